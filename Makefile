@@ -1,0 +1,48 @@
+# Everything a contributor does, by name. `make test` is all that a fresh Debian or Ubuntu machine needs.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+# What the tests drive for real: terminals, editors, pagers, shells, git, script(1).
+PROGRAMS := git gcc script scriptreplay vim less tmux dash
+
+.PHONY: test check unit bench demo fmt soak programs clean
+.DEFAULT_GOAL := test
+
+test: check
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
+
+check: $(VENV)/.ready programs
+	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.ready
+	$(BIN)/python -m pytest tests/unit
+
+soak: $(VENV)/.ready programs
+	$(BIN)/python -m pytest -m soak
+
+bench: $(VENV)/.ready programs
+	$(BIN)/python tests/bench/run.py
+
+demo: $(VENV)/.ready
+	PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo.sh
+
+fmt: $(VENV)/.ready
+	$(BIN)/ruff check --fix --exit-zero src tests
+	$(BIN)/ruff format src tests
+
+programs:
+	@PYTHON=$(PYTHON) sh tests/install-programs.sh $(PROGRAMS)
+
+$(VENV)/.ready: pyproject.toml
+	@echo "steno: making a virtual environment in $(VENV) and installing Steno with its test tools into it"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,48 @@
+"""The error tree: everything Steno can fail with, on purpose.
+
+Each error says what failed and on what, and carries a `hint` that helps. They are caught once, in
+`steno.cli.main`, which prints them and exits with `exit_code`. Never raised for what the observed
+command does: that is a fact of the record, not an error of ours.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class StenoError(Exception):
+    """Steno could not do what it was asked."""
+
+    exit_code: ClassVar[int] = 125
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class BadRequestError(StenoError):
+    """The words on the command line do not name something Steno can do."""
+
+    exit_code = 2
+
+
+class RunNotFoundError(BadRequestError):
+    """No run, or more than one, answers to the given name."""
+
+
+class StoreError(StenoError):
+    """The store cannot be created, read or written."""
+
+
+class CaptureError(StenoError):
+    """The command could not be observed, so it was not started."""
+
+
+class SealError(StenoError):
+    """A spool could not be turned into a bundle. The spool is kept."""
+
+
+class UnreadableBundleError(StenoError):
+    """A bundle is missing, is not a bundle, or cannot be read at all."""
+
+    exit_code = 4
