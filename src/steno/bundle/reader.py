@@ -1,0 +1,58 @@
+"""Reading a recording: the layers of a sealed bundle, or of a spool.
+
+In: a folder. Out: `Layers` for derivations, and the small files as data. Reads only; follows no link;
+every file is bounded by what the caller is ready to hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from steno.bundle.folder import Folder
+from steno.events import canonical, kinds, layout
+from steno.events.kinds import Event
+
+MAX_LINE = 64 << 20
+MAX_SMALL_FILE = 256 << 20
+
+
+class FolderLayers:
+    """The layers in a folder: a spool or a bundle, they use the same names."""
+
+    def __init__(self, folder: Folder, run_id: str) -> None:
+        self._folder = folder
+        self._run_id = run_id
+
+    @property
+    def run_id(self) -> str:
+        return self._run_id
+
+    def events(self) -> Iterator[Event]:
+        for line in event_lines(self._folder):
+            yield kinds.parse_line(line)
+
+    def has(self, path: str) -> bool:
+        return self._folder.has(path)
+
+    def size(self, path: str) -> int:
+        return self._folder.size(path)
+
+    def read(self, path: str, start: int = 0) -> Iterator[bytes]:
+        return self._folder.read(path, start)
+
+    def json(self, path: str) -> Any:
+        return canonical.decode(self._folder.read_all(path, MAX_SMALL_FILE))
+
+
+def event_lines(folder: Folder) -> Iterator[bytes]:
+    """The lines of `events.ndjson` with their newlines; the last one may be torn."""
+    rest = b""
+    for block in folder.read(layout.EVENTS):
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            yield line + b"\n"
+        if len(rest) > MAX_LINE:
+            raise kinds.BadEventError(f"a line is longer than {MAX_LINE} bytes")
+    if rest:
+        yield rest

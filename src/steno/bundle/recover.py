@@ -1,0 +1,207 @@
+"""Recovery: a spool whose recorder was killed becomes a sealed, honestly incomplete bundle.
+
+In: a run folder with a spool. Out: a sealed bundle; every byte that was spooled is in it. Torn ends are
+cut back to the last whole record, stream bytes that had not got their index record yet keep the time of
+their neighbour, and what is missing is declared as a gap. Never guesses what happened after the kill.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from steno.bundle.folder import Folder
+from steno.bundle.manifest import Manifest
+from steno.bundle.reader import FolderLayers, event_lines
+from steno.bundle.seal import TEMPORARY, seal
+from steno.bundle.spool import LOCK, RESERVE
+from steno.bundle.sweep import Sweeper
+from steno.bundle.tape import write_all
+from steno.derive.facts import NoRunStartError, RunFacts
+from steno.errors import BadRequestError, UnreadableBundleError
+from steno.events import canonical, index, kinds, layout
+from steno.events.index import Arrival
+from steno.events.kinds import Event, EventData
+from steno.redact.engine import Redactor
+from steno.redact.findings import Findings
+
+KILLED = "recorder_killed"
+TORN = "torn_stream"
+_MADE_BY = {
+    layout.STATUS_BEFORE: kinds.RepoSnapshotBefore,
+    layout.STATUS_AFTER: kinds.RepoSnapshotAfter,
+    layout.DIFF: kinds.RepoSnapshotAfter,
+    layout.WORKTREE_DIFF: kinds.RepoSnapshotAfter,
+    layout.CHANGES: kinds.RepoSnapshotAfter,
+}
+
+
+class Recovered(NamedTuple):
+    facts: RunFacts
+    manifest: Manifest
+
+
+def recover(run: Folder) -> Recovered:
+    with run.sub(layout.SPOOL) as spool:
+        lock = _take_lock(spool, run)
+        try:
+            return _recover_locked(run, spool)
+        finally:
+            os.close(lock)
+
+
+def _recover_locked(run: Folder, spool: Folder) -> Recovered:
+    events = _whole_events(spool)
+    if not events:
+        raise UnreadableBundleError(
+            f"the spool of {run.path.name} has no events",
+            hint="nothing was recorded; the folder can be removed",
+        )
+    run_id = events[0].run_id
+    if not run.has(layout.MANIFEST):
+        _close_the_books(spool, events)
+    try:
+        facts = RunFacts.of(FolderLayers(spool, run_id))
+    except NoRunStartError as error:
+        raise UnreadableBundleError(f"the spool of {run.path.name}: {error}", hint="it is not ours") from None
+    return Recovered(facts, seal(run, run_id, Sweeper()))
+
+
+def finish_interrupted_seal(run: Folder) -> bool:
+    """A kill between the manifest and the removal of the spool left a whole bundle; tidy it."""
+    if run.has(layout.MANIFEST) and run.has_folder(layout.SPOOL):
+        run.remove_tree(layout.SPOOL)
+        return True
+    return False
+
+
+def _take_lock(spool: Folder, run: Folder) -> int:
+    fd = spool.open(LOCK, write=True)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        raise BadRequestError(
+            f"{run.path.name} is still being recorded", hint="wait for it to end, or stop its recorder"
+        ) from None
+    return fd
+
+
+def _whole_events(spool: Folder) -> list[Event]:
+    """The events that were written whole; whatever follows the last of them is cut off."""
+    events, size = [], 0
+    for line in event_lines(spool):
+        try:
+            events.append(kinds.parse_line(line))
+        except kinds.BadEventError:
+            break
+        size += len(line)
+    _truncate(spool, layout.EVENTS, size)
+    return events
+
+
+def _close_the_books(spool: Folder, events: list[Event]) -> None:
+    seen = {type(event.data) for event in events}
+    _drop_unfinished_files(spool, seen)
+    gaps, last_ns = [], events[-1].mono_ns
+    for tape in layout.TAPES:
+        if spool.has(layout.index_of(tape)):
+            mended = _mend_tape(spool, tape, events[0].run_id, last_ns)
+            gaps += mended.gaps
+            last_ns = max(last_ns, mended.last_ns)
+    if kinds.RunFinish not in seen:
+        finished = next((e.data for e in events if isinstance(e.data, kinds.CommandFinished)), None)
+        gaps.append(
+            kinds.Gap(KILLED, "the recorder ended before the run was over; what came later is not known")
+        )
+        gaps.append(kinds.RunFinish(finished.exit_code if finished else None, completed=False, reason=KILLED))
+    _append(spool, events, last_ns, gaps)
+
+
+def _drop_unfinished_files(spool: Folder, seen: set[type[EventData]]) -> None:
+    if spool.has(RESERVE):
+        spool.remove(RESERVE)
+    for path, kind in _MADE_BY.items():
+        if kind not in seen and spool.has(path):
+            spool.remove(path)
+    for entry in list(spool.entries()):
+        if entry.path.endswith(TEMPORARY):
+            spool.remove(entry.path)
+
+
+class _Mended(NamedTuple):
+    gaps: list[EventData]
+    last_ns: int
+
+
+def _mend_tape(spool: Folder, tape: str, run_id: str, default_ns: int) -> _Mended:
+    """Make index and bytes agree: records without bytes are cut, bytes without a record get one."""
+    header = len(layout.typescript_header(run_id)) if layout.has_header(tape) else 0
+    present = spool.size(tape) - header
+    if present < 0:
+        _rewrite_header(spool, tape, run_id)
+        present = 0
+    whole = _records_that_fit(spool, layout.index_of(tape), present)
+    index_path = layout.index_of(tape)
+    torn = spool.size(index_path) > whole.records * index.RECORD.size
+    _truncate(spool, index_path, whole.records * index.RECORD.size)
+    last_ns = whole.last_ns or default_ns
+    if whole.covered < present:
+        _extend(spool, index_path, index.pack(_arrivals(last_ns, present - whole.covered)))
+    gaps: list[EventData] = [kinds.Gap(TORN, f"{tape}: the index ran ahead of the bytes")] if torn else []
+    return _Mended(gaps, last_ns)
+
+
+class _Fit(NamedTuple):
+    records: int
+    covered: int
+    last_ns: int | None
+
+
+def _records_that_fit(spool: Folder, path: str, present: int) -> _Fit:
+    fit = _Fit(0, 0, None)
+    for arrival in index.unpack(spool.read(path)):
+        if fit.covered + arrival.length > present:
+            break
+        fit = _Fit(fit.records + 1, fit.covered + arrival.length, arrival.mono_ns)
+    return fit
+
+
+def _arrivals(mono_ns: int, length: int) -> Iterator[Arrival]:
+    while length > 0:
+        part = min(length, index.MAX_LENGTH)
+        yield Arrival(mono_ns, part)
+        length -= part
+
+
+def _append(spool: Folder, events: list[Event], last_ns: int, closing: list[EventData]) -> None:
+    first, redactor = events[0], Redactor(findings=Findings())
+    for number, data in enumerate(closing, len(events)):
+        ts_ms = first.ts_ms + (last_ns - first.mono_ns) // 1_000_000
+        raw = kinds.to_json(Event(number, ts_ms, last_ns, first.run_id, data))
+        raw["data"] = redactor.tree(raw["data"], f"events.{data.type}")
+        _extend(spool, layout.EVENTS, canonical.encode_line(raw))
+
+
+def _rewrite_header(spool: Folder, tape: str, run_id: str) -> None:
+    _truncate(spool, tape, 0)
+    _extend(spool, tape, layout.typescript_header(run_id))
+
+
+def _truncate(spool: Folder, path: str, size: int) -> None:
+    fd = spool.open(path, write=True)
+    try:
+        os.ftruncate(fd, size)
+    finally:
+        os.close(fd)
+
+
+def _extend(spool: Folder, path: str, data: bytes) -> None:
+    fd = spool.open(path, write=True)
+    try:
+        os.lseek(fd, 0, os.SEEK_END)
+        write_all(fd, data)
+    finally:
+        os.close(fd)

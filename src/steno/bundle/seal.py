@@ -1,0 +1,115 @@
+"""Sealing: a spool becomes a bundle.
+
+In: a run folder with a spool whose recorder has let go. Out: the bundle's files beside the spool, each
+written under a temporary name, synced and renamed, the manifest last; then the spool is removed.
+Sealing again after a kill at any point starts over from the spool and gives the same bytes. Before the
+manifest is written every file is swept for secrets; one that is found is masked in the spool, and if
+the sweep still finds one the seal fails and no manifest is written.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+
+from steno.bundle import manifest as manifests
+from steno.bundle.folder import Folder
+from steno.bundle.manifest import Completeness, FileDigest, Manifest
+from steno.bundle.reader import FolderLayers
+from steno.bundle.sweep import Sweeper, is_judged
+from steno.bundle.tape import write_all
+from steno.derive.catalogue import derivations
+from steno.derive.facts import RunFacts
+from steno.errors import SealError
+from steno.events import layout
+
+TEMPORARY = ".sealing"
+
+
+def seal(run: Folder, run_id: str, sweeper: Sweeper) -> Manifest:
+    with run.sub(layout.SPOOL) as spool:
+        layers = FolderLayers(spool, run_id)
+        files = {path: _seal_primary(run, spool, path, sweeper) for path in primary_files(spool)}
+        for path, derive in derivations(layers).items():
+            write_file(run, path, derive(layers))
+            files[path] = _swept(run, path, sweeper, judge=is_judged(path, derived=True))
+        manifest = manifests.build(run_id, completeness_of(RunFacts.of(layers)), files)
+    write_file(run, layout.MANIFEST, iter([manifests.to_bytes(manifest)]))
+    run.sync()
+    run.remove_tree(layout.SPOOL)
+    return manifest
+
+
+def completeness_of(facts: RunFacts) -> Completeness:
+    return Completeness(facts.complete, facts.completed, sorted({gap.reason for gap in facts.gaps}))
+
+
+def primary_files(folder: Folder) -> list[str]:
+    """The files that are not made from others. An `output` without an index is made from the streams."""
+    tapes = [
+        path
+        for tape in layout.TAPES
+        for path in (tape, layout.index_of(tape))
+        if folder.has(layout.index_of(tape))
+    ]
+    return [path for path in (*layout.PRIMARY_FILES, *tapes) if folder.has(path)]
+
+
+def write_file(folder: Folder, path: str, blocks: Iterator[bytes]) -> None:
+    temporary = f"{path}{TEMPORARY}"
+    with suppress(FileNotFoundError):
+        folder.remove(temporary)
+    fd = folder.create(temporary)
+    try:
+        for block in blocks:
+            write_all(fd, block)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    folder.replace(temporary, path)
+
+
+def _seal_primary(run: Folder, spool: Folder, path: str, sweeper: Sweeper) -> FileDigest:
+    judge = is_judged(path, derived=False)
+    _adopt(run, spool, path)
+    first = sweeper.sweep(path, run.read(path), judge=judge)
+    if not first.rules:
+        return first.digest
+    write_file(spool, path, sweeper.masked(path, spool.read(path)))
+    _adopt(run, spool, path)
+    return _swept(run, path, sweeper, judge=judge)
+
+
+def _swept(run: Folder, path: str, sweeper: Sweeper, *, judge: bool) -> FileDigest:
+    swept = sweeper.sweep(path, run.read(path), judge=judge)
+    if swept.rules:
+        run.remove(path)
+        raise SealError(
+            f"{path} still holds what the rules {', '.join(swept.rules)} call a secret; the run is not sealed",
+            hint="the spool is kept; please report the rule, and `steno recover` with a version that mends it",
+        )
+    return swept.digest
+
+
+def _adopt(run: Folder, spool: Folder, path: str) -> None:
+    """The spool's bytes are the bundle's bytes: link them, or copy where links cannot be made."""
+    with suppress(FileNotFoundError):
+        run.remove(path)
+    try:
+        run.link(f"{layout.SPOOL}/{path}", path)
+    except OSError as error:
+        if error.errno not in {errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}:
+            raise
+        write_file(run, path, spool.read(path))
+    else:
+        _sync(run, path)
+
+
+def _sync(folder: Folder, path: str) -> None:
+    fd = folder.open(path)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

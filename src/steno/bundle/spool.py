@@ -1,0 +1,170 @@
+"""The spool: what a run has shown so far, on disk, append-only, already masked.
+
+In: events, stream bytes and files, raw. Out: `<run>/spool/`, with the names of the bundle. Everything
+passes the redactor here, so nothing reaches the disk in clear by any other way. A lock tells a live
+spool from one whose recorder is gone. A small reserve is given up when the disk is full, so that the
+loss itself can still be written down.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from steno.bundle.folder import Folder
+from steno.bundle.tape import Tape, write_all
+from steno.events import canonical, kinds, layout
+from steno.events.kinds import Event, EventData
+from steno.redact.engine import Redactor
+
+LOCK = "lock"
+RESERVE = "reserve"
+RESERVE_BYTES = 256 * 1024
+
+
+class Spool:
+    def __init__(self, run_folder: Folder, run_id: str, redactor: Redactor, *, mono_origin_ns: int) -> None:
+        run_folder.make_folder(layout.SPOOL)
+        self._folder = run_folder.sub(layout.SPOOL)
+        self._lock = self._folder.create(LOCK)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._events = self._folder.create(layout.EVENTS, append=True)
+        self._reserve_kept = self._keep_reserve()
+        self._run_id = run_id
+        self._redactor = redactor
+        self._origin = mono_origin_ns
+        self._next_seq = 0
+        self.tapes: list[Tape] = []
+        self.failure: OSError | None = None
+
+    def now(self) -> int:
+        """Nanoseconds since the run began, on the clock that every join uses."""
+        return time.monotonic_ns() - self._origin
+
+    def event(self, data: EventData) -> None:
+        """Write one event. Its strings are masked; its own field names are not read as keys."""
+        raw = kinds.to_json(
+            Event(self._next_seq, time.time_ns() // 1_000_000, self.now(), self._run_id, data)
+        )
+        raw["data"] = self._redactor.tree(_utf8(raw["data"]), f"events.{data.type}")
+        self._write_event(canonical.encode_line(raw))
+        self._next_seq += 1
+
+    def tape(self, name: str) -> Tape:
+        header = layout.typescript_header(self._run_id) if layout.has_header(name) else b""
+        tape = Tape(self._folder, name, self._redactor.stream(name), header)
+        self.tapes.append(tape)
+        return tape
+
+    def file(self, path: str, blocks: Iterable[bytes]) -> str:
+        """Write a whole file, masked at equal length; returns the SHA-256 of what was written."""
+        digest = hashlib.sha256()
+        masker = self._redactor.stream(path)
+        fd = self._folder.create(path)
+        try:
+            for block in blocks:
+                _write_and_hash(fd, masker.feed(block), digest)
+            _write_and_hash(fd, masker.close(), digest)
+        finally:
+            os.close(fd)
+        return digest.hexdigest()
+
+    def digest(self, where: str, blocks: Iterable[bytes]) -> str:
+        """The SHA-256 of what `file` would write, without keeping it."""
+        digest = hashlib.sha256()
+        masker = self._redactor.stream(where)
+        for block in blocks:
+            digest.update(masker.feed(block))
+        digest.update(masker.close())
+        return digest.hexdigest()
+
+    def json_file(self, path: str, value: Any) -> None:
+        """Write data as canonical JSON; its strings are masked one by one."""
+        fd = self._folder.create(path)
+        try:
+            write_all(fd, canonical.encode(self._redactor.tree(_utf8(value), path)))
+        finally:
+            os.close(fd)
+
+    def settle(self) -> None:
+        for tape in self.tapes:
+            if tape.waiting:
+                tape.settle()
+
+    def sync(self) -> None:
+        os.fdatasync(self._events)
+        for tape in self.tapes:
+            tape.sync()
+
+    def close(self) -> None:
+        """Let go of the files and the lock. The reserve is for our losses, not for the bundle."""
+        self._give_up_reserve()
+        os.close(self._events)
+        self._folder.close()
+        os.close(self._lock)
+
+    def _write_event(self, line: bytes) -> None:
+        whole = os.fstat(self._events).st_size
+        try:
+            write_all(self._events, line)
+        except OSError as error:
+            self.failure = error
+            os.ftruncate(self._events, whole)
+            if not self._reserve_kept:
+                raise
+            self._give_up_reserve()
+            write_all(self._events, line)
+
+    def _keep_reserve(self) -> bool:
+        fd = self._folder.create(RESERVE)
+        try:
+            os.posix_fallocate(fd, 0, RESERVE_BYTES)
+        finally:
+            os.close(fd)
+        return True
+
+    def _give_up_reserve(self) -> None:
+        if self._reserve_kept:
+            self._folder.remove(RESERVE)
+            self._reserve_kept = False
+
+
+def is_live(run_folder: Folder) -> bool:
+    """Whether a recorder is still writing this spool."""
+    try:
+        fd = run_folder.open(f"{layout.SPOOL}/{LOCK}")
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def _write_and_hash(fd: int, data: bytes, digest: hashlib._Hash) -> None:
+    digest.update(data)
+    write_all(fd, data)
+
+
+def _utf8(value: Any) -> Any:
+    """Names and arguments that are not UTF-8 arrive with lone surrogates; JSON cannot hold those."""
+    match value:
+        case str():
+            return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        case dict():
+            return {_utf8(key): _utf8(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_utf8(item) for item in value]
+        case msgspec.Struct():
+            return _utf8(msgspec.to_builtins(value))
+        case _:
+            return value

@@ -1,0 +1,91 @@
+"""One recorded stream while it is being recorded: masked bytes and, beside them, when they came.
+
+In: raw bytes with their time. Out: two append-only files in the spool. Bytes pass the redactor before
+they reach the file, so what could be the beginning of a secret waits in memory until it is known.
+A tape that cannot be written any more (disk full) counts what it loses and never stops the command.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from typing import Protocol
+
+from steno.bundle.folder import Folder
+from steno.events import index, layout
+from steno.events.index import Arrival
+
+
+class Masker(Protocol):
+    def feed(self, data: bytes) -> bytes: ...
+    def settle(self) -> bytes: ...
+    def close(self) -> bytes: ...
+
+
+class Tape:
+    def __init__(self, folder: Folder, name: str, masker: Masker, header: bytes) -> None:
+        self.name = name
+        self.lost_bytes = 0
+        self.failure: OSError | None = None
+        self._masker = masker
+        self._waiting: deque[Arrival] = deque()
+        self._data = folder.create(name, append=True)
+        self._index = folder.create(layout.index_of(name), append=True)
+        write_all(self._data, header)
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._waiting)
+
+    def append(self, mono_ns: int, data: bytes) -> None:
+        for start in range(0, len(data), index.MAX_LENGTH):
+            part = data[start : start + index.MAX_LENGTH]
+            self._waiting.append(Arrival(mono_ns, len(part)))
+            self._keep(self._masker.feed(part))
+
+    def settle(self) -> None:
+        """The stream is quiet: keep everything that cannot become a secret any more."""
+        self._keep(self._masker.settle())
+
+    def sync(self) -> None:
+        os.fdatasync(self._data)
+        os.fdatasync(self._index)
+
+    def close(self) -> None:
+        self._keep(self._masker.close())
+        os.close(self._data)
+        os.close(self._index)
+
+    def _keep(self, masked: bytes) -> None:
+        if not masked:
+            return
+        arrivals = self._arrivals_of(len(masked))
+        if self.failure is not None:
+            self.lost_bytes += len(masked)
+            return
+        written = 0
+        try:
+            while written < len(masked):
+                written += os.write(self._data, memoryview(masked)[written:])
+            write_all(self._index, index.pack(arrivals))
+        except OSError as error:
+            # Data without an index record is still data; recovery gives it the time of its neighbour.
+            self.failure = error
+            self.lost_bytes += len(masked) - written
+
+    def _arrivals_of(self, length: int) -> list[Arrival]:
+        taken = []
+        while length > 0:
+            first = self._waiting.popleft()
+            if first.length > length:
+                self._waiting.appendleft(Arrival(first.mono_ns, first.length - length))
+                first = Arrival(first.mono_ns, length)
+            taken.append(first)
+            length -= first.length
+        return taken
+
+
+def write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]

@@ -1,0 +1,266 @@
+"""Verification: is this bundle what it says it is?
+
+In: a run folder that may be hostile. Out: a `Verdict` with the outcome of every numbered step; the numbers
+are those of `docs/spec.md`. On any bytes it ends with a verdict, never with another error. It reads the
+primary files, recomputes every derived file from them and compares; a digest alone proves nothing here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple
+
+from steno.bundle import manifest as manifests
+from steno.bundle.folder import Folder
+from steno.bundle.manifest import FileDigest, Manifest
+from steno.bundle.reader import FolderLayers
+from steno.bundle.seal import completeness_of, primary_files
+from steno.derive.catalogue import derivations
+from steno.derive.facts import NoRunStartError, RunFacts
+from steno.derive.streams import tape_start
+from steno.events import index, kinds, layout
+
+
+class Status(StrEnum):
+    VALID = "valid"
+    INCOMPLETE = "incomplete"
+    INVALID = "invalid"
+    UNREADABLE = "unreadable"
+
+
+EXIT_CODES = {Status.VALID: 0, Status.INVALID: 1, Status.INCOMPLETE: 3, Status.UNREADABLE: 4}
+
+STEPS = {
+    1: "the manifest is there and can be read",
+    2: "the manifest is canonical, of this version, and its root covers it",
+    3: "the files are those of the manifest: none missing, none added, no links",
+    4: "every file has the size and the SHA-256 of the manifest",
+    5: "the events are canonical, of known kinds, in sequence, and of this run",
+    6: "every stream is covered by its index, to the byte",
+    7: "every derived file is what the primary files give",
+    8: "nothing that should be in the record is missing",
+}
+
+
+class Step(NamedTuple):
+    number: int
+    says: str
+    passed: bool
+    problems: list[str]
+
+
+class Verdict(NamedTuple):
+    status: Status
+    run_id: str | None
+    root: str | None
+    steps: list[Step]
+    gaps: list[str]
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.status]
+
+
+class _StopError(Exception):
+    """A step failed in a way that leaves nothing for the later steps to look at."""
+
+    def __init__(self, status: Status, problem: str) -> None:
+        super().__init__(problem)
+        self.status = status
+
+
+def verify(run: Folder) -> Verdict:
+    return _Verification(run).verdict()
+
+
+class _Verification:
+    def __init__(self, run: Folder) -> None:
+        self._run = run
+        self._steps: list[Step] = []
+        self._manifest_bytes = b""
+        self._manifest: Manifest | None = None
+        self._gaps: list[str] = []
+
+    def verdict(self) -> Verdict:
+        checks: list[Callable[[], list[str]]] = [
+            self._read_manifest,
+            self._check_manifest,
+            self._check_inventory,
+            self._check_digests,
+            self._check_events,
+            self._check_indexes,
+            self._check_derived,
+            self._check_completeness,
+        ]
+        status = Status.VALID
+        for number, check in enumerate(checks, 1):
+            try:
+                problems = check()
+            except _StopError as stop:
+                self._note(number, [str(stop)])
+                status = stop.status
+                break
+            except (OSError, ValueError) as error:
+                problems = [_say(error)]
+            self._note(number, problems)
+            if problems:
+                status = Status.INCOMPLETE if number == len(checks) else Status.INVALID
+                break
+        manifest = self._manifest
+        return Verdict(
+            status,
+            manifest.run_id if manifest else None,
+            manifest.root if manifest else None,
+            self._steps,
+            self._gaps,
+        )
+
+    def _note(self, number: int, problems: list[str]) -> None:
+        self._steps.append(Step(number, STEPS[number], not problems, problems))
+
+    @property
+    def _files(self) -> dict[str, FileDigest]:
+        return self._sealed.files
+
+    @property
+    def _sealed(self) -> Manifest:
+        if self._manifest is None:
+            raise ValueError("there is no manifest")
+        return self._manifest
+
+    @property
+    def _layers(self) -> FolderLayers:
+        return FolderLayers(self._run, self._sealed.run_id)
+
+    def _read_manifest(self) -> list[str]:
+        if self._run.has_folder(layout.SPOOL):
+            self._gaps.append("unsealed")
+            raise _StopError(
+                Status.INCOMPLETE, "the run is not sealed; `steno recover` seals what was spooled"
+            )
+        try:
+            self._manifest_bytes = self._run.read_all(layout.MANIFEST, manifests.MAX_BYTES)
+        except FileNotFoundError:
+            raise _StopError(
+                Status.UNREADABLE, "there is no manifest.json: this is not a sealed bundle"
+            ) from None
+        except OSError as error:
+            raise _StopError(Status.UNREADABLE, f"manifest.json: {_say(error)}") from None
+        return []
+
+    def _check_manifest(self) -> list[str]:
+        self._manifest = manifests.parse(self._manifest_bytes)
+        return [] if manifests.root_matches(self._sealed) else ["the root does not match the manifest"]
+
+    def _check_inventory(self) -> list[str]:
+        problems = []
+        present = set()
+        for entry in self._run.entries():
+            present.add(entry.path)
+            if entry.path == layout.MANIFEST:
+                continue
+            if not entry.regular:
+                problems.append(f"{entry.path}: not a regular file")
+            elif entry.path not in self._files:
+                problems.append(f"{entry.path}: not in the manifest")
+        problems += [f"{path}: missing" for path in sorted(set(self._files) - present)]
+        return problems
+
+    def _check_digests(self) -> list[str]:
+        return [
+            f"{path}: {problem}"
+            for path, digest in sorted(self._files.items())
+            for problem in self._compare(path, digest)
+        ]
+
+    def _compare(self, path: str, expected: FileDigest) -> list[str]:
+        size = self._run.size(path)
+        if size != expected.bytes:  # looked at first, so that a huge file is never read
+            return [f"{size} bytes, the manifest says {expected.bytes}"]
+        digest = hashlib.sha256()
+        for block in self._run.read(path):
+            digest.update(block)
+        return [] if digest.hexdigest() == expected.sha256 else ["the content differs from the manifest"]
+
+    def _check_events(self) -> list[str]:
+        seq, mono_ns = -1, 0
+        for seq, event in enumerate(self._layers.events()):
+            if event.run_id != self._sealed.run_id:
+                return [f"event {seq} belongs to another run"]
+            if event.seq != seq:
+                return [f"event {seq} says it is number {event.seq}"]
+            if event.mono_ns < mono_ns:
+                return [f"event {seq} goes back in time"]
+            mono_ns = event.mono_ns
+        return (
+            _order_problems([event.type for event in self._layers.events()])
+            if seq >= 0
+            else ["there are no events"]
+        )
+
+    def _check_indexes(self) -> list[str]:
+        problems = []
+        for tape in layout.TAPES:
+            if not self._run.has(layout.index_of(tape)):
+                continue
+            arrivals = index.unpack(self._run.read(layout.index_of(tape)))
+            indexed = sum(arrival.length for arrival in arrivals)
+            present = self._run.size(tape) - tape_start(self._layers, tape)
+            if indexed != present:
+                problems.append(f"{tape}: {present} bytes, its index covers {indexed}")
+            if self._run.size(layout.index_of(tape)) % index.RECORD.size:
+                problems.append(f"{layout.index_of(tape)}: torn")
+        return problems
+
+    def _check_derived(self) -> list[str]:
+        try:
+            derived = derivations(self._layers)
+        except NoRunStartError as error:
+            return [str(error)]
+        expected = {*derived, *primary_files(self._run)}
+        problems = [f"{path}: has no place in a bundle" for path in sorted(set(self._files) - expected)]
+        problems += [f"{path}: should be there" for path in sorted(set(derived) - set(self._files))]
+        for path in sorted(set(derived) & set(self._files)):
+            digest = hashlib.sha256()
+            for block in derived[path](self._layers):
+                digest.update(block)
+            if digest.hexdigest() != self._files[path].sha256:
+                problems.append(f"{path}: is not what the recorded events and streams give")
+        if completeness_of(RunFacts.of(self._layers)) != self._sealed.completeness:
+            problems.append("manifest.json: completeness is not what the events say")
+        return problems
+
+    def _check_completeness(self) -> list[str]:
+        completeness = self._sealed.completeness
+        self._gaps = list(completeness.gaps)
+        if completeness.complete:
+            return []
+        return [f"gap: {gap}" for gap in completeness.gaps] or ["the run was not recorded to its end"]
+
+
+_ORDER = [
+    "run_start",
+    "repo_snapshot_before",
+    "command_started",
+    "command_finished",
+    "repo_snapshot_after",
+    "run_finish",
+]
+
+
+def _order_problems(types: list[str]) -> list[str]:
+    """The six types of the first seed: each at most once, in order, from `run_start` to `run_finish`."""
+    known = [kind for kind in types if kind in _ORDER]
+    if known != sorted(set(known), key=_ORDER.index):
+        return ["the events are not in the order of a run"]
+    if types[0] != kinds.RunStart.type:
+        return ["the events do not begin with run_start"]
+    return [] if types[-1] == kinds.RunFinish.type else ["the events do not end with run_finish"]
+
+
+def _say(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror)
+    return str(error)

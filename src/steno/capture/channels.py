@@ -1,0 +1,113 @@
+"""Channels: one direction of bytes from a source to a sink, never reading more than the sink can take.
+
+In: descriptors. Out: bytes moved, and an observer told of each piece as it was read. A channel keeps what
+its sink has not taken yet and asks for no more until that is gone, so memory stays flat and a slow reader
+slows the command as it would without us. Sinks that are not ours are never switched to non-blocking: they
+are shared with the user's other programs.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import stat
+from collections.abc import Callable
+
+READ_SIZE = 65536
+# POLLOUT on a pipe promises room for this much and no more; a larger write could block on it.
+PIPE_PROMISE = select.PIPE_BUF
+
+Watch = tuple[int, int]
+
+
+class Channel:
+    """`sink` None drops nothing of the record: the bytes are observed and go nowhere."""
+
+    def __init__(self, name: str, source: int, sink: int | None, observe: Callable[[bytes], None]) -> None:
+        self.name = name
+        self.source: int | None = source
+        self.sink = sink
+        self.broken: OSError | None = None  # why the sink went away
+        self._observe = observe
+        self._backlog = b""
+        self._may_block = sink is not None and _may_block(sink)
+
+    @property
+    def ended(self) -> bool:
+        return self.source is None and not self.stalled
+
+    @property
+    def stalled(self) -> bool:
+        return bool(self._backlog) and self.sink is not None
+
+    @property
+    def backlog_bytes(self) -> int:
+        return len(self._backlog)
+
+    def wants(self) -> Watch | None:
+        if self._backlog and self.sink is not None:
+            return self.sink, select.POLLOUT
+        return (self.source, select.POLLIN) if self.source is not None else None
+
+    def move(self) -> bool:
+        """Do what poll said can be done now; says whether anything moved."""
+        if self._backlog and self.sink is not None:
+            return self._write()
+        return self._read()
+
+    def push(self, data: bytes) -> None:
+        """Give the sink something that did not come from the source."""
+        self._backlog += data
+
+    def stop_reading(self) -> None:
+        self.source = None
+
+    def _read(self) -> bool:
+        if self.source is None:
+            return False
+        data = read_available(self.source)
+        if data is None:
+            return False
+        if not data:
+            self.source = None
+            return True
+        self._observe(data)
+        if self.sink is not None:
+            self._backlog = data
+            if not self._may_block:
+                self._write()
+        return True
+
+    def _write(self) -> bool:
+        if self.sink is None:
+            return False
+        piece = self._backlog[:PIPE_PROMISE] if self._may_block else self._backlog
+        try:
+            written = os.write(self.sink, piece)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            self.broken = error
+            self.sink = None
+            return True
+        self._backlog = self._backlog[written:]
+        return True
+
+
+def _may_block(sink: int) -> bool:
+    """A pipe or socket of the user's, where only poll can say that a write will not wait."""
+    kind = os.fstat(sink).st_mode
+    return (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)) and os.get_blocking(sink)
+
+
+def read_available(source: int) -> bytes | None:
+    """What is there now; b"" at the end; None when there is nothing yet."""
+    try:
+        return os.read(source, READ_SIZE)
+    except BlockingIOError:
+        return None
+    except OSError as error:
+        if error.errno == errno.EIO:  # a pseudo-terminal that nobody holds any more, or one that is gone
+            return b""
+        raise

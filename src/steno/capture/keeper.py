@@ -1,0 +1,202 @@
+"""The keeper: a small process between the recorder and the command.
+
+In: what to run and on which descriptors. Out: a pipe of status records (started, stopped, continued,
+ended). On a terminal the keeper is the session leader, as a login shell would be, so that the end of the
+command does not hang up the terminal under the processes it leaves behind; it puts the command in a
+foreground group of its own and takes the terminal back at the end. It stays until the recorder closes the
+leash. It never reads or writes the streams.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+from fcntl import ioctl
+from itertools import pairwise
+from termios import TIOCSCTTY
+from typing import NamedTuple, NoReturn
+
+_RECORD = struct.Struct("<Biqqq")
+_IGNORED = (
+    signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP,
+    signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGUSR1, signal.SIGUSR2,
+)  # fmt: skip
+# Python ignores these two at its start; the command must find them as any program does.
+_RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class What(IntEnum):
+    STARTED = 1
+    NOT_STARTED = 2
+    STOPPED = 3
+    CONTINUED = 4
+    ENDED = 5
+
+
+class StatusRecord(NamedTuple):
+    """`value` is a pid, an errno, a signal or a wait status, as `what` says."""
+
+    what: What
+    value: int
+    user_us: int = 0
+    system_us: int = 0
+    max_rss_kib: int = 0
+
+
+class Descriptors(NamedTuple):
+    """What the command finds as 0, 1 and 2; None is a closed descriptor."""
+
+    stdin: int | None
+    stdout: int | None
+    stderr: int | None
+
+
+class Keeper(NamedTuple):
+    pid: int
+    status: int  # read end: records of the command's life
+    leash: int  # write end: closed when the keeper may go
+
+    def read_records(self) -> Iterator[StatusRecord]:
+        """What has arrived; an empty read means the keeper is gone."""
+        data = os.read(self.status, _RECORD.size * 64)
+        for what, *values in _RECORD.iter_unpack(data[: len(data) - len(data) % _RECORD.size]):
+            yield StatusRecord(What(what), *values)
+
+    def release(self) -> None:
+        os.close(self.leash)
+        os.waitpid(self.pid, 0)
+        os.close(self.status)
+
+
+def launch(
+    argv: Sequence[str], *, cwd: str, environ: Mapping[str, str], on: Descriptors, terminal: int | None
+) -> Keeper:
+    status_read, status_write = os.pipe()
+    leash_read, leash_write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(status_read)
+            os.close(leash_write)
+            _keep(_Job(list(argv), cwd, dict(environ), on, terminal), status_write, leash_read)
+        finally:
+            os._exit(70)
+    os.close(status_write)
+    os.close(leash_read)
+    return Keeper(pid, status_read, leash_write)
+
+
+class _Job(NamedTuple):
+    argv: list[str]
+    cwd: str
+    environ: dict[str, str]
+    on: Descriptors
+    terminal: int | None
+
+
+def _keep(job: _Job, status: int, leash: int) -> NoReturn:
+    found = {number: signal.signal(number, signal.SIG_IGN) for number in _IGNORED}
+    if job.terminal is not None:
+        os.setsid()
+        ioctl(job.terminal, TIOCSCTTY, 0)
+    failure_read, failure_write = os.pipe()
+    command = os.fork()
+    if command == 0:
+        _become_command(job, found, failure_write)
+    os.close(failure_write)
+    _close_all_but(status, leash, failure_read)
+    failure = os.read(failure_read, 8)
+    if failure:
+        os.waitpid(command, 0)
+        _send(status, StatusRecord(What.NOT_STARTED, int.from_bytes(failure, "little")))
+    else:
+        _send(status, StatusRecord(What.STARTED, command))
+        _watch(command, status)
+    if job.terminal is not None:
+        _take_terminal_back()
+    os.read(leash, 1)
+    os._exit(0)
+
+
+def _become_command(job: _Job, found: Mapping[signal.Signals, object], failure: int) -> NoReturn:
+    try:
+        if job.terminal is not None:
+            os.setpgid(0, 0)
+            os.tcsetpgrp(job.terminal, os.getpid())
+        _place_descriptors(job.on)
+        caught = [number for number in _IGNORED if found[number] is not signal.SIG_IGN]
+        for number in (*caught, *_RESTORED):
+            signal.signal(number, signal.SIG_DFL)
+        os.chdir(job.cwd)
+        _exec(job.argv, job.environ)
+    except OSError as error:
+        os.write(failure, (error.errno or errno.EIO).to_bytes(8, "little"))
+    finally:
+        os._exit(127)
+
+
+def _exec(argv: list[str], environ: dict[str, str]) -> NoReturn:
+    try:
+        os.execvpe(argv[0], argv, environ)
+    except OSError as error:
+        script = shutil.which(argv[0], path=environ.get("PATH"))
+        if error.errno != errno.ENOEXEC or script is None:
+            raise
+    # A script without an interpreter line: execvp(3) and every shell give it to sh.
+    os.execve("/bin/sh", ["sh", script, *argv[1:]], environ)
+
+
+def _place_descriptors(on: Descriptors) -> None:
+    # Copies first, so that placing one cannot overwrite the source of another.
+    sources = [None if fd is None else os.dup(fd) for fd in on]
+    for target, source in enumerate(sources):
+        if source is None:
+            os.closerange(target, target + 1)
+        else:
+            os.dup2(source, target)
+
+
+def _watch(command: int, status: int) -> None:
+    while True:
+        _, state, usage = os.wait4(command, os.WUNTRACED | os.WCONTINUED)
+        if os.WIFSTOPPED(state):
+            _send(status, StatusRecord(What.STOPPED, os.WSTOPSIG(state)))
+        elif os.WIFCONTINUED(state):
+            _send(status, StatusRecord(What.CONTINUED, 0))
+        else:
+            user_us, system_us = round(usage.ru_utime * 1e6), round(usage.ru_stime * 1e6)
+            _send(status, StatusRecord(What.ENDED, state, user_us, system_us, usage.ru_maxrss))
+            return
+
+
+def _take_terminal_back() -> None:
+    """As a shell does when a job ends: what the command left behind is now in the background."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return  # the terminal is gone already: there is nothing to take back
+    try:
+        os.tcsetpgrp(terminal, os.getpgrp())
+    except OSError:
+        return  # likewise
+    finally:
+        os.close(terminal)
+
+
+def _send(status: int, record: StatusRecord) -> None:
+    try:
+        os.write(status, _RECORD.pack(*record))
+    except BrokenPipeError:
+        os._exit(0)  # the recorder is gone; the command goes on without us
+
+
+def _close_all_but(*kept: int) -> None:
+    highest = os.sysconf("SC_OPEN_MAX")
+    edges = [-1, *sorted(kept), highest]
+    for low, high in pairwise(edges):
+        os.closerange(low + 1, high)

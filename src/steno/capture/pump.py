@@ -1,0 +1,373 @@
+"""The pump: moves every byte between the user and the command while it runs, and tells what it saw.
+
+In: a launched command and its wiring. Out: calls to a `Witness`, in order, each with the moment it is
+about; the command's end. The loop is `poll`, then `move`. It forwards signals, follows window sizes and the
+job control of the user's shell, and ends when the command has ended and its streams are drained. It never
+writes a file.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import select
+import signal
+import stat
+import struct
+import termios
+import time
+from contextlib import suppress
+from typing import Protocol
+
+from steno.capture import terminal as terminals
+from steno.capture.channels import Channel
+from steno.capture.keeper import Keeper, StatusRecord, What
+from steno.capture.streams import Inlet, Outlet, Wiring
+
+IDLE_SECONDS = 0.25
+TICK_SECONDS = 1.0
+# How long the streams of an ended command may stay open in other hands before we leave.
+GRACE_SECONDS = 0.5
+
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
+
+
+class Witness(Protocol):
+    def output(self, tape: str, data: bytes) -> None: ...
+    def input(self, data: bytes, *, echoed: bool) -> None: ...
+    def status(self, record: StatusRecord) -> None: ...
+    def resized(self, size: terminals.Size) -> None: ...
+    def signalled(self, number: int, *, forwarded: bool) -> None: ...
+    def sink_closed(self, tape: str, error: OSError) -> None: ...
+    def held(self, tape: str) -> None: ...
+    def stdin_unread(self, count: int) -> None: ...
+    def idle(self) -> None: ...
+    def tick(self) -> None: ...
+
+
+class Pump:
+    def __init__(self, keeper: Keeper, wiring: Wiring, witness: Witness) -> None:
+        self._keeper = keeper
+        self._wiring = wiring
+        self._witness = witness
+        self._outlets = {outlet.tape: self._open_outlet(outlet) for outlet in wiring.outlets}
+        self._inlets = [self._open_inlet(inlet) for inlet in wiring.inlets]
+        self._command: _Command | None = None
+        self._closed: set[int] = set()
+        self._ended_at: float | None = None
+        self._keeper_gone = False
+        self._signals = _SignalPipe()
+        for fd in wiring.given_away:
+            os.close(fd)
+
+    def run(self) -> None:
+        user = self._wiring.user
+        try:
+            if user is not None:
+                user.enter()
+            next_tick = time.monotonic() + TICK_SECONDS
+            while not self._finished():
+                ready = self._poll()
+                self._serve(ready)
+                if not ready:
+                    self._witness.idle()
+                if time.monotonic() >= next_tick:
+                    self._witness.tick()
+                    next_tick = time.monotonic() + TICK_SECONDS
+            self._report_leftovers()
+        finally:
+            if user is not None:
+                user.leave()
+            self._signals.close()
+            self._close_everything()
+
+    # --- the loop ----------------------------------------------------------------------------------
+
+    def _poll(self) -> dict[int, int]:
+        poller = select.poll()
+        watched: dict[int, int] = {}
+        for channel in self._channels():
+            wants = channel.wants()
+            if wants is not None:
+                fd, event = wants
+                watched[fd] = watched.get(fd, 0) | event
+        if not self._keeper_gone:
+            watched[self._keeper.status] = select.POLLIN
+        watched[self._signals.fd] = select.POLLIN
+        for fd, events in watched.items():
+            poller.register(fd, events)
+        return dict(poller.poll(self._timeout_ms()))
+
+    def _timeout_ms(self) -> float:
+        seconds = IDLE_SECONDS
+        if self._ended_at is not None:
+            seconds = min(seconds, 0.02)
+        return seconds * 1000
+
+    def _serve(self, ready: dict[int, int]) -> None:
+        if self._signals.fd in ready:
+            for number in self._signals.read():
+                self._on_signal(number)
+        for channel in self._channels():
+            wants = channel.wants()
+            if wants is not None and wants[0] in ready:
+                channel.move()
+                self._notice(channel)
+        if self._keeper.status in ready:
+            self._read_status()
+        user = self._wiring.user
+        if user is not None and not user.foreground:
+            user.enter()  # `fg` tells nobody when the job was running already
+
+    def _channels(self) -> list[Channel]:
+        user = self._wiring.user
+        inlets = [
+            channel
+            for channel, inlet in zip(self._inlets, self._wiring.inlets, strict=True)
+            if user is None or inlet.source != user.fd or user.foreground
+        ]
+        return [*self._outlets.values(), *inlets]
+
+    def _notice(self, channel: Channel) -> None:
+        if channel.broken is not None:
+            error, channel.broken = channel.broken, None
+            self._on_broken_sink(channel, error)
+        if channel.ended and channel in self._inlets:
+            self._on_end_of_input(channel)
+
+    def _finished(self) -> bool:
+        if self._ended_at is None:
+            return self._keeper_gone
+        if all(channel.ended for channel in self._outlets.values()):
+            return True
+        if any(channel.stalled for channel in self._outlets.values()):
+            return False
+        return time.monotonic() > self._ended_at + GRACE_SECONDS and not self._someone_waits_for_the_end()
+
+    def _someone_waits_for_the_end(self) -> bool:
+        """A reader of a pipe waits for its end, and would bare as well: so do we."""
+        return any(
+            channel.sink is not None and not channel.ended and _is_pipe(channel.sink)
+            for channel in self._outlets.values()
+        )
+
+    # --- what happens ------------------------------------------------------------------------------
+
+    def _read_status(self) -> None:
+        records = list(self._keeper.read_records())
+        if not records:
+            self._keeper_gone = True
+        for record in records:
+            if record.what == What.STARTED:
+                self._command = _Command(record.value)
+            self._witness.status(record)
+            if record.what == What.STOPPED:
+                self._stop_with_the_command()
+            if record.what in {What.ENDED, What.NOT_STARTED}:
+                self._on_end()
+
+    def _on_end(self) -> None:
+        self._ended_at = time.monotonic()
+        if self._command is not None:
+            self._command.close()
+            self._command = None
+        if self._wiring.terminal is not None:
+            self._close(
+                self._wiring.terminal.slave
+            )  # now the terminal reports its end once nobody else holds it
+        for channel in self._inlets:
+            channel.stop_reading()
+
+    def _on_signal(self, number: int) -> None:
+        if number == signal.SIGWINCH:
+            self._follow_size()
+        elif number == signal.SIGCONT:
+            self._continue_with_the_user()
+        elif number in _FORWARDED:
+            forward = not self._keyboard_told_the_command(number)
+            if forward and self._command is not None:
+                self._command.send(number)
+            self._witness.signalled(number, forwarded=forward)
+
+    def _keyboard_told_the_command(self, number: int) -> bool:
+        """Without a terminal of its own the command is in our group, and the kernel told all of it."""
+        if self._wiring.terminal is not None or number not in _FROM_THE_KEYBOARD:
+            return False
+        return _in_foreground()
+
+    def _follow_size(self) -> None:
+        user, pty = self._wiring.user, self._wiring.terminal
+        if user is None or pty is None:
+            return
+        size = user.size()
+        if size != terminals.size_of(pty.master):
+            terminals.set_size(pty.master, size)
+            self._witness.resized(size)
+
+    def _stop_with_the_command(self) -> None:
+        """Control-Z stopped the command inside; stop as well, so that the user's shell takes over."""
+        user = self._wiring.user
+        if user is None or not user.foreground:
+            return
+        user.leave()
+        with _default_action(signal.SIGTSTP):
+            os.killpg(os.getpgrp(), signal.SIGTSTP)
+        self._continue_with_the_user()
+
+    def _continue_with_the_user(self) -> None:
+        user = self._wiring.user
+        if user is None:
+            return
+        user.enter()
+        self._follow_size()
+        if self._command is not None:
+            self._command.continue_group()
+
+    def _on_broken_sink(self, channel: Channel, error: OSError) -> None:
+        if channel in self._inlets:
+            channel.stop_reading()  # the command closed its stdin
+            return
+        self._witness.sink_closed(channel.name, error)
+        if error.errno == errno.EPIPE and self._wiring.terminal is None and channel.source is not None:
+            self._close(channel.source)  # the command meets the broken pipe itself, as it would bare
+            channel.stop_reading()
+
+    def _on_end_of_input(self, channel: Channel) -> None:
+        inlet = self._wiring.inlets[self._inlets.index(channel)]
+        if channel.sink is None:
+            return
+        if inlet.is_terminal:
+            if self._ended_at is None and self._wiring.user is None:
+                channel.push(terminals.end_of_input(inlet.sink))
+                channel.move()
+            channel.sink = None
+        elif self._ended_at is None:
+            self._close(channel.sink)
+            channel.sink = None
+
+    def _report_leftovers(self) -> None:
+        for tape, channel in self._outlets.items():
+            if not channel.ended:
+                self._witness.held(tape)
+        for inlet, channel in zip(self._wiring.inlets, self._inlets, strict=True):
+            if not inlet.is_terminal and inlet.sink not in self._closed:
+                # A pipe tells what is in it at either end, also when its reader is gone.
+                unread = _pipe_bytes(inlet.sink) + channel.backlog_bytes
+                if unread:
+                    self._witness.stdin_unread(unread)
+
+    # --- beginnings and ends -----------------------------------------------------------------------
+
+    def _open_outlet(self, outlet: Outlet) -> Channel:
+        return Channel(
+            outlet.tape, outlet.source, outlet.sink, lambda data: self._witness.output(outlet.tape, data)
+        )
+
+    def _open_inlet(self, inlet: Inlet) -> Channel:
+        def observe(data: bytes) -> None:
+            self._witness.input(data, echoed=not inlet.is_terminal or terminals.echoes(inlet.sink))
+
+        return Channel("stdin", inlet.source, inlet.sink, observe)
+
+    def _close_everything(self) -> None:
+        ours = {outlet.source for outlet in self._wiring.outlets} | {
+            inlet.sink for inlet in self._wiring.inlets
+        }
+        if self._wiring.terminal is not None:
+            ours |= set(self._wiring.terminal)
+        for fd in ours - self._closed:
+            self._close(fd)
+
+    def _close(self, fd: int) -> None:
+        os.close(fd)
+        self._closed.add(fd)
+
+
+class _SignalPipe:
+    """Signals as bytes in a pipe, so that the loop meets them in order with everything else."""
+
+    _WATCHED = (*_FORWARDED, signal.SIGWINCH, signal.SIGCONT)
+
+    def __init__(self) -> None:
+        self.fd, self._write = os.pipe()
+        os.set_blocking(self.fd, False)
+        os.set_blocking(self._write, False)
+        self._wakeup_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        self._before = {
+            number: signal.signal(number, lambda *_: None)
+            for number in self._WATCHED
+            if signal.getsignal(number) is not signal.SIG_IGN
+        }
+
+    def read(self) -> list[int]:
+        try:
+            return list(os.read(self.fd, 512))
+        except BlockingIOError:
+            return []
+
+    def close(self) -> None:
+        signal.set_wakeup_fd(self._wakeup_before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        os.close(self.fd)
+        os.close(self._write)
+
+
+class _default_action:  # noqa: N801 - reads as a verb where it is used
+    def __init__(self, number: signal.Signals) -> None:
+        self._number = number
+
+    def __enter__(self) -> None:
+        self._before = signal.signal(self._number, signal.SIG_DFL)
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(self._number, self._before)
+
+
+class _Command:
+    """The running command, held so that a signal can never reach a later process with its number."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        try:
+            self._pidfd: int | None = os.pidfd_open(pid)
+        except ProcessLookupError:
+            self._pidfd = None  # it ended a moment ago; its status is on the way
+
+    def send(self, number: int) -> None:
+        if self._pidfd is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, number)
+
+    def continue_group(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._pid, signal.SIGCONT)
+
+    def close(self) -> None:
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+
+
+def _in_foreground() -> bool:
+    try:
+        fd = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(fd) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+
+
+def _is_pipe(fd: int) -> bool:
+    kind = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
+
+
+def _pipe_bytes(fd: int) -> int:
+    (count,) = struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, bytes(4)))
+    return int(count)

@@ -1,0 +1,182 @@
+"""Run git as a child that cannot be configured by what it looks at.
+
+In: arguments, a work directory, variables. Out: bytes, or `SnapshotFailedError`. A child gets an environment
+made from nothing, no terminal, no standard input but ours, and a deadline. Never passes on a GIT_
+variable of the caller: the repository is the one that the directory lies in, whatever GIT_DIR says.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING
+
+from steno.capture.repo_types import SnapshotFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+TIMEOUT_SECONDS = 120.0
+_STDERR_KEPT = 4096
+_CHUNK = 1 << 16
+_PASSED_ON = ("PATH", "HOME", "XDG_CONFIG_HOME", "LD_LIBRARY_PATH")
+_USER_CONFIG = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+_FIXED = {
+    "LC_ALL": "C",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_OWN_CONFIG = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+@dataclass(frozen=True)
+class Output:
+    stdout: bytes
+    stderr: str
+
+
+def find_git() -> str:
+    """Return the absolute path of git; a relative entry in PATH could be planted by the command."""
+    entries = [entry for entry in os.get_exec_path() if entry.startswith(os.sep)]
+    program = shutil.which("git", path=os.pathsep.join(entries))
+    if program is None:
+        raise SnapshotFailedError("GIT_MISSING", "git is not on PATH")
+    return program
+
+
+def environment(extra: Mapping[str, str], *, user_config: bool = False) -> dict[str, str]:
+    env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    env.update(_FIXED)
+    if user_config:
+        env.update({name: os.environ[name] for name in _USER_CONFIG if name in os.environ})
+    else:
+        env.update(_OWN_CONFIG)
+    env.update(extra)
+    return env
+
+
+class Git:
+    """One git program, one deadline at a time, and a count of the children it took."""
+
+    def __init__(self, program: str, scratch: Path) -> None:
+        self.program = program
+        self.scratch = scratch
+        self.count = 0
+        self.deadline = 0.0
+        self.restart_clock()
+
+    def restart_clock(self) -> None:
+        self.deadline = time.monotonic() + TIMEOUT_SECONDS
+
+    def run(
+        self, args: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: bytes | None = None
+    ) -> Output:
+        return self.start(args, cwd=cwd, env=env, with_stdin=stdin is not None).finish(stdin)
+
+    def start(
+        self, args: Sequence[str], *, cwd: Path, env: Mapping[str, str], with_stdin: bool = False
+    ) -> Child:
+        self.count += 1
+        return Child(self, args, cwd=cwd, env=env, with_stdin=with_stdin)
+
+    def stream(self, args: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Iterator[bytes]:
+        child = self.start(args, cwd=cwd, env=env)
+        try:
+            yield from child.chunks()
+        finally:
+            child.stop()
+
+
+class Child:
+    """A running git. Whoever starts one must `finish` or `stop` it."""
+
+    def __init__(
+        self, git: Git, args: Sequence[str], *, cwd: Path, env: Mapping[str, str], with_stdin: bool
+    ) -> None:
+        self._git = git
+        self._name = next((arg for arg in args if not arg.startswith("-") and "=" not in arg), "git")
+        self._stderr: IO[bytes] = tempfile.TemporaryFile(dir=git.scratch)  # noqa: SIM115 - closed in stop()
+        try:
+            self.process = subprocess.Popen(
+                [git.program, "--no-pager", *args],
+                stdin=subprocess.PIPE if with_stdin else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=self._stderr,
+                cwd=cwd,
+                env=dict(env),
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._stderr.close()
+            missing_program = error.filename == git.program
+            reason = "GIT_MISSING" if missing_program else "GIT_BROKEN"
+            raise SnapshotFailedError(reason, f"git {self._name}: {error.strerror}") from error
+
+    def finish(self, stdin: bytes | None = None) -> Output:
+        try:
+            stdout, _ = self.process.communicate(stdin, timeout=self._remaining())
+            self._check()
+            return Output(stdout, self._complaint())
+        except subprocess.TimeoutExpired:
+            raise self._too_slow() from None
+        finally:
+            self.stop()
+
+    def chunks(self) -> Iterator[bytes]:
+        descriptor = self._stdout().fileno()
+        while chunk := self.read_some(descriptor):
+            yield chunk
+        try:
+            self.process.wait(self._remaining())
+        except subprocess.TimeoutExpired:
+            raise self._too_slow() from None
+        self._check()
+
+    def read_some(self, descriptor: int) -> bytes:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        if not poll.poll(self._remaining() * 1000):
+            raise self._too_slow()
+        return os.read(descriptor, _CHUNK)
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout, self._stderr):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+    def _stdout(self) -> IO[bytes]:
+        if self.process.stdout is None:
+            raise SnapshotFailedError("GIT_BROKEN", "git has no output")
+        return self.process.stdout
+
+    def _remaining(self) -> float:
+        return max(0.0, self._git.deadline - time.monotonic())
+
+    def _too_slow(self) -> SnapshotFailedError:
+        return SnapshotFailedError("GIT_TIMEOUT", f"git {self._name} took longer than {TIMEOUT_SECONDS:g} s")
+
+    def _check(self) -> None:
+        if self.process.returncode != 0:
+            detail = self._complaint() or f"exit status {self.process.returncode}"
+            raise SnapshotFailedError("GIT_BROKEN", f"git {self._name}: {detail}")
+
+    def _complaint(self) -> str:
+        self._stderr.seek(0)
+        return self._stderr.read(_STDERR_KEPT).decode("utf-8", "backslashreplace").strip()

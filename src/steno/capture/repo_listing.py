@@ -1,0 +1,103 @@
+"""What in a work tree differs from an index, and which of it may be copied into memory.
+
+In: the output of `git ls-files`, one path at a time. Out: a `Listing`, and for each path a yes, or an
+`Omitted` with the reason. Looks at a file with lstat only; never opens one.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from steno.capture.repo_types import Omitted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_COPY = 32 << 20
+_GITLINK = b"160000"
+
+
+@dataclass
+class Budget:
+    """How many bytes of file content may still be copied into memory."""
+
+    left: int
+
+
+@dataclass
+class Listing:
+    """What `git ls-files` says about the work tree."""
+
+    changed: set[bytes] = field(default_factory=set)
+    blobs: dict[bytes, str] = field(default_factory=dict)
+    gitlinks: list[bytes] = field(default_factory=list)
+    embedded: list[bytes] = field(default_factory=list)
+    has_assumed: bool = False
+    has_attributes: bool = False
+
+
+def parse_listing(output: bytes) -> Listing:
+    listing = Listing(has_attributes=b".gitattributes\0" in output)
+    for record in output.split(b"\0"):
+        tag = record[:1]
+        if tag == b"H" and not record.startswith(_GITLINK, 2):
+            continue
+        if tag == b"?":
+            path = record[2:]
+            if path.endswith(b"/"):
+                listing.embedded.append(path[:-1])
+            else:
+                listing.changed.add(path)
+        elif tag:
+            _note_tracked(listing, tag, record)
+    return listing
+
+
+def _note_tracked(listing: Listing, tag: bytes, record: bytes) -> None:
+    facts, _, path = record[2:].partition(b"\t")
+    mode, name, _ = facts.split(b" ")
+    if tag.islower():
+        listing.has_assumed = True
+        listing.changed.add(path)
+    if mode == _GITLINK and path not in listing.gitlinks:
+        listing.gitlinks.append(path)
+    if tag.upper() in b"CRM":
+        listing.changed.add(path)
+        if mode.startswith(b"100"):
+            listing.blobs[path] = name.decode()
+
+
+def may_copy(root: Path, path: bytes, budget: Budget, omitted: list[Omitted]) -> bool:
+    """Say whether git may read a path; if not, add it to `omitted`. What is absent may be removed."""
+    full = os.path.join(os.fsencode(root), path)  # noqa: PTH118 - bytes
+    try:
+        found = os.lstat(full)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        omitted.append(Omitted(os.fsdecode(path), 0, "unreadable"))
+        return False
+    reason = _reason_to_omit(path, full, found, budget)
+    if reason is None:
+        budget.left -= found.st_size
+        return True
+    identity = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode)
+    omitted.append(Omitted(os.fsdecode(path), found.st_size, reason, identity))
+    return False
+
+
+def _reason_to_omit(path: bytes, full: bytes, found: os.stat_result, budget: Budget) -> str | None:
+    if b".git" in path.lower().split(b"/"):
+        return "name_refused_by_git"
+    if stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode):
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return "special_file"
+    if found.st_size > MAX_COPY:
+        return "too_large"
+    if not os.access(full, os.R_OK):
+        return "unreadable"
+    return "no_room" if found.st_size > budget.left else None

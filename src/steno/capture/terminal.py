@@ -1,0 +1,108 @@
+"""Terminals: the user's own, and the pseudo-terminal the command runs on.
+
+In: descriptors. Out: sizes, modes, and a guard that gives the user's terminal back as it was. Only touches
+the user's terminal while we are in its foreground: a background job that changes modes would be stopped.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import termios
+import tty
+from contextlib import suppress
+from typing import NamedTuple
+
+_SIZE = struct.Struct("HHHH")
+_LOCAL_FLAGS = 3
+_CONTROL_CHARACTERS = 6
+
+
+class Size(NamedTuple):
+    cols: int
+    rows: int
+
+
+DEFAULT_SIZE = Size(80, 24)
+
+
+def size_of(fd: int) -> Size:
+    rows, cols, _, _ = _SIZE.unpack(fcntl.ioctl(fd, termios.TIOCGWINSZ, bytes(_SIZE.size)))
+    return Size(cols, rows)
+
+
+def set_size(fd: int, size: Size) -> None:
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, _SIZE.pack(size.rows, size.cols, 0, 0))
+
+
+def echoes(master: int) -> bool:
+    """Whether what is typed on the pseudo-terminal is shown; a password prompt turns that off."""
+    return bool(termios.tcgetattr(master)[_LOCAL_FLAGS] & termios.ECHO)
+
+
+def end_of_input(master: int) -> bytes:
+    """The character that means end of file on this terminal now (Control-D, unless it was changed)."""
+    character = termios.tcgetattr(master)[_CONTROL_CHARACTERS][termios.VEOF]
+    return character if isinstance(character, bytes) else bytes([character])
+
+
+class PseudoTerminal(NamedTuple):
+    master: int
+    slave: int
+
+
+def open_pseudo_terminal(model: UserTerminal | None) -> PseudoTerminal:
+    """A new terminal with the modes and the size of the user's one."""
+    master, slave = os.openpty()
+    if model is not None:
+        termios.tcsetattr(slave, termios.TCSANOW, model.modes)
+    set_size(slave, model.size() if model else DEFAULT_SIZE)
+    os.set_blocking(master, False)
+    return PseudoTerminal(master, slave)
+
+
+class UserTerminal:
+    """The terminal in front of the user. `foreground` follows the job control of the user's shell."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.modes = termios.tcgetattr(fd)
+        self.foreground = False
+
+    def size(self) -> Size:
+        size = size_of(self.fd)
+        return size if size.cols and size.rows else DEFAULT_SIZE
+
+    def enter(self) -> bool:
+        """Hand every key through unchanged, if this is our turn in the foreground."""
+        if not self._our_turn():
+            self.foreground = False
+            return False
+        if not self.foreground:
+            self.modes = termios.tcgetattr(self.fd)
+            tty.setraw(self.fd, termios.TCSADRAIN)
+            self.foreground = True
+        return True
+
+    def leave(self) -> None:
+        if self.foreground:
+            self.foreground = False
+            with suppress(termios.error):  # the terminal itself may be gone: a closed window
+                termios.tcsetattr(self.fd, termios.TCSADRAIN, self.modes)
+
+    def _our_turn(self) -> bool:
+        try:
+            return os.tcgetpgrp(self.fd) == os.getpgrp()
+        except OSError:
+            return False
+
+
+def controlling_terminal() -> int | None:
+    """A descriptor of the terminal in front of the user, if there is one."""
+    if os.isatty(0):
+        return 0
+    try:
+        return os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return None

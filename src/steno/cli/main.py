@@ -1,0 +1,97 @@
+"""The command `steno`: finds the subcommand, and turns errors into words and exit codes, once.
+
+In: the command line. Out: an exit code. Subcommands are imported only when they are asked for, because
+`steno run` has a start-up budget. Data goes to stdout, messages to stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from steno import __version__
+from steno.capture.streams import guard_standard_descriptors
+from steno.errors import StenoError
+
+# name -> what it does, in the order a newcomer meets them
+COMMANDS = {
+    "run": "Run a command and record it.",
+    "list": "List the recorded runs.",
+    "show": "Say what one run was and did.",
+    "play": "Replay the terminal of a run.",
+    "verify": "Check that a record is what it says it is.",
+    "recover": "Seal a run whose recorder was killed.",
+    "export": "Write a run in another format.",
+    "pack": "Make one file of a run.",
+    "doctor": "Say what can be observed on this machine.",
+    "completion": "Print the completion script of a shell.",
+}
+USAGE_ERROR = 2
+RUN_FAILURE = 125
+INTERRUPTED = 130
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"steno.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Examples:\n\n\b\n  steno run -- make test\n  steno show @last\n  steno verify @last",
+)
+@click.version_option(__version__, prog_name="steno", message="%(prog)s %(version)s")
+def steno() -> None:
+    """Run any command unchanged and keep a record that anyone can verify.
+
+    What the kernel saw is fact; what the agent said is a claim. RUN is the id of a run, a unique
+    beginning of one, a path, or @last.
+    """
+
+
+def main() -> NoReturn:
+    guard_standard_descriptors()
+    sys.exit(_exit_code(sys.argv[1:]))
+
+
+def _exit_code(words: list[str]) -> int:
+    running = words[:1] == ["run"]
+    try:
+        result = steno.main(args=words, prog_name="steno", standalone_mode=False)
+    except StenoError as error:
+        _complain(str(error), error.hint)
+        return RUN_FAILURE if running else error.exit_code
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "steno"
+        _complain(error.format_message(), f"`{where} --help` shows what it takes")
+        return RUN_FAILURE if running else USAGE_ERROR
+    except click.ClickException as error:
+        _complain(error.format_message(), "`steno --help` shows what it takes")
+        return RUN_FAILURE if running else error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone; say nothing, also not when Python closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    return result if isinstance(result, int) else 0
+
+
+def _complain(message: str, hint: str) -> None:
+    click.echo(f"steno: {message}", err=True)
+    click.echo(f"hint: {hint}", err=True)

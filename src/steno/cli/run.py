@@ -1,0 +1,124 @@
+"""`steno run`: record one command. Exits as the command did."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from steno.cli.opening import chosen_store
+from steno.errors import BadRequestError
+from steno.record.run import Outcome, RunRequest, record
+
+
+@click.command(
+    "run",
+    context_settings={"allow_interspersed_args": False},
+    epilog="""\b
+Examples:
+  steno run -- make test
+  steno run --name "nightly" --no-git -- ./backup.sh
+  printf 'hello' | steno run -- wc -c
+  steno run --export capture-run:. -- npm test
+
+Exits with the command's own code (128+n when signal n ended it), 127 when it is not found, 126 when it
+cannot be executed, 125 when Steno itself fails before the command starts.""",
+)
+@click.option("--cwd", metavar="DIR", help="Run in DIR.")
+@click.option("--git/--no-git", default=True, help="Record the git state before and after (default: on).")
+@click.option(
+    "--pty",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="Give the command a terminal: where you have one, always, or never.",
+)
+@click.option(
+    "--tail-bytes", type=click.IntRange(0), default=4000, show_default=True, metavar="N",
+    help="How much of the end of stdout and stderr the summaries keep.",
+)  # fmt: skip
+@click.option("--raw-logs", is_flag=True, help="Let capture-run exports hold the full (masked) logs.")
+@click.option("--name", metavar="TEXT", help="A name for people to find the run by.")
+@click.option("--store", metavar="DIR", help="Keep the record in DIR (default: $STENO_HOME).")
+@click.option("--export", "exports", multiple=True, metavar="NAME:DIR", help="Also write the run as NAME into DIR.")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND [ARG]...")
+def command(
+    cwd: str | None,
+    git: bool,
+    pty: str,
+    tail_bytes: int,
+    raw_logs: bool,
+    name: str | None,
+    store: str | None,
+    exports: tuple[str, ...],
+    words: tuple[str, ...],
+) -> int:
+    """Run COMMAND unchanged and record it.
+
+    The command behaves as it would without Steno: same exit code, same output, same terminal. The record
+    goes to the store; no secret reaches the disk in clear.
+    """
+    if not words:
+        raise BadRequestError("there is no command to run", hint="put it after --, as in `steno run -- make test`")
+    wanted = [_parse_export(text) for text in exports]
+    outcome = record(
+        RunRequest(
+            command=words,
+            cwd=Path(cwd).absolute() if cwd else Path.cwd(),
+            store=chosen_store(store).absolute(),
+            environ=dict(os.environ),
+            git=git,
+            pty=pty,
+            tail_bytes=tail_bytes,
+            raw_logs=raw_logs,
+            name=name,
+        )
+    )
+    _tell(outcome, words[0])
+    if outcome.manifest is not None:
+        for format_name, directory in wanted:
+            _export(outcome, format_name, directory)
+    return outcome.exit_code
+
+
+def _parse_export(text: str) -> tuple[str, Path]:
+    from steno.views.export import export_named
+
+    name, colon, directory = text.partition(":")
+    if not colon or not directory:
+        raise BadRequestError(f"--export {text!r} names no directory", hint="write it as NAME:DIR")
+    export_named(name)
+    return name, Path(directory).absolute()
+
+
+def _export(outcome: Outcome, name: str, directory: Path) -> None:
+    from steno.bundle.folder import Folder
+    from steno.views.export import export_named
+
+    with Folder(outcome.path) as folder:
+        written = export_named(name)(folder, directory)
+    _say(f"exported as {name}: {written}")
+
+
+def _tell(outcome: Outcome, word: str) -> None:
+    """On a terminal one line says where the record is; in a pipeline only trouble is worth a word."""
+    if outcome.not_started is not None:
+        _say(f"cannot run {word}: {outcome.not_started}")
+        _say_hint("check the name and PATH" if outcome.exit_code == 127 else "check that it is an executable file")  # noqa: PLR2004
+    for gap in outcome.gaps:
+        lost = f" ({gap.lost_bytes} bytes lost)" if gap.lost_bytes else ""
+        _say(f"the record has a gap: {gap.reason}: {gap.detail}{lost}")
+    if outcome.seal_failure is not None:
+        _say(f"{outcome.seal_failure}; what was recorded is kept in {outcome.path}")
+        _say_hint(f"when the cause is gone, run `steno recover {outcome.path}`")
+    elif os.isatty(2):
+        _say(f"recorded {outcome.run_id} (exit {outcome.exit_code}); `steno show @last` tells more")
+
+
+def _say(message: str) -> None:
+    click.echo(f"steno: {message}", err=True)
+
+
+def _say_hint(message: str) -> None:
+    click.echo(f"hint: {message}", err=True)

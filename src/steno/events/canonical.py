@@ -1,0 +1,58 @@
+"""Canonical JSON (RFC 8785): equal facts give equal bytes.
+
+In: plain JSON data. Out: bytes, or data read back from bytes. Integers beyond 2^53 travel as strings,
+because a JSON reader in another language would round them. Never touches a file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import rfc8785
+
+SAFE_INTEGER = 2**53 - 1
+
+
+class NotCanonicalError(ValueError):
+    """The bytes are not JSON, or are JSON written in another way than the canonical one."""
+
+
+def encode(value: Any) -> bytes:
+    return rfc8785.dumps(_portable(value))
+
+
+def encode_line(value: Any) -> bytes:
+    return encode(value) + b"\n"
+
+
+def decode(data: bytes) -> Any:
+    """Read canonical JSON; anything that would not be written back byte for byte is refused."""
+    try:
+        value = msgspec.json.decode(data)
+        rewritten = encode(value)
+    except (msgspec.DecodeError, rfc8785.CanonicalizationError, RecursionError, UnicodeError) as error:
+        raise NotCanonicalError(f"not JSON: {error}") from None
+    if rewritten != data:
+        raise NotCanonicalError("not in canonical form")
+    return value
+
+
+def decode_line(line: bytes) -> Any:
+    if not line.endswith(b"\n"):
+        raise NotCanonicalError("the line does not end with a newline")
+    return decode(line[:-1])
+
+
+def _portable(value: Any) -> Any:
+    match value:
+        case bool():
+            return value
+        case int() if abs(value) > SAFE_INTEGER:
+            return str(value)
+        case dict():
+            return {key: _portable(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_portable(item) for item in value]
+        case _:
+            return value

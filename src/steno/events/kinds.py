@@ -1,0 +1,268 @@
+"""The run events: one frozen type a kind, and the line that carries it in `events.ndjson`.
+
+In: facts that a recorder has. Out: `Event` values and their canonical lines, and the way back.
+A line that does not fit its kind is refused with `BadEventError`. Never touches a file or a clock.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from steno.events import canonical
+
+
+class BadEventError(ValueError):
+    """A line of `events.ndjson` is not an event of a known kind."""
+
+
+class EventData(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What one kind of event says. `type` is the word in the line; it is not a field."""
+
+    type: ClassVar[str]
+
+
+class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the command ran."""
+
+    os: str
+    release: str
+    machine: str
+    platform: str
+    name: str
+
+
+class Terminal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What stood behind the command's descriptors 0, 1 and 2."""
+
+    kind: str  # "pty" or "pipes"
+    streams: str  # "separate", or "merged" when stdout and stderr share one way out
+    stdin: str  # "pty", "relayed" (recorded), or "inherited" (passed on, not recorded), or "closed"
+    term: str | None
+    cols: int | None
+    rows: int | None
+
+
+class RunStart(EventData, frozen=True):
+    type: ClassVar[str] = "run_start"
+
+    cwd: str
+    cmd_redacted: list[str]
+    git_enabled: bool
+    host: Host
+    terminal: Terminal
+    tail_bytes: int
+    raw_logs: bool
+    steno_version: str
+    env: dict[str, str | None]  # every name; a value only where the variable is known to be harmless
+    observer: str = "none"
+    shim: str = "none"
+    name: str | None = None
+    recorder_pid: int | None = None
+    scratch: list[str] = []  # directories outside the run that a killed recorder leaves behind
+
+
+class RepoSnapshot(EventData, frozen=True):
+    """Base of the two snapshots. A skip carries `reason` and nothing else that was looked at."""
+
+    reason: str | None = None
+    detail: str | None = None
+    root: str | None = None
+    head: str | None = None
+    branch: str | None = None
+    status_summary: dict[str, int] | None = None
+    diff_hash: str | None = None
+    omitted: list[dict[str, Any]] = []
+    notes: list[str] = []
+
+
+class RepoSnapshotBefore(RepoSnapshot, frozen=True):
+    type: ClassVar[str] = "repo_snapshot_before"
+
+
+class RepoSnapshotAfter(RepoSnapshot, frozen=True):
+    type: ClassVar[str] = "repo_snapshot_after"
+
+    changed: int | None = None
+    added_lines: int | None = None
+    deleted_lines: int | None = None
+    withheld: list[str] = []  # binary files whose content held a secret: named, content left out
+    unpatched: list[str] = []  # files that changed and are too large for the patch
+
+
+class CommandStarted(EventData, frozen=True):
+    type: ClassVar[str] = "command_started"
+
+    pid: int
+
+
+class CommandNotStarted(EventData, frozen=True):
+    type: ClassVar[str] = "command_not_started"
+
+    errno: int
+    message: str
+
+
+class CommandStopped(EventData, frozen=True):
+    type: ClassVar[str] = "command_stopped"
+
+    signal: str
+
+
+class CommandContinued(EventData, frozen=True):
+    type: ClassVar[str] = "command_continued"
+
+
+class CommandFinished(EventData, frozen=True):
+    type: ClassVar[str] = "command_finished"
+
+    exit_code: int
+    signal: str | None = None
+    core_dumped: bool = False
+    user_us: int | None = None
+    system_us: int | None = None
+    max_rss_kib: int | None = None
+
+
+class TerminalResized(EventData, frozen=True):
+    type: ClassVar[str] = "terminal_resized"
+
+    cols: int
+    rows: int
+
+
+class RecorderSignalled(EventData, frozen=True):
+    """The recorder got a signal; `forwarded` says whether the command was given it by us."""
+
+    type: ClassVar[str] = "recorder_signalled"
+
+    signal: str
+    forwarded: bool
+
+
+class StreamClosed(EventData, frozen=True):
+    """The reader of one of our outputs went away, so the command was told (as a bare pipe would)."""
+
+    type: ClassVar[str] = "stream_closed"
+
+    stream: str
+    reason: str
+
+
+class TerminalHeld(EventData, frozen=True):
+    """The command ended while another process still held its terminal or its output pipes."""
+
+    type: ClassVar[str] = "terminal_held"
+
+    stream: str
+
+
+class StdinUnread(EventData, frozen=True):
+    """Bytes that we took from our input and the command never read."""
+
+    type: ClassVar[str] = "stdin_unread"
+
+    bytes: int
+
+
+class ToolVersions(EventData, frozen=True):
+    type: ClassVar[str] = "tool_versions"
+
+    versions: dict[str, str]
+
+
+class RedactionTally(EventData, frozen=True):
+    """What has been masked so far; the last one in a run counts."""
+
+    type: ClassVar[str] = "redaction_tally"
+
+    tally: dict[str, Any]
+
+
+class Gap(EventData, frozen=True):
+    """Something that should be in the record and is not. Makes the bundle `incomplete`."""
+
+    type: ClassVar[str] = "gap"
+
+    reason: str
+    detail: str
+    lost_bytes: int | None = None
+
+
+class RunFinish(EventData, frozen=True):
+    type: ClassVar[str] = "run_finish"
+
+    exit_code: int | None
+    completed: bool
+    reason: str | None = None
+
+
+KINDS: dict[str, type[EventData]] = {
+    kind.type: kind
+    for kind in (
+        RunStart,
+        RepoSnapshotBefore,
+        CommandStarted,
+        CommandNotStarted,
+        CommandStopped,
+        CommandContinued,
+        CommandFinished,
+        TerminalResized,
+        RecorderSignalled,
+        StreamClosed,
+        TerminalHeld,
+        StdinUnread,
+        RepoSnapshotAfter,
+        ToolVersions,
+        RedactionTally,
+        Gap,
+        RunFinish,
+    )
+}
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One line: when (wall clock for people, monotonic nanoseconds since the start for joins) and what."""
+
+    seq: int
+    ts_ms: int
+    mono_ns: int
+    run_id: str
+    data: EventData
+
+    @property
+    def type(self) -> str:
+        return self.data.type
+
+
+class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    seq: int
+    ts_ms: int
+    mono_ns: int
+    run_id: str
+    type: str
+    data: dict[str, Any]
+
+
+def to_json(event: Event) -> dict[str, Any]:
+    return {
+        "seq": event.seq,
+        "ts_ms": event.ts_ms,
+        "mono_ns": event.mono_ns,
+        "run_id": event.run_id,
+        "type": event.type,
+        "data": msgspec.to_builtins(event.data),
+    }
+
+
+def parse_line(line: bytes) -> Event:
+    try:
+        raw = msgspec.convert(canonical.decode_line(line), _Line)
+        kind = KINDS.get(raw.type)
+        if kind is None:
+            raise BadEventError(f"unknown event type {raw.type!r}")
+        data = msgspec.convert(raw.data, kind)
+    except (canonical.NotCanonicalError, msgspec.ValidationError) as error:
+        raise BadEventError(str(error)) from None
+    return Event(raw.seq, raw.ts_ms, raw.mono_ns, raw.run_id, data)

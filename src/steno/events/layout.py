@@ -1,0 +1,48 @@
+"""The names of the files of a recording. Spool and bundle use the same names for the same bytes."""
+
+from __future__ import annotations
+
+MANIFEST = "manifest.json"
+EVENTS = "events.ndjson"
+RUN = "run.json"
+HASHES = "hashes.json"
+REDACTION_REPORT = "redaction-report.json"
+HEALTH = "observation-health.json"
+LAYERS = ("layers/kernel.ndjson", "layers/policy.ndjson", "layers/sdk.ndjson")
+
+STDIN = "terminal/stdin"
+STDOUT = "terminal/stdout"
+STDERR = "terminal/stderr"
+OUTPUT = "terminal/output"
+TIMING = "terminal/timing"
+CAST = "terminal/session.cast"
+
+REPO_BEFORE = "repo/before.json"
+REPO_AFTER = "repo/after.json"
+STATUS_BEFORE = "repo/status_before.txt"
+STATUS_AFTER = "repo/status_after.txt"
+DIFF = "repo/diff.patch"
+WORKTREE_DIFF = "repo/worktree.patch"
+CHANGES = "repo/changes.json"
+
+SPOOL = "spool"
+
+INDEX_SUFFIX = ".idx"
+
+# Streams whose bytes are recorded as they arrive; `output` is one of them only when stdout and
+# stderr share one way out, else it is derived from the two.
+TAPES = (STDIN, STDOUT, STDERR, OUTPUT)
+PRIMARY_FILES = (EVENTS, STATUS_BEFORE, STATUS_AFTER, DIFF, WORKTREE_DIFF, CHANGES)
+
+
+def index_of(tape: str) -> str:
+    return tape + INDEX_SUFFIX
+
+
+def typescript_header(run_id: str) -> bytes:
+    """scriptreplay(1) skips the first line of each log; `output` and `stdin` begin with this one."""
+    return f"Script started, recorded by steno as {run_id}\n".encode()
+
+
+def has_header(tape: str) -> bool:
+    return tape in (STDIN, OUTPUT)

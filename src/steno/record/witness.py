@@ -1,0 +1,183 @@
+"""The witness: writes into the spool what the pump sees, and never lets a failing disk reach the command.
+
+In: the pump's calls. Out: tapes and events. What cannot be written is counted; `declare_losses` turns the
+counts into gaps at the end. What is typed while the terminal does not echo is masked here, because only
+here is it known how it was typed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from steno.bundle.spool import Spool
+from steno.capture.keeper import StatusRecord, What
+from steno.capture.repo_types import Skip
+from steno.capture.streams import Wiring
+from steno.capture.terminal import Size
+from steno.events import kinds, layout
+from steno.events.kinds import EventData
+from steno.redact.findings import Findings
+
+CANNOT_EXECUTE, NOT_FOUND, SIGNAL_BASE = 126, 127, 128
+TYPED_WITHOUT_ECHO = "typed-without-echo"
+# Control keys stay: they are not what a password is made of, and they keep the record readable.
+_CONTROL_KEYS = {*range(0x20), 0x7F}
+_MASKED_KEYS = bytes(byte if byte in _CONTROL_KEYS else ord("*") for byte in range(256))
+_NORMAL_SKIPS = {"NOT_A_GIT_REPO", "BARE_REPOSITORY", "GIT_MISSING"}
+
+
+class SpoolWitness:
+    def __init__(self, spool: Spool, wiring: Wiring, findings: Findings) -> None:
+        self._spool = spool
+        self._findings = findings
+        self._tapes = {outlet.tape: spool.tape(outlet.tape) for outlet in wiring.outlets}
+        if wiring.inlets:
+            self._tapes[layout.STDIN] = spool.tape(layout.STDIN)
+        self._typed_in_secret = b""
+        self._told_total = 0
+        self._lost_events = 0
+        self.gaps: list[kinds.Gap] = []
+        self.exit_code: int | None = None
+        self.ended = False
+        self.not_started: str | None = None
+
+    # --- what the pump tells -----------------------------------------------------------------------
+
+    def output(self, tape: str, data: bytes) -> None:
+        self._tapes[tape].append(self._spool.now(), data)
+
+    def input(self, data: bytes, *, echoed: bool) -> None:
+        if not echoed:
+            self._note_typed_in_secret(data)
+            data = data.translate(_MASKED_KEYS)
+        self._tapes[layout.STDIN].append(self._spool.now(), data)
+
+    def status(self, record: StatusRecord) -> None:
+        match record.what:
+            case What.STARTED:
+                self.event(kinds.CommandStarted(record.value))
+            case What.NOT_STARTED:
+                self._on_not_started(record.value)
+            case What.STOPPED:
+                self.event(kinds.CommandStopped(signal_name(record.value)))
+            case What.CONTINUED:
+                self.event(kinds.CommandContinued())
+            case What.ENDED:
+                self._on_ended(record)
+
+    def resized(self, size: Size) -> None:
+        self.event(kinds.TerminalResized(size.cols, size.rows))
+
+    def signalled(self, number: int, *, forwarded: bool) -> None:
+        self.event(kinds.RecorderSignalled(signal_name(number), forwarded))
+
+    def sink_closed(self, tape: str, error: OSError) -> None:
+        self.event(kinds.StreamClosed(tape, error.strerror or str(error)))
+
+    def held(self, tape: str) -> None:
+        self.event(kinds.TerminalHeld(tape))
+        self.gap(
+            "terminal_held",
+            f"{tape}: another process held it when the command ended; what it writes later is not recorded",
+        )
+
+    def stdin_unread(self, count: int) -> None:
+        self.event(kinds.StdinUnread(count))
+
+    def idle(self) -> None:
+        self._spool.settle()
+
+    def tick(self) -> None:
+        self.tally()
+
+    # --- what the recorder tells -------------------------------------------------------------------
+
+    def event(self, data: EventData) -> None:
+        try:
+            self._spool.event(data)
+        except OSError:
+            self._lost_events += 1
+
+    def gap(self, reason: str, detail: str, lost_bytes: int | None = None) -> None:
+        gap = kinds.Gap(reason, detail, lost_bytes)
+        self.gaps.append(gap)
+        self.event(gap)
+
+    def note_skip(self, skip: Skip) -> None:
+        if skip.reason not in _NORMAL_SKIPS:
+            self.gap("repo_before_unknown", f"{skip.reason}: {skip.detail}")
+
+    @contextmanager
+    def tolerating_losses(self) -> Iterator[None]:
+        """The command has run or is about to: a file of ours that cannot be written is a gap."""
+        try:
+            yield
+        except OSError as error:
+            self.gap("repo_not_kept", f"{error.strerror}")
+
+    def tally(self) -> None:
+        """Keep what has been masked so far; a run that is killed has at least this."""
+        if self._findings.total != self._told_total:
+            self._told_total = self._findings.total
+            self.event(kinds.RedactionTally(self._findings.snapshot()))
+
+    def close_tapes(self) -> None:
+        if self._typed_in_secret:
+            self._tell_typed_in_secret()
+        for tape in self._tapes.values():
+            tape.close()
+
+    def declare_losses(self) -> None:
+        for tape in self._tapes.values():
+            if tape.failure is not None:
+                self.gap("stream_lost", f"{tape.name}: {tape.failure.strerror}", tape.lost_bytes)
+        if self._lost_events:
+            self.gap("events_lost", f"{self._lost_events} events could not be written")
+        if not self.ended:
+            self.gap("exit_status_unknown", "the process that waited for the command was killed")
+
+    # --- details -----------------------------------------------------------------------------------
+
+    def _on_not_started(self, number: int) -> None:
+        self.not_started = os.strerror(number)
+        self.event(kinds.CommandNotStarted(number, self.not_started))
+        self._finish(kinds.CommandFinished(NOT_FOUND if number == errno.ENOENT else CANNOT_EXECUTE))
+
+    def _on_ended(self, record: StatusRecord) -> None:
+        state = record.value
+        signalled = os.WIFSIGNALED(state)
+        self._finish(
+            kinds.CommandFinished(
+                exit_code=SIGNAL_BASE + os.WTERMSIG(state) if signalled else os.WEXITSTATUS(state),
+                signal=signal_name(os.WTERMSIG(state)) if signalled else None,
+                core_dumped=signalled and os.WCOREDUMP(state),
+                user_us=record.user_us,
+                system_us=record.system_us,
+                max_rss_kib=record.max_rss_kib,
+            )
+        )
+
+    def _finish(self, finished: kinds.CommandFinished) -> None:
+        self.ended = True
+        self.exit_code = finished.exit_code
+        self.event(finished)
+
+    def _note_typed_in_secret(self, data: bytes) -> None:
+        self._typed_in_secret += data
+        if b"\r" in data or b"\n" in data:
+            self._tell_typed_in_secret()
+
+    def _tell_typed_in_secret(self) -> None:
+        self._findings.add(layout.STDIN, TYPED_WITHOUT_ECHO, self._typed_in_secret.strip(b"\r\n"))
+        self._typed_in_secret = b""
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"  # a real-time signal

@@ -1,0 +1,68 @@
+"""What a rule is.
+
+In: nothing; a rule is data. Out: the record `Rule`, and the one way its patterns are compiled. Never:
+matching; the engine does that, with RE2, so that no input is slow.
+
+A shape rule is three patterns: `before` (public: a prefix, a marker), `value` (the secret) and `after`
+(public, may be empty). `partial` matches any beginning of a value; from it the `head` of the rule
+follows: what may be the beginning of such a secret at the end of the bytes seen so far.
+None of the patterns may match a line break, and none may capture: the one group is the secret.
+A pair rule has no patterns: `steno.redact.pairs` reads key and value; here are its name and its examples.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import re2
+
+DFA_BYTES = 64 << 20
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Example:
+    """A line that must be caught, and the part of it that is the secret."""
+
+    line: bytes
+    secret: bytes
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    name: str
+    description: str
+    examples: tuple[Example, ...]
+    counterexamples: tuple[bytes, ...] = ()
+    before: bytes = b""
+    value: bytes = b""
+    after: bytes = b""
+    partial: bytes = b""
+    trigger: bytes = b""
+    needs_digit: bool = False
+
+    @property
+    def is_shape(self) -> bool:
+        return bool(self.value)
+
+    @property
+    def pattern(self) -> bytes:
+        return b"(?:%s)(?P<secret>%s)%s" % (self.before, self.value, self.after)
+
+    @property
+    def head(self) -> bytes:
+        return b"(?:%s)(?P<secret>%s)\\z" % (self.before, self.partial)
+
+    @property
+    def prefilter(self) -> bytes:
+        """Matches wherever the pattern does, and costs less."""
+        return self.trigger or self.before
+
+
+def compile_rule(pattern: bytes) -> Any:
+    """Compile for bytes: every byte is one character, so that invalid UTF-8 cannot hide a secret."""
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    options.max_mem = DFA_BYTES
+    return re2.compile(pattern, options)

@@ -1,0 +1,213 @@
+"""Equal-length masking of an endless stream of bytes.
+
+In: bytes, in chunks of any size. Out: the same number of bytes, secrets replaced by asterisks; `feed`
+gives what is final, `settle` also what cannot be part of a secret, `close` the rest. Never: more than about
+`WINDOW` bytes held back, a result that depends on how the bytes were cut, or a secret counted twice.
+
+Lines are looked at whole. A line longer than `WINDOW` is looked at in windows counted from its start,
+each with `CONTEXT` bytes of what went before. A value that does not fit into a window is masked outright,
+to its closing quote or the next blank.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steno.redact.blocks import BEGIN, END, RULE, KeyBlock
+from steno.redact.rule import compile_rule
+from steno.redact.scanner import MASK, Scanner, Span, masked, merged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from steno.redact.findings import Findings
+
+WINDOW = 64 << 10
+CONTEXT = 4 << 10
+PROGRESS = WINDOW // 4
+OVERSIZED = "oversized-value"
+
+_QUOTED_END = compile_rule(rb"[\r\n\"'`]")
+_BARE_END = compile_rule(rb"[\s\"'`]")
+
+
+class StreamRedactor:
+    """Masks one stream. `note` is told every span, in offsets of the stream."""
+
+    def __init__(
+        self,
+        scanner: Scanner,
+        where: str,
+        findings: Findings | None,
+        note: Callable[[Span], None] | None = None,
+    ) -> None:
+        self._scanner = scanner
+        self._where = where
+        self._findings = findings
+        self._note = note
+        self._block = KeyBlock()
+        self._raw = b""  # from the start of the line, or of the window; kept until its end is known
+        self._offset = 0  # of _raw in the stream
+        self._done = 0  # bytes of _raw that are decided: context for what follows
+        self._sent = 0  # bytes of _raw that were returned
+        self._inside_line = False
+        self._value_end = None  # the pattern that ends an oversized value, while inside one
+
+    def feed(self, data: bytes) -> bytes:
+        buffer = self._raw + data if self._raw else data
+        out: list[bytes] = []
+        position = 0
+        while position < len(buffer):
+            taken = self._step(buffer, position, out)
+            if not taken:
+                break
+            position += taken
+            self._offset += taken
+        self._raw = buffer[position:] if position else buffer
+        return b"".join(out) if len(out) != 1 else out[0]
+
+    def settle(self) -> bytes:
+        """The stream is idle: return all that cannot be part of a secret. Nothing is counted yet."""
+        if self._block.active or not self._raw:
+            return b""
+        limit = self._scanner.open_at(self._raw)
+        if limit <= self._sent:
+            return b""
+        shown = masked(self._raw, self._scanner.spans(self._raw))[self._sent : limit]
+        self._sent = limit
+        return shown
+
+    def close(self) -> bytes:
+        out = self._finish_lines(self._raw)
+        self._offset += len(self._raw)
+        self._raw = b""
+        self._count_block()
+        return out
+
+    def _step(self, buffer: bytes, position: int, out: list[bytes]) -> int:
+        """Decide some bytes from `position` on; return by how many the line or window moves on."""
+        if self._value_end is not None:
+            return self._swallow(buffer, position, out)
+        end = self._end_of_lines(buffer, position)
+        if end:
+            out.append(self._finish_lines(buffer[position:end]))
+            return end - position
+        if len(buffer) - position < WINDOW:
+            return 0
+        return self._finish_window(buffer[position : position + WINDOW], out)
+
+    def _end_of_lines(self, buffer: bytes, position: int) -> int:
+        reach = position + WINDOW
+        if self._inside_line:
+            return buffer.find(b"\n", position + self._done, reach) + 1
+        return buffer.rfind(b"\n", position, reach) + 1
+
+    def _finish_lines(self, lines: bytes) -> bytes:
+        """Whole lines, or the last piece of the stream."""
+        spans = self._spans(lines)
+        out = masked(lines, spans)[self._sent :] if spans else lines[self._sent :]
+        self._report(lines, spans, len(lines))
+        self._inside_line = False
+        self._done = self._sent = 0
+        return out
+
+    def _finish_window(self, window: bytes, out: list[bytes]) -> int:
+        if self._block.active:
+            return self._finish_block_window(window, out)
+        spans = self._scanner.spans(window)
+        open_at = self._scanner.open_at(window)
+        limit = min(WINDOW - CONTEXT, open_at)
+        for span in spans:
+            if span.start < limit < span.end <= open_at:
+                limit = span.end
+        if limit - self._done < PROGRESS:
+            return self._mask_outright(window, spans, open_at, out)
+        out.append(masked(window, spans)[self._sent : limit])
+        self._report(window, spans, limit)
+        moved = max(0, limit - CONTEXT)
+        self._sent = max(self._sent, limit) - moved
+        self._done = limit - moved
+        self._inside_line = True
+        return moved
+
+    def _finish_block_window(self, window: bytes, out: list[bytes]) -> int:
+        out.append(self._finish_lines(window))
+        self._inside_line = True
+        return len(window)
+
+    def _mask_outright(self, window: bytes, spans: list[Span], start: int, out: list[bytes]) -> int:
+        start = max(start, self._done)
+        quoted = window[start - 1 : start] in {b'"', b"'", b"`"}
+        self._value_end = _QUOTED_END if quoted else _BARE_END
+        all_spans = merged([*spans, Span(start, len(window), OVERSIZED)])
+        out.append(masked(window, all_spans)[self._sent :])
+        self._report(window, all_spans, len(window))
+        self._inside_line = True
+        self._done = self._sent = 0
+        return len(window)
+
+    def _swallow(self, buffer: bytes, position: int, out: list[bytes]) -> int:
+        """Inside an oversized value: mask up to its end."""
+        ending = self._value_end.search(buffer, position) if self._value_end is not None else None
+        end = len(buffer) if ending is None else ending.start()
+        if ending is not None:
+            self._value_end = None
+        out.append(MASK * (end - position))
+        if self._note is not None and end > position:
+            self._note(Span(self._offset, self._offset + end - position, OVERSIZED))
+        return end - position
+
+    def _spans(self, lines: bytes) -> list[Span]:
+        """The spans of whole lines; enters and leaves blocks of private keys on the way."""
+        if not self._block.active and BEGIN.search(lines) is None:
+            return self._scanner.spans(lines)
+        spans: list[Span] = []
+        position = 0
+        while position < len(lines):
+            if self._block.active:
+                position = self._read_block_line(lines, position, spans)
+            else:
+                position = self._read_to_block(lines, position, spans)
+        return merged(spans)
+
+    def _read_block_line(self, lines: bytes, position: int, spans: list[Span]) -> int:
+        end = lines.find(b"\n", position) + 1 or len(lines)
+        start, stop = self._block.line(lines[position:end])
+        if stop > start:
+            spans.append(Span(position + start, position + stop, RULE))
+        if not self._block.active:
+            self._count_block()
+        return end
+
+    def _read_to_block(self, lines: bytes, position: int, spans: list[Span]) -> int:
+        """Ordinary lines up to the end of the one with the next marker that is not closed on its line."""
+        for marker in BEGIN.finditer(lines, position):
+            end = lines.find(b"\n", marker.end()) + 1 or len(lines)
+            if END.search(lines, marker.end(), end) is not None:
+                continue
+            start, stop = self._block.enter(lines[marker.end() : end])
+            if stop > start:
+                spans.append(Span(marker.end() + start, marker.end() + stop, RULE))
+            break
+        else:
+            end = len(lines)
+        spans.extend(
+            Span(position + start, position + stop, rule)
+            for start, stop, rule in self._scanner.spans(lines[position:end])
+        )
+        return end
+
+    def _report(self, data: bytes, spans: list[Span], limit: int) -> None:
+        """Count what was decided now: not what is context, nor what lies past the limit."""
+        for start, end, rule in spans:
+            if end <= self._done or start >= limit:
+                continue
+            if self._note is not None:
+                self._note(Span(self._offset + max(start, self._done), self._offset + min(end, limit), rule))
+            if self._findings is not None and start >= self._done and rule != RULE:
+                self._findings.add(self._where, rule, data[start:end])
+
+    def _count_block(self) -> None:
+        secret = self._block.secret()
+        if secret and self._findings is not None:
+            self._findings.add(self._where, RULE, secret)
