@@ -6,11 +6,11 @@ PYTHON ?= python3
 # What the tests drive for real: terminals, editors, pagers, shells, git, script(1).
 PROGRAMS := git gcc script scriptreplay vim less tmux dash
 
-.PHONY: test check unit bench demo fmt soak programs clean
+.PHONY: test check unit bench demo fmt soak programs player clean
 .DEFAULT_GOAL := test
 
-test: check
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
+test: check player
+	STENO_NODE_MODULES=$(CURDIR)/$(VENV)/node_modules $(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
 check: $(VENV)/.ready programs
 	$(BIN)/ruff format --check src tests
@@ -43,6 +43,13 @@ $(VENV)/.ready: pyproject.toml
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	@touch $@
+
+# The asciicast player that one test plays our recordings with; without npm that test says it is skipped.
+player: $(VENV)/.ready
+	@if command -v npm >/dev/null && [ ! -d $(VENV)/node_modules/asciinema-player ]; then \
+		echo "steno: installing asciinema-player into $(VENV) for one test"; \
+		npm install --silent --no-save --no-audit --no-fund --prefix $(VENV) asciinema-player; \
+	fi
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

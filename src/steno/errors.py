@@ -46,3 +46,9 @@ class UnreadableBundleError(StenoError):
     """A bundle is missing, is not a bundle, or cannot be read at all."""
 
     exit_code = 4
+
+
+class BadBundleError(StenoError):
+    """A bundle is not what it says it is, so nothing is made of it."""
+
+    exit_code = 1

@@ -7,7 +7,7 @@ The root is the SHA-256 of the canonical manifest without its `root`, so it cove
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -24,7 +24,7 @@ class BadManifestError(ValueError):
 
 class FileDigest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
-    bytes: int
+    bytes: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Completeness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

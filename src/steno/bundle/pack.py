@@ -1,24 +1,26 @@
 """Packing: a sealed bundle as one `.tar.gz`, the same bytes every time.
 
 In: a bundle's folder and a place to write. Out: a plain ustar archive, manifest first and the rest sorted,
-owner, group and times zero, mode 0644, gzip without time or name. Unpacking trusts nothing: regular files
-with the names and sizes of the manifest, into a private directory, or an error.
+owner, group and times zero, mode 0644, gzip without time or name. Unpacking trusts nothing: plain files with
+the names and sizes of the manifest, no more than there is room for, into a private directory, or an error.
+Headers are read one block at a time, because tarfile would read an extended header of any size into memory.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import tarfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
 from steno.bundle import manifest as manifests
-from steno.bundle.folder import Folder
+from steno.bundle.folder import BLOCK, Folder
 from steno.bundle.tape import write_all
 from steno.errors import UnreadableBundleError
 from steno.events import layout
@@ -29,14 +31,16 @@ _UNKNOWN_OS = 255
 
 def pack(run: Folder, out: IO[bytes]) -> None:
     manifest = manifests.parse(run.read_all(layout.MANIFEST, manifests.MAX_BYTES))
-    with gzip.GzipFile(filename="", mode="wb", fileobj=_OsByte(out), compresslevel=6, mtime=0) as zipped:
-        with tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-            for path in (layout.MANIFEST, *sorted(manifest.files)):
-                with os.fdopen(run.open(path), "rb") as file:
-                    member = tarfile.TarInfo(path)
-                    member.size = os.fstat(file.fileno()).st_size
-                    member.mode = 0o644
-                    archive.addfile(member, file)
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=_OsByte(out), compresslevel=6, mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        for path in (layout.MANIFEST, *sorted(manifest.files)):
+            with os.fdopen(run.open(path), "rb") as file:
+                member = tarfile.TarInfo(path)
+                member.size = os.fstat(file.fileno()).st_size
+                member.mode = 0o644
+                archive.addfile(member, file)
 
 
 @contextmanager
@@ -47,7 +51,7 @@ def unpacked(path: Path) -> Iterator[Folder]:
         with folder:
             try:
                 _unpack(path, folder)
-            except (OSError, tarfile.TarError, EOFError, ValueError) as error:
+            except (OSError, tarfile.TarError, zlib.error, EOFError, ValueError) as error:
                 raise UnreadableBundleError(
                     f"{path} is not a packed bundle: {error}", hint="`steno pack RUN` makes one"
                 ) from None
@@ -55,32 +59,48 @@ def unpacked(path: Path) -> Iterator[Folder]:
 
 
 def _unpack(path: Path, folder: Folder) -> None:
-    with path.open("rb") as file, tarfile.open(fileobj=file, mode="r|gz") as archive:
-        first = archive.next()
-        if first is None or first.name != layout.MANIFEST or not first.isreg():
+    with path.open("rb") as file, gzip.GzipFile(fileobj=file) as archive:
+        first = _next_member(archive)
+        if first is None or first.name != layout.MANIFEST:
             raise ValueError("its first member is not manifest.json")
         if first.size > manifests.MAX_BYTES:
             raise ValueError("its manifest.json is too large")
-        data = _member(archive, first).read(first.size)
+        data = b"".join(_content(archive, first.size))
+        _keep(folder, layout.MANIFEST, [data])
         sizes = {name: digest.bytes for name, digest in manifests.parse(data).files.items()}
-        _keep(folder, layout.MANIFEST, BytesIO(data))
-        for member in archive:
-            if not member.isreg() or sizes.pop(member.name, None) != member.size:
+        if sum(sizes.values()) > shutil.disk_usage(folder.path).free:
+            raise ValueError(f"it unpacks to {sum(sizes.values())} bytes, and there is no room for them")
+        while member := _next_member(archive):
+            if sizes.pop(member.name, None) != member.size:
                 raise ValueError(f"{member.name!r} is not as its manifest says")
-            _keep(folder, member.name, _member(archive, member))
+            _keep(folder, member.name, _content(archive, member.size))
 
 
-def _member(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
-    content = archive.extractfile(member)
-    if content is None:
-        raise ValueError(f"{member.name!r} has no content")
-    return content
+def _next_member(archive: gzip.GzipFile) -> tarfile.TarInfo | None:
+    header = archive.read(tarfile.BLOCKSIZE)
+    if header == bytes(tarfile.BLOCKSIZE):
+        return None
+    member = tarfile.TarInfo.frombuf(header, "utf-8", "strict")
+    if member.type != tarfile.REGTYPE or member.size < 0:
+        raise ValueError(f"{member.name!r} is not a plain file")
+    return member
 
 
-def _keep(folder: Folder, name: str, content: IO[bytes]) -> None:
+def _content(archive: gzip.GzipFile, size: int) -> Iterator[bytes]:
+    left = size
+    while left:
+        block = archive.read(min(left, BLOCK))
+        if not block:
+            raise EOFError("it ends within a file")
+        left -= len(block)
+        yield block
+    archive.read(-size % tarfile.BLOCKSIZE)
+
+
+def _keep(folder: Folder, name: str, blocks: Iterable[bytes]) -> None:
     fd = folder.create(name)
     try:
-        while block := content.read(1 << 20):
+        for block in blocks:
             write_all(fd, block)
     finally:
         os.close(fd)

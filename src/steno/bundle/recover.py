@@ -7,19 +7,19 @@ their neighbour, and what is missing is declared as a gap. Never guesses what ha
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers, event_lines
-from steno.bundle.seal import TEMPORARY, seal
-from steno.bundle.spool import LOCK, RESERVE
+from steno.bundle.seal import TEMPORARY, seal_held
+from steno.bundle.spool import RESERVE, holding, is_live
 from steno.bundle.sweep import Sweeper
 from steno.bundle.tape import write_all
-from steno.derive.facts import NoRunStartError, RunFacts
+from steno.derive.facts import RunFacts
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.events import canonical, index, kinds, layout
 from steno.events.index import Arrival
@@ -44,79 +44,87 @@ class Recovered(NamedTuple):
 
 
 def recover(run: Folder) -> Recovered:
-    with run.sub(layout.SPOOL) as spool:
-        lock = _take_lock(spool, run)
-        try:
-            return _recover_locked(run, spool)
-        finally:
-            os.close(lock)
+    if finish_interrupted_seal(run):
+        return _as_sealed(run)
+    with run.sub(layout.SPOOL) as spool, holding(spool) as held:
+        if not held:
+            raise BadRequestError(
+                f"{run.path.name} is still being recorded", hint="wait for it to end, or stop its recorder"
+            )
+        if run.has(layout.MANIFEST):  # another process has sealed it while we asked for the lock
+            return _as_sealed(run)
+        return _recover_held(run, spool)
 
 
-def _recover_locked(run: Folder, spool: Folder) -> Recovered:
-    events = _whole_events(spool)
-    if not events:
+def _recover_held(run: Folder, spool: Folder) -> Recovered:
+    books = _whole_events(spool)
+    if not books.events:
         raise UnreadableBundleError(
             f"the spool of {run.path.name} has no events",
             hint="nothing was recorded; the folder can be removed",
         )
-    run_id = events[0].run_id
-    if not run.has(layout.MANIFEST):
-        _close_the_books(spool, events)
-    try:
-        facts = RunFacts.of(FolderLayers(spool, run_id))
-    except NoRunStartError as error:
-        raise UnreadableBundleError(f"the spool of {run.path.name}: {error}", hint="it is not ours") from None
-    return Recovered(facts, seal(run, run_id, Sweeper()))
+    if not isinstance(books.events[0].data, kinds.RunStart):
+        raise UnreadableBundleError(
+            f"the spool of {run.path.name} does not begin with run_start", hint="it is not ours"
+        )
+    run_id = books.events[0].run_id
+    _close_the_books(spool, books)
+    facts = RunFacts.of(FolderLayers(spool, run_id))
+    return Recovered(facts, seal_held(run, spool, run_id, Sweeper()))
+
+
+def _as_sealed(run: Folder) -> Recovered:
+    manifest = manifests.parse(run.read_all(layout.MANIFEST, manifests.MAX_BYTES))
+    return Recovered(RunFacts.of(FolderLayers(run, manifest.run_id)), manifest)
 
 
 def finish_interrupted_seal(run: Folder) -> bool:
     """A kill between the manifest and the removal of the spool left a whole bundle; tidy it."""
-    if run.has(layout.MANIFEST) and run.has_folder(layout.SPOOL):
+    if run.has(layout.MANIFEST) and run.has_folder(layout.SPOOL) and not is_live(run):
         run.remove_tree(layout.SPOOL)
         return True
     return False
 
 
-def _take_lock(spool: Folder, run: Folder) -> int:
-    fd = spool.open(LOCK, write=True)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        raise BadRequestError(
-            f"{run.path.name} is still being recorded", hint="wait for it to end, or stop its recorder"
-        ) from None
-    return fd
+class _Books(NamedTuple):
+    events: list[Event]
+    last_at: int  # where the line of the last event begins
 
 
-def _whole_events(spool: Folder) -> list[Event]:
+def _whole_events(spool: Folder) -> _Books:
     """The events that were written whole; whatever follows the last of them is cut off."""
-    events, size = [], 0
+    events: list[Event] = []
+    last_at = size = 0
     for line in event_lines(spool):
         try:
             events.append(kinds.parse_line(line))
         except kinds.BadEventError:
             break
-        size += len(line)
+        last_at, size = size, size + len(line)
     _truncate(spool, layout.EVENTS, size)
-    return events
+    return _Books(events, last_at)
 
 
-def _close_the_books(spool: Folder, events: list[Event]) -> None:
-    seen = {type(event.data) for event in events}
-    _drop_unfinished_files(spool, seen)
-    gaps, last_ns = [], events[-1].mono_ns
+def _close_the_books(spool: Folder, books: _Books) -> None:
+    events, last = books.events, books.events[-1]
+    _drop_unfinished_files(spool, {type(event.data) for event in events})
+    gaps: list[EventData] = []
+    last_ns = last.mono_ns
     for tape in layout.TAPES:
         if spool.has(layout.index_of(tape)):
             mended = _mend_tape(spool, tape, events[0].run_id, last_ns)
             gaps += mended.gaps
             last_ns = max(last_ns, mended.last_ns)
-    if kinds.RunFinish not in seen:
+    if not isinstance(last.data, kinds.RunFinish):
         finished = next((e.data for e in events if isinstance(e.data, kinds.CommandFinished)), None)
         gaps.append(
             kinds.Gap(KILLED, "the recorder ended before the run was over; what came later is not known")
         )
         gaps.append(kinds.RunFinish(finished.exit_code if finished else None, completed=False, reason=KILLED))
+    elif gaps:  # the end of the run stays its last event
+        _truncate(spool, layout.EVENTS, books.last_at)
+        events = events[:-1]
+        gaps.append(last.data)
     _append(spool, events, last_ns, gaps)
 
 
@@ -145,12 +153,14 @@ def _mend_tape(spool: Folder, tape: str, run_id: str, default_ns: int) -> _Mende
         present = 0
     whole = _records_that_fit(spool, layout.index_of(tape), present)
     index_path = layout.index_of(tape)
-    torn = spool.size(index_path) > whole.records * index.RECORD.size
+    gaps: list[EventData] = []
+    if spool.size(index_path) > whole.records * index.RECORD.size:
+        gaps.append(kinds.Gap(TORN, f"{tape}: the index ran ahead of the bytes"))
     _truncate(spool, index_path, whole.records * index.RECORD.size)
-    last_ns = whole.last_ns or default_ns
+    last_ns = default_ns if whole.last_ns is None else whole.last_ns
     if whole.covered < present:
         _extend(spool, index_path, index.pack(_arrivals(last_ns, present - whole.covered)))
-    gaps: list[EventData] = [kinds.Gap(TORN, f"{tape}: the index ran ahead of the bytes")] if torn else []
+        gaps.append(kinds.Gap(TORN, f"{tape}: when its last {present - whole.covered} bytes came is lost"))
     return _Mended(gaps, last_ns)
 
 

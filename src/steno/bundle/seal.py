@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import Completeness, FileDigest, Manifest
 from steno.bundle.reader import FolderLayers
+from steno.bundle.spool import holding
 from steno.bundle.sweep import Sweeper, is_judged
 from steno.bundle.tape import write_all
 from steno.derive.catalogue import derivations
@@ -29,13 +30,24 @@ TEMPORARY = ".sealing"
 
 
 def seal(run: Folder, run_id: str, sweeper: Sweeper) -> Manifest:
-    with run.sub(layout.SPOOL) as spool:
-        layers = FolderLayers(spool, run_id)
-        files = {path: _seal_primary(run, spool, path, sweeper) for path in primary_files(spool)}
-        for path, derive in derivations(layers).items():
-            write_file(run, path, derive(layers))
-            files[path] = _swept(run, path, sweeper, judge=is_judged(path, derived=True))
-        manifest = manifests.build(run_id, completeness_of(RunFacts.of(layers)), files)
+    with run.sub(layout.SPOOL) as spool, holding(spool) as held:
+        if not held:
+            raise SealError(f"{run_id} is being sealed by another process", hint="wait for it to end")
+        return seal_held(run, spool, run_id, sweeper)
+
+
+def seal_held(run: Folder, spool: Folder, run_id: str, sweeper: Sweeper) -> Manifest:
+    """Seal a spool whose lock the caller holds."""
+    layers = FolderLayers(spool, run_id)
+    facts = RunFacts.of(layers)
+    if facts.finish is None:
+        raise SealError(f"the end of {run_id} is not in its events", hint="`steno recover` closes the run")
+    files = {path: _seal_primary(run, spool, path, sweeper) for path in primary_files(spool)}
+    for path, derive in derivations(layers).items():
+        write_file(run, path, derive(layers))
+        files[path] = _swept(run, path, sweeper, judge=is_judged(path, derived=True))
+    manifest = manifests.build(run_id, completeness_of(RunFacts.of(layers)), files)
+    _sync_folders(run, files)
     write_file(run, layout.MANIFEST, iter([manifests.to_bytes(manifest)]))
     run.sync()
     run.remove_tree(layout.SPOOL)
@@ -87,8 +99,8 @@ def _swept(run: Folder, path: str, sweeper: Sweeper, *, judge: bool) -> FileDige
     if swept.rules:
         run.remove(path)
         raise SealError(
-            f"{path} still holds what the rules {', '.join(swept.rules)} call a secret; the run is not sealed",
-            hint="the spool is kept; please report the rule, and `steno recover` with a version that mends it",
+            f"{path} still holds what the rules {', '.join(swept.rules)} call a secret; it is not sealed",
+            hint="the spool is kept; report the rule, then `steno recover` with a version that mends it",
         )
     return swept.digest
 
@@ -105,6 +117,13 @@ def _adopt(run: Folder, spool: Folder, path: str) -> None:
         write_file(run, path, spool.read(path))
     else:
         _sync(run, path)
+
+
+def _sync_folders(run: Folder, files: Iterable[str]) -> None:
+    """The names are on the disk before the manifest is, and the manifest before the spool goes."""
+    for name in sorted({path.rpartition("/")[0] for path in files} - {""}):
+        with run.sub(name) as below:
+            below.sync()
 
 
 def _sync(folder: Folder, path: str) -> None:

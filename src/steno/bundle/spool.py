@@ -12,7 +12,8 @@ import fcntl
 import hashlib
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ from steno.redact.engine import Redactor
 LOCK = "lock"
 RESERVE = "reserve"
 RESERVE_BYTES = 256 * 1024
+LOCK_ATTEMPTS, LOCK_PAUSE = 10, 0.02
 
 
 class Spool:
@@ -71,14 +73,15 @@ class Spool:
             for block in blocks:
                 _write_and_hash(fd, masker.feed(block), digest)
             _write_and_hash(fd, masker.close(), digest)
+            os.fdatasync(fd)  # before the event that speaks of it
         finally:
             os.close(fd)
         return digest.hexdigest()
 
-    def digest(self, where: str, blocks: Iterable[bytes]) -> str:
-        """The SHA-256 of what `file` would write, without keeping it."""
+    def digest(self, blocks: Iterable[bytes]) -> str:
+        """The SHA-256 of what `file` would write. Nothing is kept, so nothing is counted as masked."""
         digest = hashlib.sha256()
-        masker = self._redactor.stream(where)
+        masker = self._redactor.uncounted_stream()
         for block in blocks:
             digest.update(masker.feed(block))
         digest.update(masker.close())
@@ -89,6 +92,7 @@ class Spool:
         fd = self._folder.create(path)
         try:
             write_all(fd, canonical.encode(self._redactor.tree(_utf8(value), path)))
+            os.fdatasync(fd)
         finally:
             os.close(fd)
 
@@ -110,16 +114,23 @@ class Spool:
         os.close(self._lock)
 
     def _write_event(self, line: bytes) -> None:
-        whole = os.fstat(self._events).st_size
         try:
-            write_all(self._events, line)
+            self._write_whole(line)
         except OSError as error:
             self.failure = error
-            os.ftruncate(self._events, whole)
             if not self._reserve_kept:
                 raise
             self._give_up_reserve()
+            self._write_whole(line)
+
+    def _write_whole(self, line: bytes) -> None:
+        """The whole line or nothing of it, so that the next event does not follow a torn one."""
+        whole = os.fstat(self._events).st_size
+        try:
             write_all(self._events, line)
+        except OSError:
+            os.ftruncate(self._events, whole)
+            raise
 
     def _keep_reserve(self) -> bool:
         fd = self._folder.create(RESERVE)
@@ -133,6 +144,28 @@ class Spool:
         if self._reserve_kept:
             self._folder.remove(RESERVE)
             self._reserve_kept = False
+
+
+@contextmanager
+def holding(spool: Folder) -> Iterator[bool]:
+    """Hold the lock of a spool; False when its recorder, or another process that seals it, has it."""
+    fd = spool.open(LOCK, write=True)
+    try:
+        yield _locked(fd)
+    finally:
+        os.close(fd)
+
+
+def _locked(fd: int) -> bool:
+    # `is_live` takes the lock for a moment to see whether it can be taken; that is worth a second look.
+    for _ in range(LOCK_ATTEMPTS):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(LOCK_PAUSE)
+        else:
+            return True
+    return False
 
 
 def is_live(run_folder: Folder) -> bool:

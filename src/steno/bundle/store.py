@@ -79,7 +79,7 @@ def run_ids(store: Path) -> Iterator[str]:
 def find_run(store: Path, word: str) -> Path:
     if not word:
         raise RunNotFoundError("the run's name is empty", hint="`steno list` shows the runs")
-    if "/" in word or word in {".", ".."} or Path(word).exists():
+    if "/" in word or word in {".", ".."} or os.path.lexists(word):
         return _existing(Path(word))
     runs = list(run_ids(store))
     if word == LAST:
@@ -104,6 +104,6 @@ def state_of(run: Folder) -> RunState:
 
 
 def _existing(path: Path) -> Path:
-    if not path.exists():
+    if not os.path.lexists(path):  # what is there and cannot be opened is not "not found"
         raise RunNotFoundError(f"there is no run at {path}", hint="`steno list` shows the runs of the store")
     return path

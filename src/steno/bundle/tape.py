@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from contextlib import suppress
 from typing import Protocol
 
 from steno.bundle.folder import Folder
@@ -32,6 +33,7 @@ class Tape:
         self._data = folder.create(name, append=True)
         self._index = folder.create(layout.index_of(name), append=True)
         write_all(self._data, header)
+        self._sizes = len(header), 0  # of the bytes and of the index, as far as they agree
 
     @property
     def waiting(self) -> bool:
@@ -60,18 +62,32 @@ class Tape:
         if not masked:
             return
         arrivals = self._arrivals_of(len(masked))
-        if self.failure is not None:
-            self.lost_bytes += len(masked)
-            return
+        kept = self._write(masked, arrivals) if self.failure is None else 0
+        self.lost_bytes += len(masked) - kept
+
+    def _write(self, masked: bytes, arrivals: list[Arrival]) -> int:
+        """How many bytes are kept: on the tape and in its index, which agree also when the disk is full."""
         written = 0
         try:
             while written < len(masked):
                 written += os.write(self._data, memoryview(masked)[written:])
-            write_all(self._index, index.pack(arrivals))
         except OSError as error:
-            # Data without an index record is still data; recovery gives it the time of its neighbour.
             self.failure = error
-            self.lost_bytes += len(masked) - written
+            arrivals = _first(arrivals, written)
+        records = index.pack(arrivals)
+        try:
+            write_all(self._index, records)
+        except OSError as error:
+            self.failure = self.failure or error
+            self._cut_back()
+            return 0
+        self._sizes = self._sizes[0] + written, self._sizes[1] + len(records)
+        return written
+
+    def _cut_back(self) -> None:
+        with suppress(OSError):
+            os.ftruncate(self._data, self._sizes[0])
+            os.ftruncate(self._index, self._sizes[1])
 
     def _arrivals_of(self, length: int) -> list[Arrival]:
         taken = []
@@ -83,6 +99,17 @@ class Tape:
             taken.append(first)
             length -= first.length
         return taken
+
+
+def _first(arrivals: list[Arrival], length: int) -> list[Arrival]:
+    """The arrivals of the first `length` bytes."""
+    taken = []
+    for arrival in arrivals:
+        part = min(arrival.length, length)
+        if part:
+            taken.append(Arrival(arrival.mono_ns, part))
+        length -= part
+    return taken
 
 
 def write_all(fd: int, data: bytes) -> None:

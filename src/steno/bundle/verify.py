@@ -19,7 +19,6 @@ from steno.bundle.reader import FolderLayers
 from steno.bundle.seal import completeness_of, primary_files
 from steno.derive.catalogue import derivations
 from steno.derive.facts import NoRunStartError, RunFacts
-from steno.derive.streams import tape_start
 from steno.events import index, kinds, layout
 
 
@@ -118,7 +117,8 @@ class _Verification:
         )
 
     def _note(self, number: int, problems: list[str]) -> None:
-        self._steps.append(Step(number, STEPS[number], not problems, problems))
+        readable = [problem.encode("utf-8", "backslashreplace").decode() for problem in problems]
+        self._steps.append(Step(number, STEPS[number], not problems, readable))
 
     @property
     def _files(self) -> dict[str, FileDigest]:
@@ -205,9 +205,15 @@ class _Verification:
         for tape in layout.TAPES:
             if not self._run.has(layout.index_of(tape)):
                 continue
-            arrivals = index.unpack(self._run.read(layout.index_of(tape)))
-            indexed = sum(arrival.length for arrival in arrivals)
-            present = self._run.size(tape) - tape_start(self._layers, tape)
+            indexed = 0
+            for arrival in index.unpack(self._run.read(layout.index_of(tape))):
+                indexed += arrival.length
+                if arrival.length > index.MAX_LENGTH:  # what follows holds one such piece in memory
+                    return [f"{layout.index_of(tape)}: a record of {arrival.length} bytes"]
+            header = layout.typescript_header(self._sealed.run_id) if layout.has_header(tape) else b""
+            present = self._run.size(tape) - len(header)
+            if header and next(self._run.read(tape), b"")[: len(header)] != header:
+                problems.append(f"{tape}: does not begin with the header line of this run")
             if indexed != present:
                 problems.append(f"{tape}: {present} bytes, its index covers {indexed}")
             if self._run.size(layout.index_of(tape)) % index.RECORD.size:

@@ -42,8 +42,9 @@ class Channel:
         return bool(self._backlog) and self.sink is not None
 
     @property
-    def backlog_bytes(self) -> int:
-        return len(self._backlog)
+    def backlog(self) -> bytes:
+        """What was read and has not reached the sink."""
+        return self._backlog
 
     def wants(self) -> Watch | None:
         if self._backlog and self.sink is not None:

@@ -102,6 +102,8 @@ class _Job(NamedTuple):
 def _keep(job: _Job, status: int, leash: int) -> NoReturn:
     found = {number: signal.signal(number, signal.SIG_IGN) for number in _IGNORED}
     if job.terminal is not None:
+        # A terminal that vanishes must end its session leader: only then does the kernel tell the command.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         os.setsid()
         ioctl(job.terminal, TIOCSCTTY, 0)
     failure_read, failure_write = os.pipe()

@@ -9,13 +9,10 @@ writes a file.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import select
 import signal
 import stat
-import struct
-import termios
 import time
 from contextlib import suppress
 from typing import Protocol
@@ -24,6 +21,7 @@ from steno.capture import terminal as terminals
 from steno.capture.channels import Channel
 from steno.capture.keeper import Keeper, StatusRecord, What
 from steno.capture.streams import Inlet, Outlet, Wiring
+from steno.capture.unread import open_reader, return_unread
 
 IDLE_SECONDS = 0.25
 TICK_SECONDS = 1.0
@@ -42,7 +40,7 @@ class Witness(Protocol):
     def signalled(self, number: int, *, forwarded: bool) -> None: ...
     def sink_closed(self, tape: str, error: OSError) -> None: ...
     def held(self, tape: str) -> None: ...
-    def stdin_unread(self, count: int) -> None: ...
+    def stdin_unread(self, count: int, *, given_back: bool) -> None: ...
     def idle(self) -> None: ...
     def tick(self) -> None: ...
 
@@ -56,6 +54,7 @@ class Pump:
         self._inlets = [self._open_inlet(inlet) for inlet in wiring.inlets]
         self._command: _Command | None = None
         self._closed: set[int] = set()
+        self._relay_ends: dict[int, int] = {}  # a relay that was closed at the end of input -> its other end
         self._ended_at: float | None = None
         self._keeper_gone = False
         self._signals = _SignalPipe()
@@ -122,13 +121,18 @@ class Pump:
             user.enter()  # `fg` tells nobody when the job was running already
 
     def _channels(self) -> list[Channel]:
+        return [*self._outlets.values(), *self._open_inlets()]
+
+    def _open_inlets(self) -> list[Channel]:
+        """Keys wait until the command has its terminal, and while another job of the user's has it."""
         user = self._wiring.user
-        inlets = [
+        if self._command is None:
+            return []
+        return [
             channel
             for channel, inlet in zip(self._inlets, self._wiring.inlets, strict=True)
             if user is None or inlet.source != user.fd or user.foreground
         ]
-        return [*self._outlets.values(), *inlets]
 
     def _notice(self, channel: Channel) -> None:
         if channel.broken is not None:
@@ -243,8 +247,9 @@ class Pump:
                 channel.push(terminals.end_of_input(inlet.sink))
                 channel.move()
             channel.sink = None
-        elif self._ended_at is None:
-            self._close(channel.sink)
+        else:
+            self._relay_ends[inlet.sink] = open_reader(inlet.sink)
+            self._close(inlet.sink)
             channel.sink = None
 
     def _report_leftovers(self) -> None:
@@ -252,11 +257,11 @@ class Pump:
             if not channel.ended:
                 self._witness.held(tape)
         for inlet, channel in zip(self._wiring.inlets, self._inlets, strict=True):
-            if not inlet.is_terminal and inlet.sink not in self._closed:
-                # A pipe tells what is in it at either end, also when its reader is gone.
-                unread = _pipe_bytes(inlet.sink) + channel.backlog_bytes
-                if unread:
-                    self._witness.stdin_unread(unread)
+            if not inlet.is_terminal:
+                relay = self._relay_ends.get(inlet.sink, inlet.sink)
+                unread = return_unread(inlet.source, relay, channel.backlog)
+                if unread.left:
+                    self._witness.stdin_unread(unread.left, given_back=unread.given_back)
 
     # --- beginnings and ends -----------------------------------------------------------------------
 
@@ -277,7 +282,7 @@ class Pump:
         }
         if self._wiring.terminal is not None:
             ours |= set(self._wiring.terminal)
-        for fd in ours - self._closed:
+        for fd in (ours - self._closed) | set(self._relay_ends.values()):
             self._close(fd)
 
     def _close(self, fd: int) -> None:
@@ -366,8 +371,3 @@ def _in_foreground() -> bool:
 def _is_pipe(fd: int) -> bool:
     kind = os.fstat(fd).st_mode
     return stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
-
-
-def _pipe_bytes(fd: int) -> int:
-    (count,) = struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, bytes(4)))
-    return int(count)

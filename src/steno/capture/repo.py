@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Self
 
 from steno.capture.repo_find import find_repository, is_real_directory, place_at, read_settings
 from steno.capture.repo_git import Git, find_git
+from steno.capture.repo_listing import Budget
 from steno.capture.repo_names import join_status, status_lines, summarise, with_dirty
 from steno.capture.repo_patch import Evaluation, Pair, PatchStream, evaluate, join, patch_chunks
-from steno.capture.repo_shadow import Budget, ShadowRepo
+from steno.capture.repo_shadow import ShadowRepo
 from steno.capture.repo_types import (
     EMPTY_TREE,
     Change,

@@ -7,6 +7,7 @@ In: the output of `git ls-files`, one path at a time. Out: a `Listing`, and for 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MAX_COPY = 32 << 20
 _GITLINK = b"160000"
+_TRACKED_PARENT = re.compile(rb"\t([^\0]+)/[^\0/]*\0")
+_TRACKED_PATH = re.compile(rb"(?:\A|\0)[^?] [^\t\0]*\t([^\0]*)(?=\0)")
 
 
 @dataclass
@@ -68,6 +71,27 @@ def _note_tracked(listing: Listing, tag: bytes, record: bytes) -> None:
         listing.changed.add(path)
         if mode.startswith(b"100"):
             listing.blobs[path] = name.decode()
+
+
+def tracked_behind_links(root: Path, output: bytes) -> set[bytes]:
+    """Return tracked files whose directory was replaced by a symbolic link.
+
+    `git ls-files` follows the link and calls them unchanged; the link itself may be ignored.
+    """
+    top = os.fsencode(root)
+    links: set[bytes] = set()
+    seen: set[bytes] = set()
+    for parent in set(_TRACKED_PARENT.findall(output)):
+        path = parent
+        while path and path not in seen:
+            seen.add(path)
+            if os.path.islink(os.path.join(top, path)):  # noqa: PTH114, PTH118 - bytes
+                links.add(path)
+            path = path.rpartition(b"/")[0]
+    if not links:
+        return set()
+    inside = tuple(link + b"/" for link in links)
+    return {path for path in _TRACKED_PATH.findall(output) if path.startswith(inside)}
 
 
 def may_copy(root: Path, path: bytes, budget: Budget, omitted: list[Omitted]) -> bool:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from steno.capture.repo_find import is_real_directory, read_bounded, read_head
 from steno.capture.repo_git import environment
 from steno.capture.repo_index import copy_index, distrust_recent
-from steno.capture.repo_listing import Budget, Listing, may_copy, parse_listing
+from steno.capture.repo_listing import Budget, Listing, may_copy, parse_listing, tracked_behind_links
 from steno.capture.repo_names import ignore_pattern, is_within, join_status, quote, status_lines
 from steno.capture.repo_types import EMPTY_TREE, Omitted, Part, SnapshotFailedError
 
@@ -243,8 +243,13 @@ class ShadowRepo:
     # --- the tree ----------------------------------------------------------------------------------
 
     def _update(self, *, index_changed: bool, handled_elsewhere: tuple[bytes, ...]) -> tuple[Omitted, ...]:
-        self.listing = parse_listing(self._run(_LIST, self.reading(self._work)))
-        wanted = set(self.listing.changed)
+        output = self._run(_LIST, self.reading(self._work))
+        self.listing = parse_listing(output)
+        behind_links = tracked_behind_links(self.place.root, output)
+        if behind_links:  # git refuses to look there, also in order to remove them
+            names = b"".join(path + b"\0" for path in behind_links)
+            self._run((*_UPDATE, "--force-remove", "-z", "--stdin"), self._writing(), names)
+        wanted = self.listing.changed - behind_links
         if index_changed:
             wanted |= self._added_to_index()
         elsewhere = tuple(path for path in handled_elsewhere if path not in self.listing.gitlinks)

@@ -104,8 +104,11 @@ def _wire_terminal(pty: PseudoTerminal, user: UserTerminal | None, *, everything
             plan.inlets.append(Inlet(user.fd, pty.master, is_terminal=True))
     else:
         stdin, plan.stdin = pty.slave, "pty"
-        source = user.fd if user is not None and (os.isatty(0) or not is_open(0)) else 0
-        plan.inlets.append(Inlet(source, pty.master, is_terminal=True))
+        if user is None or (is_open(0) and not os.isatty(0)):
+            user = None  # the keys of the user's terminal are not ours to read: the input is elsewhere
+            plan.inlets.append(Inlet(0, pty.master, is_terminal=True))
+        else:
+            plan.inlets.append(Inlet(user.fd, pty.master, is_terminal=True))
     return plan.wiring(
         Descriptors(stdin, pty.slave, stderr),
         terminal=pty,

@@ -69,10 +69,14 @@ class UserTerminal:
         self.fd = fd
         self.modes = termios.tcgetattr(fd)
         self.foreground = False
+        self._size = DEFAULT_SIZE
 
     def size(self) -> Size:
-        size = size_of(self.fd)
-        return size if size.cols and size.rows else DEFAULT_SIZE
+        with suppress(OSError):  # a closed window keeps the size it had
+            size = size_of(self.fd)
+            if size.cols and size.rows:
+                self._size = size
+        return self._size
 
     def enter(self) -> bool:
         """Hand every key through unchanged, if this is our turn in the foreground."""

@@ -1,9 +1,14 @@
-"""What the reading commands share: the RUN argument, its options, and opening what it names."""
+"""What the reading commands share: the RUN argument, its options, opening what it names, and printing.
+
+In: words of the command line. Out: folders, and lines on stdout (data) or stderr (messages). Never prints
+text that could change the user's terminal: everything passes `views.plain`.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,13 +17,26 @@ import click
 
 from steno.bundle.folder import Folder
 from steno.bundle.pack import unpacked
-from steno.bundle.store import find_run, store_path
-from steno.errors import UnreadableBundleError
+from steno.bundle.store import LAST, find_run, run_ids, store_path
+from steno.errors import StenoError, UnreadableBundleError
 from steno.events import canonical
+from steno.views.paint import Paint, paint_for
+from steno.views.plain import visible, visible_json
 
 _Decorated = Callable[..., Any]
 
-run_argument = click.argument("run", metavar="RUN")
+
+def complete_run(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The runs that a half-typed RUN may mean; for a shell, so it never fails and never speaks."""
+    try:
+        known = [*run_ids(chosen_store(ctx.params.get("store"))), LAST]
+    except StenoError:
+        return []
+    return [word for word in known if word.startswith(incomplete)]
+
+
+run_argument = click.argument("run", metavar="RUN", shell_complete=complete_run)
+runs_argument = click.argument("runs", metavar="RUN...", nargs=-1, shell_complete=complete_run)
 store_option = click.option("--store", metavar="DIR", help="Where the runs are (default: $STENO_HOME).")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -27,21 +45,52 @@ def chosen_store(store: str | None) -> Path:
     return store_path(os.environ, store)
 
 
+def run_path(word: str, store: str | None) -> Path:
+    """Where the run is that a word names. Whether it can be read is seen when it is opened."""
+    return find_run(chosen_store(store) if not os.path.lexists(word) else Path(), word)
+
+
 @contextmanager
 def open_run(word: str, store: str | None) -> Iterator[Folder]:
+    with open_path(run_path(word, store)) as folder:
+        yield folder
+
+
+@contextmanager
+def open_path(path: Path) -> Iterator[Folder]:
     """The folder of the run; a packed bundle is unpacked for the time it is looked at."""
-    path = find_run(chosen_store(store) if not Path(word).exists() else Path(), word)
-    if path.is_file():
+    if os.path.isfile(path):  # noqa: PTH113 - unlike pathlib's, it does not raise for a name that is too long
         with unpacked(path) as folder:
             yield folder
         return
     try:
         folder = Folder(path)
     except OSError as error:
-        raise UnreadableBundleError(f"cannot open {path}: {error.strerror}", hint="name a run's directory") from error
+        raise UnreadableBundleError(
+            f"cannot open {path}: {error.strerror}", hint="name a run's directory"
+        ) from error
     with folder:
         yield folder
 
 
 def print_json(value: Any) -> None:
-    click.echo(canonical.encode(value).decode())
+    text = canonical.encode(value).decode()
+    click.echo(visible_json(text) if sys.stdout.isatty() else text)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Lines that a view has made: their text is visible already, their colours are ours."""
+    for line in lines:
+        click.echo(line, color=True)
+
+
+def paint() -> Paint:
+    return paint_for(os.environ, on_terminal=sys.stdout.isatty())
+
+
+def say(message: str) -> None:
+    click.echo(f"steno: {visible(message)}", err=True)
+
+
+def say_hint(message: str) -> None:
+    click.echo(f"hint: {visible(message)}", err=True)

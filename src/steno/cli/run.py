@@ -41,7 +41,9 @@ cannot be executed, 125 when Steno itself fails before the command starts.""",
 @click.option("--raw-logs", is_flag=True, help="Let capture-run exports hold the full (masked) logs.")
 @click.option("--name", metavar="TEXT", help="A name for people to find the run by.")
 @click.option("--store", metavar="DIR", help="Keep the record in DIR (default: $STENO_HOME).")
-@click.option("--export", "exports", multiple=True, metavar="NAME:DIR", help="Also write the run as NAME into DIR.")
+@click.option(
+    "--export", "exports", multiple=True, metavar="NAME:DIR", help="Also write the run as NAME into DIR."
+)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND [ARG]...")
 def command(
     cwd: str | None,
@@ -60,7 +62,9 @@ def command(
     goes to the store; no secret reaches the disk in clear.
     """
     if not words:
-        raise BadRequestError("there is no command to run", hint="put it after --, as in `steno run -- make test`")
+        raise BadRequestError(
+            "there is no command to run", hint="put it after --, as in `steno run -- make test`"
+        )
     wanted = [_parse_export(text) for text in exports]
     outcome = record(
         RunRequest(
@@ -73,6 +77,7 @@ def command(
             tail_bytes=tail_bytes,
             raw_logs=raw_logs,
             name=name,
+            exclude=[_place_of(format_name, directory) for format_name, directory in wanted],
         )
     )
     _tell(outcome, words[0])
@@ -92,6 +97,12 @@ def _parse_export(text: str) -> tuple[str, Path]:
     return name, Path(directory).absolute()
 
 
+def _place_of(name: str, directory: Path) -> Path:
+    from steno.views.export import place_of
+
+    return place_of(name, directory)
+
+
 def _export(outcome: Outcome, name: str, directory: Path) -> None:
     from steno.bundle.folder import Folder
     from steno.views.export import export_named
@@ -105,10 +116,15 @@ def _tell(outcome: Outcome, word: str) -> None:
     """On a terminal one line says where the record is; in a pipeline only trouble is worth a word."""
     if outcome.not_started is not None:
         _say(f"cannot run {word}: {outcome.not_started}")
-        _say_hint("check the name and PATH" if outcome.exit_code == 127 else "check that it is an executable file")  # noqa: PLR2004
+        _say_hint(
+            "check the name and PATH" if outcome.exit_code == 127 else "check that it is an executable file"
+        )  # noqa: PLR2004
     for gap in outcome.gaps:
         lost = f" ({gap.lost_bytes} bytes lost)" if gap.lost_bytes else ""
         _say(f"the record has a gap: {gap.reason}: {gap.detail}{lost}")
+    if outcome.swallowed_input:
+        _say(f"{outcome.swallowed_input} bytes of input were read ahead and not used by the command")
+        _say_hint("in a loop that reads the same pipe, give the command its own input: `</dev/null`")
     if outcome.seal_failure is not None:
         _say(f"{outcome.seal_failure}; what was recorded is kept in {outcome.path}")
         _say_hint(f"when the cause is gone, run `steno recover {outcome.path}`")

@@ -2,7 +2,8 @@
 
 In: layers. Out: bytes of `terminal/output` (when stdout and stderr were recorded apart),
 `terminal/timing` and `terminal/session.cast`. The streams' own files stay the exact record; the
-cast is text, so bytes that are not UTF-8 show there as U+FFFD.
+cast is text, so bytes that are not UTF-8 show there as U+FFFD, and NUL bytes, which a terminal ignores
+and JSON writes in six, are left out.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def cast(layers: Layers) -> Iterator[bytes]:
     for moment in streams.timeline(layers):
         if moment.code == streams.RESIZE:
             yield _cast_line(clock.advance(moment.mono_ns), "r", f"{moment.cols}x{moment.rows}")
-        elif text := decoders[moment.code].decode(moment.data):
+        elif text := decoders[moment.code].decode(moment.data.replace(b"\0", b"")):
             code = "i" if moment.code == streams.INPUT else "o"
             yield _cast_line(clock.advance(moment.mono_ns), code, text)
     for code, decoder in decoders.items():

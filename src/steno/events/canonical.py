@@ -1,7 +1,8 @@
 """Canonical JSON (RFC 8785): equal facts give equal bytes.
 
 In: plain JSON data. Out: bytes, or data read back from bytes. Integers beyond 2^53 travel as strings,
-because a JSON reader in another language would round them. Never touches a file.
+because a JSON reader in another language would round them. Nesting has a limit, so that no input can
+exhaust the stack of a reader. Never touches a file.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import msgspec
 import rfc8785
 
 SAFE_INTEGER = 2**53 - 1
+MAX_DEPTH = 64
 
 
 class NotCanonicalError(ValueError):
@@ -31,6 +33,8 @@ def decode(data: bytes) -> Any:
     try:
         value = msgspec.json.decode(data)
         rewritten = encode(value)
+    except NotCanonicalError:
+        raise
     except (msgspec.DecodeError, rfc8785.CanonicalizationError, RecursionError, UnicodeError) as error:
         raise NotCanonicalError(f"not JSON: {error}") from None
     if rewritten != data:
@@ -44,15 +48,30 @@ def decode_line(line: bytes) -> Any:
     return decode(line[:-1])
 
 
-def _portable(value: Any) -> Any:
+def integer(value: int | str) -> int:
+    """Read an integer that `encode` may have had to write as a string."""
+    if isinstance(value, int):
+        return value
+    try:
+        number = int(value)
+    except ValueError:
+        raise NotCanonicalError("not an integer") from None
+    if abs(number) <= SAFE_INTEGER or str(number) != value:
+        raise NotCanonicalError("an integer is a string only beyond 2^53")
+    return number
+
+
+def _portable(value: Any, depth: int = 0) -> Any:
+    if depth > MAX_DEPTH:
+        raise NotCanonicalError(f"nested deeper than {MAX_DEPTH}")
     match value:
         case bool():
             return value
         case int() if abs(value) > SAFE_INTEGER:
             return str(value)
         case dict():
-            return {key: _portable(item) for key, item in value.items()}
+            return {key: _portable(item, depth + 1) for key, item in value.items()}
         case list() | tuple():
-            return [_portable(item) for item in value]
+            return [_portable(item, depth + 1) for item in value]
         case _:
             return value

@@ -1,7 +1,8 @@
 """The index beside a recorded stream: which bytes arrived when.
 
 A record is a little-endian pair (u64 monotonic nanoseconds since the run began, u32 length). The
-lengths add up to the stream's bytes after its header line.
+lengths add up to the stream's bytes after its header line. No record is longer than `MAX_LENGTH`, so
+that whoever reads one holds a bounded piece.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 RECORD = struct.Struct("<QI")
-MAX_LENGTH = 2**32 - 1
+MAX_LENGTH = 1 << 24
 
 
 class Arrival(NamedTuple):

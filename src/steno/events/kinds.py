@@ -159,11 +159,12 @@ class TerminalHeld(EventData, frozen=True):
 
 
 class StdinUnread(EventData, frozen=True):
-    """Bytes that we took from our input and the command never read."""
+    """Bytes that we took from our input and the command never read; put back where that can be exact."""
 
     type: ClassVar[str] = "stdin_unread"
 
     bytes: int
+    given_back: bool
 
 
 class ToolVersions(EventData, frozen=True):
@@ -239,7 +240,7 @@ class Event(msgspec.Struct, frozen=True):
 class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seq: int
     ts_ms: int
-    mono_ns: int
+    mono_ns: int | str  # a string in a run of more than 104 days
     run_id: str
     type: str
     data: dict[str, Any]
@@ -263,6 +264,7 @@ def parse_line(line: bytes) -> Event:
         if kind is None:
             raise BadEventError(f"unknown event type {raw.type!r}")
         data = msgspec.convert(raw.data, kind)
+        mono_ns = canonical.integer(raw.mono_ns)
     except (canonical.NotCanonicalError, msgspec.ValidationError) as error:
         raise BadEventError(str(error)) from None
-    return Event(raw.seq, raw.ts_ms, raw.mono_ns, raw.run_id, data)
+    return Event(raw.seq, raw.ts_ms, mono_ns, raw.run_id, data)

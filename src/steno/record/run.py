@@ -49,6 +49,7 @@ class RunRequest(NamedTuple):
     tail_bytes: int = 4000
     raw_logs: bool = False
     name: str | None = None
+    exclude: Sequence[Path] = ()  # directories of ours in the repository, which are no change of the run
 
 
 class Outcome(NamedTuple):
@@ -59,6 +60,7 @@ class Outcome(NamedTuple):
     gaps: list[kinds.Gap]
     not_started: str | None
     seal_failure: str | None
+    swallowed_input: int  # bytes of our stdin that the command never read and that could not be put back
 
 
 def record(request: RunRequest) -> Outcome:
@@ -126,7 +128,14 @@ class _Recording:
         manifest, failure = self._seal(sweeper)
         code = OWN_FAILURE if witness.exit_code is None else witness.exit_code
         return Outcome(
-            self._run_id, self._folder.path, code, manifest, witness.gaps, witness.not_started, failure
+            self._run_id,
+            self._folder.path,
+            code,
+            manifest,
+            witness.gaps,
+            witness.not_started,
+            failure,
+            witness.swallowed_input,
         )
 
     def _open_spool(self) -> Spool:
@@ -185,7 +194,7 @@ class _Recording:
     def _watch_repository(self) -> RepoWatch:
         return RepoWatch(
             self._request.cwd,
-            exclude=[self._request.store],
+            exclude=[self._request.store, *self._request.exclude],
             fallback=self._folder.path,
             finder=lambda data: bool(self._redactor.find(data)),
         )
@@ -197,7 +206,10 @@ class _Recording:
             return
         with self._witness.tolerating_losses():
             self._spool.file(layout.STATUS_BEFORE, [before.status])
-            digest = self._spool.digest(layout.WORKTREE_DIFF, repo.worktree_patch(before))
+            patch = repo.worktree_patch(before)
+            digest = self._spool.digest(patch)
+            if patch.failure is not None:
+                self._witness.gap("repo_before_unknown", f"{patch.failure.reason}: {patch.failure.detail}")
             self._witness.event(kinds.RepoSnapshotBefore(**_facts(before), diff_hash=digest))
 
     def _keep_comparison(self, repo: RepoWatch, before: Snapshot | Skip, after: Snapshot | Skip) -> None:
@@ -208,17 +220,24 @@ class _Recording:
             return
         with self._witness.tolerating_losses():
             self._spool.file(layout.STATUS_AFTER, [after.status])
-            digest = self._spool.file(layout.WORKTREE_DIFF, repo.worktree_patch(after))
+            worktree = repo.worktree_patch(after)
+            digest = self._spool.file(layout.WORKTREE_DIFF, worktree)
+            if worktree.failure is not None:
+                self._witness.gap("repo_after_unknown", f"{worktree.failure.reason}: {worktree.failure.detail}")
             compared = self._keep_patch(repo, before, after) if isinstance(before, Snapshot) else {}
             self._witness.event(kinds.RepoSnapshotAfter(**_facts(after), diff_hash=digest, **compared))
 
     def _keep_patch(self, repo: RepoWatch, before: Snapshot, after: Snapshot) -> dict[str, Any]:
         compared = repo.compare(before, after)
-        self._spool.file(layout.DIFF, repo.patch(before, after))
+        patch = repo.patch(before, after)
+        self._spool.file(layout.DIFF, patch)
         self._spool.json_file(layout.CHANGES, [_change(change) for change in compared.changes])
         if compared.unpatched:
-            paths = ", ".join(file.path for file in compared.unpatched)
-            self._witness.gap("patch_incomplete", f"changed and too large for the patch: {paths}")
+            paths = ", ".join(f"{file.path} ({file.reason})" for file in compared.unpatched)
+            self._witness.gap("patch_incomplete", f"changed, but not in the patch: {paths}")
+        failure = compared.failure or patch.failure
+        if failure is not None:
+            self._witness.gap("patch_incomplete", f"{failure.reason}: {failure.detail}")
         return {
             "changed": len(compared.changes),
             "added_lines": sum(change.added or 0 for change in compared.changes),

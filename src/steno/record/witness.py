@@ -39,11 +39,13 @@ class SpoolWitness:
             self._tapes[layout.STDIN] = spool.tape(layout.STDIN)
         self._typed_in_secret = b""
         self._told_total = 0
+        self._next_tally_ns = 0
         self._lost_events = 0
         self.gaps: list[kinds.Gap] = []
         self.exit_code: int | None = None
         self.ended = False
         self.not_started: str | None = None
+        self.swallowed_input = 0
 
     # --- what the pump tells -----------------------------------------------------------------------
 
@@ -85,14 +87,19 @@ class SpoolWitness:
             f"{tape}: another process held it when the command ended; what it writes later is not recorded",
         )
 
-    def stdin_unread(self, count: int) -> None:
-        self.event(kinds.StdinUnread(count))
+    def stdin_unread(self, count: int, *, given_back: bool) -> None:
+        self.event(kinds.StdinUnread(count, given_back))
+        if not given_back:
+            self.swallowed_input = count
 
     def idle(self) -> None:
         self._spool.settle()
 
     def tick(self) -> None:
-        self.tally()
+        """Rarer as the run grows older, so that a run that masks all day does not fill its events."""
+        if self._spool.now() >= self._next_tally_ns:
+            self._next_tally_ns = 2 * self._spool.now()
+            self.tally()
 
     # --- what the recorder tells -------------------------------------------------------------------
 

@@ -60,8 +60,11 @@ def secrets_in(args: Sequence[bytes]) -> dict[int, int]:
 
 def _start(before: bytes, argument: bytes, programs: set[bytes]) -> int | None:
     named = _NAMED.match(argument)
-    if named is not None and _names_secret(
-        named.group(2), argument[named.end() :], option=bool(named.group(1))
+    is_script = before == b"-c"  # for a shell or an interpreter; the rules for text read it
+    if (
+        named is not None
+        and not is_script
+        and _names_secret(named.group(2), argument[named.end() :], option=bool(named.group(1)))
     ):
         return named.end()
     option = _OPTION.match(before)
@@ -80,7 +83,9 @@ def _names_secret(name: bytes, value: bytes, *, option: bool) -> bool:
     strength = strength_in_environment(name)
     if strength in {Strength.NONE, Strength.WEAK} or not value or values.is_reference(value):
         return False
-    return strength == Strength.PASSWORD or not (values.is_path(value) and not values.looks_random(value))
+    if strength == Strength.PASSWORD or values.looks_random(value):
+        return True
+    return not (values.is_path(value) or values.is_short_number(value))
 
 
 def _start_by_program(before: bytes, argument: bytes, programs: set[bytes]) -> int | None:

@@ -10,72 +10,81 @@ from __future__ import annotations
 import re
 
 from steno.redact.rule import compile_rule
+from steno.redact.values import is_masked
 
 BLOCK_LIMIT = 64 << 10
 STRAYS = 8
 STRAYS_BEFORE_MATERIAL = 2
 
-MARKER = rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-BEGIN = compile_rule(MARKER)
+BEGIN = compile_rule(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 END = compile_rule(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 RULE = "private-key"
 
 _MATERIAL = compile_rule(
-    rb"[A-Za-z0-9+/=]{24,}|^[^A-Za-z0-9]*[A-Za-z0-9+/]+={0,2}[^A-Za-z0-9]*$|^[A-Za-z-]+: |\*{8}"
+    rb"[A-Za-z0-9+/=]{24,}|^[^A-Za-z0-9*]*[A-Za-z0-9+/]+={0,2}[^A-Za-z0-9*]*$|^[A-Za-z-]+: "
 )
-_QUOTES = re.compile(rb"(?:\\[nrt]|[\"',;+\\)\s`*]|\[REDACTED:[a-z0-9-]+:[0-9]+\])*\Z")
+_QUOTES = re.compile(rb"(?:\\[nrt]|[\"',;+\\)\s`])*\Z")
 
 
 class KeyBlock:
     """The state between BEGIN and END."""
 
-    __slots__ = ("_material", "_masked", "_seen", "_strays", "active")
+    __slots__ = ("_masked_before", "_material", "_seen", "_size", "_strays", "active")
 
     def __init__(self) -> None:
         self.active = False
         self._material = bytearray()
-        self._masked = 0
-        self._seen = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._material.clear()
+        self._size = 0
         self._strays = 0
+        self._seen = False
+        self._masked_before = False
 
     def enter(self, rest_of_line: bytes) -> tuple[int, int]:
         """The marker was seen; return the part of the rest of its line that is to be masked."""
+        self._begin()
         self.active = True
-        self._material.clear()
-        self._masked = 0
-        self._seen = False
-        self._strays = 0
-        if _QUOTES.match(rest_of_line):
-            return 0, 0
-        self._seen = _MATERIAL.search(rest_of_line) is not None
+        content = rest_of_line.strip()
+        self._masked_before = bool(content) and is_masked(content)
+        self._seen = not self._masked_before and _is_material(content)
         return self._mask(rest_of_line) if self._seen else (0, 0)
 
     def line(self, line: bytes) -> tuple[int, int]:
         """One more line; return the part of it that is to be masked."""
         ending = END.search(line)
-        if ending is not None:
-            self.active = False
-            return self._mask(line[: ending.start()])
-        self._judge(line)
-        return self._mask(line) if self._seen and self.active else (0, 0)
+        if ending is None:
+            self._judge(line.strip())
+            return self._mask(line) if self.active and self._seen else (0, 0)
+        self.active = False
+        before = line[: ending.start()]
+        return self._mask(before) if self._seen or _is_material(before.strip()) else (0, 0)
 
-    def _judge(self, line: bytes) -> None:
-        content = line.strip()
-        if not content or _MATERIAL.search(content) is not None:
+    def _judge(self, content: bytes) -> None:
+        if not content:
+            return
+        if is_masked(content):
+            self._masked_before = self._masked_before or not self._seen
+        elif self._masked_before:
+            # The block was masked by an earlier pass, which left it here; so does this one.
+            self.active = False
+        elif _is_material(content):
             self._strays = 0
-            self._seen = self._seen or bool(content)
+            self._seen = True
         else:
             self._strays += 1
         limit = STRAYS if self._seen else STRAYS_BEFORE_MATERIAL
-        if self._strays >= limit or self._masked >= BLOCK_LIMIT:
+        if self._strays >= limit or self._size >= BLOCK_LIMIT:
             self.active = False
 
     def _mask(self, part: bytes) -> tuple[int, int]:
         content = part.strip()
-        if _QUOTES.match(content):
+        if is_masked(content) or _QUOTES.match(content):
             return 0, 0
         start = part.find(content)
-        self._masked += len(content)
+        self._size += len(content)
         self._material += content
         return start, start + len(content)
 
@@ -84,3 +93,7 @@ class KeyBlock:
         taken = bytes(self._material)
         self._material.clear()
         return taken
+
+
+def _is_material(content: bytes) -> bool:
+    return not _QUOTES.match(content) and _MATERIAL.search(content) is not None

@@ -72,6 +72,10 @@ class Redactor:
     def stream(self, where: str) -> StreamRedactor:
         return StreamRedactor(self._scanner, where, self._findings)
 
+    def uncounted_stream(self) -> StreamRedactor:
+        """For bytes that are only looked at: the report tells of what was kept."""
+        return StreamRedactor(self._scanner, "", None)
+
     def text(self, value: str, where: str) -> str:
         data = _encoded(value)
         spans = self.find(data)

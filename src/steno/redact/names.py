@@ -30,22 +30,23 @@ _SECRET_WORDS = frozenset((b"token", b"secret", b"credential", b"credentials", b
 _SECRET_ENDINGS = (b"token", b"secret", b"apikey", b"secretkey", b"privatekey", b"accesskey", b"authkey")
 # Words that make a key a secret key. `public key`, `primary key`, `cache key`, `sort key` are none.
 _KEY_QUALIFIERS = frozenset(
-    b"api secret private access auth account encryption encrypt signing signature master session admin deploy"
-    b" license licence service app client server storage shared subscription function host root recovery"
-    b" crypt cipher aes hmac rsa ssh gpg pgp jwt webhook".split()
+    b"api secret private access auth account encryption encrypt signing signature master session admin "
+    b"deploy license licence service app client server storage shared subscription function host root"
+    b" recovery crypt cipher aes hmac rsa ssh gpg pgp jwt webhook".split()
 )
 _HARMLESS_QUALIFIERS = frozenset(b"public pub primary foreign sort cache partition idempotency".split())
 # The last word says what the value is: a `token_type` is a type, a `key_file` a file.
 _ATTRIBUTES = frozenset(
-    b"type types count counts id ids name names file files filename path paths dir directory url uri urls host"
-    b" port length len size limit limits budget usage used expiry expires expiration expire in at ttl age"
+    b"type types count counts id ids name names file files filename path paths dir directory url uri urls "
+    b"host port length len size limit limits budget usage used expiry expires expiration expire in at ttl age"
     b" hint policy field fields label labels index idx prompt rule rules error errors status state method"
     b" endpoint version algorithm alg class kind format function func fn callback handler regex pattern"
     b" prefix suffix provider manager store service source sock socket tty info cost rate total max min"
     b" required enabled disabled valid invalid exists present missing changed length strength bits usage"
     b" fingerprint thumbprint header headers param params arg args attr attribute column table map mapping"
     b" list set dict iter iterator func generator factory getter parser reader writer stream buffer agent"
-    b" request response event events timeout interval period date time timestamp created updated issued".split()
+    b" request response event events timeout interval period date time timestamp created updated"
+    b" issued".split()
 )
 _PLURALS = frozenset((b"tokens", b"keys", b"secrets", b"passwords", b"auths", b"cookies"))
 _HEADERS = frozenset(

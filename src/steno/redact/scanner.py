@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import re2
 
 from steno.redact import pairs, values
+from steno.redact.pair import JUDGED
 from steno.redact.rule import Rule, compile_rule
 from steno.redact.shapes import SHAPES
 
@@ -92,23 +93,26 @@ class Scanner:
     def spans(self, data: bytes) -> list[Span]:
         if self.is_clean(data):
             return []
-        found = self._look(data)
-        spans = found
+        spans, is_last = self._look(data)
         for _ in range(ROUNDS):
-            if not found:
+            if is_last:
                 break
-            found = self._look(masked(data, spans))
-            spans = merged(spans + found) if found else spans
+            found, is_last = self._look(masked(data, spans))
+            spans = merged(spans + found)
         return spans
 
-    def _look(self, data: bytes) -> list[Span]:
-        spans = [Span(*span) for span in pairs.read(data).spans]
+    def _look(self, data: bytes) -> tuple[list[Span], bool]:
+        """The spans, and whether masking them is certain to leave nothing to find."""
+        reading = pairs.read(data)
+        spans = [Span(*span) for span in reading.spans]
         if _ANY_SHAPE.search(data) is not None:
             for shape in _SHAPES:
                 spans.extend(_spans_of_shape(shape, data))
         for literal in self._literals:
             spans.extend(_spans_of_literal(literal, data))
-        return merged(spans)
+        # Masking a value can change the judgement on another only if one was refused or two rules met.
+        is_last = not spans or (len(spans) == len(reading.spans) and not reading.refused)
+        return merged(spans), is_last
 
     def open_at(self, data: bytes) -> int:
         """Where the first value begins that `data` may not end; the length of `data` when there is none."""
@@ -130,7 +134,7 @@ def _spans_of_shape(shape: _Shape, data: bytes) -> list[Span]:
 
 
 def _is_secret(rule: Rule, data: bytes, start: int, end: int) -> bool:
-    value = data[start : min(end, start + pairs.JUDGED)]
+    value = data[start : min(end, start + JUDGED)]
     if values.is_masked(value) and values.is_masked(data[start:end]):
         return False
     if values.is_reference(value):

@@ -323,12 +323,14 @@ _COMPOSED = (
     ),
 )
 
+# Other arguments between a program and its option, on one command line.
+_OTHERS = rb"[ \t](?:[^\r\n|;]*?[ \t])?"
 _PROGRAMS = (
     Rule(
         name="curl-user",
         description="the password of `curl -u user:password` and `--user`, `--proxy-user`",
-        before=rb"\b(?:curl|wget|http|https|xh)[ \t]"
-        + rb"(?:[^\r\n|;]*?[ \t])?"
+        before=rb"\b(?:curl|wget|http|https|xh)"
+        + _OTHERS
         + rb"(?:-u|-U|--user|--proxy-user)[ \t=]*[\"']?[^\s:\"']+:",
         value=rb"[^\s\"']+",
         partial=rb"[^\s\"']+",
@@ -338,9 +340,9 @@ _PROGRAMS = (
     Rule(
         name="program-option",
         description="passwords of `mysql -pX`, `sshpass -p X`, `redis-cli -a X`, `docker login -p X`",
-        before=rb"\b(?:(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump)[ \t](?:[^\r\n|;]*?[ \t])?-p"
-        + rb"|sshpass[ \t]+-p[ \t]*|redis-cli[ \t](?:[^\r\n|;]*?[ \t])?-a[ \t]+"
-        + rb"|(?:docker|podman|helm|az|oc)[ \t](?:[^\r\n|;]*?[ \t])?login[ \t](?:[^\r\n|;]*?[ \t])?-p[ \t]+)[\"']?",
+        before=rb"\b(?:(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump)" + _OTHERS + rb"-p"
+        rb"|sshpass[ \t]+-p[ \t]*|redis-cli" + _OTHERS + rb"-a[ \t]+"
+        rb"|(?:docker|podman|helm|az|oc)" + _OTHERS + rb"login" + _OTHERS + rb"-p[ \t]+)[\"']?",
         value=rb"[^\s\"']+",
         partial=rb"[^\s\"']+",
         examples=(

@@ -11,7 +11,7 @@ to its closing quote or the next blank.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from steno.redact.blocks import BEGIN, END, RULE, KeyBlock
 from steno.redact.rule import compile_rule
@@ -51,7 +51,7 @@ class StreamRedactor:
         self._done = 0  # bytes of _raw that are decided: context for what follows
         self._sent = 0  # bytes of _raw that were returned
         self._inside_line = False
-        self._value_end = None  # the pattern that ends an oversized value, while inside one
+        self._value_end: Any = None  # the pattern that ends an oversized value, while inside one
 
     def feed(self, data: bytes) -> bytes:
         buffer = self._raw + data if self._raw else data
@@ -148,7 +148,7 @@ class StreamRedactor:
 
     def _swallow(self, buffer: bytes, position: int, out: list[bytes]) -> int:
         """Inside an oversized value: mask up to its end."""
-        ending = self._value_end.search(buffer, position) if self._value_end is not None else None
+        ending = self._value_end.search(buffer, position)
         end = len(buffer) if ending is None else ending.start()
         if ending is not None:
             self._value_end = None
@@ -172,9 +172,12 @@ class StreamRedactor:
 
     def _read_block_line(self, lines: bytes, position: int, spans: list[Span]) -> int:
         end = lines.find(b"\n", position) + 1 or len(lines)
-        start, stop = self._block.line(lines[position:end])
+        line = lines[position:end]
+        start, stop = self._block.line(line)
         if stop > start:
             spans.append(Span(position + start, position + stop, RULE))
+        else:
+            self._read_plainly(lines, position, end, spans)
         if not self._block.active:
             self._count_block()
         return end
@@ -191,11 +194,14 @@ class StreamRedactor:
             break
         else:
             end = len(lines)
+        self._read_plainly(lines, position, end, spans)
+        return end
+
+    def _read_plainly(self, lines: bytes, position: int, end: int, spans: list[Span]) -> None:
         spans.extend(
             Span(position + start, position + stop, rule)
             for start, stop, rule in self._scanner.spans(lines[position:end])
         )
-        return end
 
     def _report(self, data: bytes, spans: list[Span], limit: int) -> None:
         """Count what was decided now: not what is context, nor what lies past the limit."""

@@ -13,15 +13,17 @@ _MASKED = re.compile(rb"(?:\*+|\[REDACTED:[a-z0-9-]+:[0-9]+\]|[ \t\r\n])*\Z")
 _REFERENCE = re.compile(
     rb"""(?: \$[A-Z_][A-Z0-9_]* | \$[a-z_]+ | \$\{[^{}]*\} | \$\(.* | \$\{\{.*\}\} | %[A-Z_][A-Z0-9_]*%
          | <[^<>]*> | \{\{.*\}\} | \{[^{}]*\} | %\(?\w*\)?[sdr] | \.\.\. | [xX]{3,} | \#\{[^{}]*\} | @\w+@
-         | (?:[Bb]earer|[Bb]asic|[Tt]oken)?\s*(?:\{[^{}]*\}|\$\{[^{}]*\}|%s|\$\w+|<[^<>]*>)(?::(?:\{[^{}]*\}|\$\w+))?
+         | (?:[Bb]earer|[Bb]asic|[Tt]oken)?\s*
+           (?:\{[^{}]*\}|\$\{[^{}]*\}|%s|\$\w+|<[^<>]*>)(?::(?:\{[^{}]*\}|\$\w+))?
          )\Z""",
     re.VERBOSE | re.DOTALL,
 )
 _CONSTANTS = frozenset(
-    b"none null nil undefined true false yes no on off str bytes bytearray int float bool string number any object"
-    b" void char byte boolean optional self cls lambda not new await async function func def return required"
-    b" invalid missing unset empty redacted hidden masked default disabled enabled list dict set tuple type unknown"
-    b" callable iterable sequence mapping literal final classvar const let var static public private".split()
+    b"none null nil undefined true false yes no on off str bytes bytearray int float bool string number any"
+    b" object void char byte boolean optional self cls lambda not new await async function func def return"
+    b" required invalid missing unset empty redacted hidden masked default disabled enabled list dict set"
+    b" tuple type unknown callable iterable sequence mapping literal final classvar const let var static"
+    b" public private".split()
 )
 _IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*\Z")
 _DOTTED = re.compile(rb"&?\*?[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|->|::)[A-Za-z_][A-Za-z0-9_]*)+\Z")
@@ -36,7 +38,8 @@ _HEX = re.compile(rb"[0-9a-fA-F]{16,}\Z")
 
 _PLACES = re.compile(rb"%[-#0-9.]*[sdrx]|%\([A-Za-z0-9_]*\)[sdr]|\$?\{[^{}]*\}")
 _SMALL_WORDS = frozenset(
-    b"the a an to is are be of for with and or your my this that must will should not by as in on from if it".split()
+    b"the a an to is are be of for with and or your my this that must will should not by as in on"
+    b" from if it".split()
 )
 
 TEMPLATE_LETTERS = 8
@@ -104,7 +107,7 @@ def is_short_number(value: bytes) -> bool:
 
 
 def is_punctuation(value: bytes) -> bool:
-    return not any(byte >= 0x80 or chr(byte).isalnum() for byte in value)
+    return value.isascii() and not any(chr(byte).isalnum() for byte in value)
 
 
 def looks_random(value: bytes) -> bool:

@@ -10,12 +10,15 @@ from importlib import import_module
 from pathlib import Path
 
 from steno.bundle.folder import Folder
-from steno.errors import BadRequestError
+from steno.bundle.verify import Status, Verdict, verify
+from steno.errors import BadBundleError, BadRequestError, UnreadableBundleError
 
 Export = Callable[[Folder, Path], Path]
 
 # name -> module in this package; the module has a function `export`
 FORMATS = {"capture-run": "capture_run"}
+# name -> what it makes below the directory it is given: no part of the work that a run is about
+PLACES = {"capture-run": "artifacts/capture_run"}
 
 
 def export_named(name: str) -> Export:
@@ -24,3 +27,28 @@ def export_named(name: str) -> Export:
         raise BadRequestError(f"there is no export named {name!r}", hint=f"known exports: {known}")
     export: Export = import_module(f"steno.views.export.{FORMATS[name]}").export
     return export
+
+
+def place_of(name: str, directory: Path) -> Path:
+    """The directory that an export fills, so that a recorder can leave it out of what it watches."""
+    return directory / PLACES[name]
+
+
+def trusted(folder: Folder) -> Verdict:
+    """Verify a bundle that is to be passed on: a forged one must not come out looking sound.
+
+    A bundle that declares its gaps is passed on, with its gaps. A run that is not sealed is not.
+    """
+    verdict = verify(folder)
+    if verdict.gaps == ["unsealed"]:
+        raise BadRequestError(
+            f"{folder.path.name} is not sealed", hint=f"`steno recover {folder.path}` seals what was recorded"
+        )
+    if verdict.status in {Status.VALID, Status.INCOMPLETE}:
+        return verdict
+    failed = verdict.steps[-1]
+    says = f"{folder.path} is {verdict.status}: step {failed.number}: {'; '.join(failed.problems[:3])}"
+    hint = f"`steno verify {folder.path}` says more"
+    if verdict.status is Status.UNREADABLE:
+        raise UnreadableBundleError(says, hint=hint)
+    raise BadBundleError(says, hint=hint)

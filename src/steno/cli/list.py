@@ -1,0 +1,58 @@
+"""`steno list`: the runs of the store, newest first."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+
+import click
+
+from steno.cli.opening import (
+    chosen_store,
+    json_option,
+    paint,
+    print_json,
+    print_lines,
+    say,
+    say_hint,
+    store_option,
+)
+from steno.views import listing
+
+_WIDTH = 80
+
+
+@click.command(
+    "list",
+    epilog="""\b
+States:
+  sealed     the record is finished; `steno verify` checks it
+  running    its recorder is alive
+  unsealed   its recorder was killed; `steno recover` seals what was recorded
+  damaged    it cannot be read; `steno verify` says why
+
+\b
+Examples:
+  steno list --limit 10
+  steno list --json | jq -r '.runs[] | select(.exit_code != 0) | .run_id'""",
+)
+@click.option("--limit", type=click.IntRange(0), metavar="N", help="Show the newest N runs only.")
+@store_option
+@json_option
+def command(limit: int | None, store: str | None, as_json: bool) -> None:
+    """List the recorded runs, newest first.
+
+    AGE is how long ago a run began, TIME how long it took, EXIT the command's exit code (128+n when signal
+    n ended it). A line is cut to the width of the terminal.
+    """
+    place = chosen_store(store)
+    rows = list(listing.rows(place, limit))
+    if as_json:
+        print_json({"store": str(place.absolute()), "runs": [listing.to_json(row) for row in rows]})
+        return
+    if not rows:
+        say(f"no runs in {place} yet")
+        say_hint("record one with `steno run -- COMMAND`")
+    width = shutil.get_terminal_size((_WIDTH, 0)).columns if sys.stdout.isatty() else _WIDTH
+    print_lines(listing.table(rows, width=width, now_ms=time.time_ns() // 1_000_000, paint=paint()))

@@ -1,0 +1,157 @@
+"""Recovery of runs, and of what a killed recorder leaves around them.
+
+In: a run's folder, or a store. Out: sealed bundles, and a report of what was done to each. The private copies
+that a killed recorder left in memory are removed, and so are folders of runs that never began. Never touches
+a run whose recorder is alive, and never removes a directory that is not one of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from steno.bundle.folder import Folder
+from steno.bundle.reader import event_lines
+from steno.bundle.recover import finish_interrupted_seal, recover
+from steno.bundle.spool import is_live
+from steno.bundle.store import UNPUBLISHED, RunState, run_ids, state_of
+from steno.capture.shadow import remove_shadow
+from steno.errors import BadRequestError, StenoError, UnreadableBundleError
+from steno.events import kinds, layout
+
+# A recorder takes its lock within moments of making its folder; a folder this old without one has none.
+STALE_SECONDS = 60.0
+
+
+class Done(StrEnum):
+    RECOVERED = "recovered"
+    TIDIED = "tidied"
+    ALREADY_SEALED = "already_sealed"
+    RUNNING = "running"
+    REMOVED = "removed"
+    FAILED = "failed"
+
+
+class Report(NamedTuple):
+    run: str
+    done: Done
+    says: str
+    hint: str | None = None
+    gaps: tuple[str, ...] = ()
+    exit_code: int = 0
+
+
+def recover_run(path: Path) -> Report:
+    """Seal one run. A run that is being recorded, or that holds nothing, is an error."""
+    try:
+        run = Folder(path)
+    except OSError as error:
+        raise UnreadableBundleError(
+            f"cannot open {path}: {error.strerror}", hint="name a run's directory"
+        ) from error
+    with run:
+        try:
+            return _recover(run)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise UnreadableBundleError(
+                f"{path} cannot be recovered: {why}", hint="make room if the disk is full, and try again"
+            ) from error
+
+
+def recover_all(store: Path, *, now: float | None = None) -> Iterator[Report]:
+    """Every run of the store that needs it, oldest first; one that fails does not stop the others."""
+    for run_id in sorted(run_ids(store)):
+        path = store / run_id
+        if _needs_recovery(path):
+            yield _reported(path)
+    yield from remove_unpublished(store, now=time.time() if now is None else now)
+
+
+def remove_unpublished(store: Path, *, now: float) -> Iterator[Report]:
+    """Remove the folders of recorders that were killed before their run began."""
+    if not store.is_dir():
+        return
+    with Folder(store) as folder:
+        for name in sorted(os.listdir(store)):
+            if name.startswith(UNPUBLISHED) and _is_stale(store / name, now):
+                yield _remove(folder, name)
+
+
+def _recover(run: Folder) -> Report:
+    name = run.path.name
+    state = state_of(run)
+    if state is RunState.SEALED:
+        return Report(name, Done.ALREADY_SEALED, "is sealed already")
+    if state is RunState.RUNNING:
+        raise BadRequestError(
+            f"{name} is still being recorded", hint="wait for it to end, or stop its recorder"
+        )
+    if state is RunState.DAMAGED:
+        raise UnreadableBundleError(
+            f"{name} has neither a manifest nor a spool", hint="nothing is left of it"
+        )
+    if finish_interrupted_seal(run):
+        _remove_scratch(run, run)
+        return Report(name, Done.TIDIED, "was sealed; what the interrupted seal left behind is removed")
+    recovered = recover(run)
+    _remove_scratch(run, run)
+    gaps = tuple(recovered.manifest.completeness.gaps)
+    says = "is recovered and sealed" if gaps else "was recorded to its end; it is sealed now"
+    return Report(name, Done.RECOVERED, says, gaps=gaps)
+
+
+def _reported(path: Path) -> Report:
+    try:
+        return recover_run(path)
+    except StenoError as error:
+        return Report(path.name, Done.FAILED, str(error), hint=error.hint, exit_code=error.exit_code)
+
+
+def _needs_recovery(path: Path) -> bool:
+    try:
+        with Folder(path, follow=False) as run:
+            return state_of(run) is RunState.UNSEALED
+    except OSError:
+        return False
+
+
+def _is_stale(path: Path, now: float) -> bool:
+    try:
+        with Folder(path, follow=False) as run:
+            return not is_live(run) and path.lstat().st_mtime < now - STALE_SECONDS
+    except OSError:
+        return False
+
+
+def _remove(store: Folder, name: str) -> Report:
+    try:
+        with store.sub(name) as run:
+            if run.has_folder(layout.SPOOL):
+                with run.sub(layout.SPOOL) as spool:
+                    _remove_scratch(run, spool)
+        store.remove_tree(name)
+    except OSError as error:
+        return Report(name, Done.FAILED, f"cannot be removed: {error.strerror}", exit_code=1)
+    return Report(name, Done.REMOVED, "never began; its folder is removed")
+
+
+def _remove_scratch(run: Folder, events: Folder) -> None:
+    """Remove the private directories that the run's first event names. `remove_shadow` knows ours."""
+    for scratch in _scratch(events):
+        remove_shadow(scratch, fallback=run.path)
+        # One that lay in the run's own folder moved with it when the folder got its name.
+        remove_shadow(run.path / scratch.name, fallback=run.path)
+
+
+def _scratch(events: Folder) -> list[Path]:
+    try:
+        first = next(event_lines(events), b"")
+        start = kinds.parse_line(first).data
+    except (OSError, ValueError):
+        return []
+    return [Path(path) for path in start.scratch] if isinstance(start, kinds.RunStart) else []

@@ -1,0 +1,193 @@
+"""What this machine lets Steno observe, and what to do for more.
+
+In: the environment and a store. Out: one finding a question, each with what to do about it. Looks and tries,
+but changes nothing: the store is not made, no run is touched. Never reports more than was tried.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from steno import __version__
+from steno.bundle.store import RunState
+from steno.capture.shadow import memory_directories, room_in
+from steno.errors import StoreError
+from steno.views import listing, measures
+from steno.views.paint import Paint
+from steno.views.plain import listed, pad, visible
+
+SCHEMA = "steno.doctor.v1"
+_LITTLE_ROOM = 256 << 20
+_SECONDS = 5.0
+_RUNS_SHOWN = 5
+_LABEL = 16
+
+
+class Mark(StrEnum):
+    OK = "ok"
+    LIMITED = "limited"  # recording works, and sees or keeps less
+    MISSING = "missing"  # recording does not work without it
+
+
+_ROLES = {Mark.OK: "good", Mark.LIMITED: "warning", Mark.MISSING: "bad"}
+
+
+class Finding(NamedTuple):
+    about: str
+    mark: Mark
+    says: str
+    hint: str | None = None
+
+
+def checkup(store: Path, environ: Mapping[str, str]) -> list[Finding]:
+    found = [
+        Finding("steno", Mark.OK, f"{__version__}, on Python {platform.python_version()}"),
+        *_store(store),
+        _pseudo_terminals(),
+        _git(environ),
+        _private_copies(),
+        _replay_tools(environ),
+        Finding(
+            "kernel",
+            Mark.LIMITED,
+            "this version has no kernel observer: it records the terminal and git, not system calls",
+        ),
+    ]
+    return [*found, *_runs(store)]
+
+
+def exit_code(found: list[Finding]) -> int:
+    return 1 if any(one.mark is Mark.MISSING for one in found) else 0
+
+
+def to_json(found: list[Finding], store: Path) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "steno_version": __version__,
+        "python_version": platform.python_version(),
+        "store": str(store),
+        "recording_works": not exit_code(found),
+        "findings": [{**one._asdict(), "mark": str(one.mark)} for one in found],
+    }
+
+
+def lines(found: list[Finding], paint: Paint) -> Iterator[str]:
+    for one in found:
+        yield f"{paint(_ROLES[one.mark], pad(one.mark, 8))} {pad(one.about, _LABEL)} {visible(one.says)}"
+        if one.hint:
+            yield " " * (9 + _LABEL + 1) + visible(one.hint)
+
+
+def _store(store: Path) -> Iterator[Finding]:
+    place = store
+    while not os.path.lexists(place) and place != place.parent:
+        place = place.parent
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        what = "is not a directory" if not place.is_dir() else "cannot be written"
+        yield Finding(
+            "store", Mark.MISSING, f"{store}: {place} {what}", "choose another with --store DIR or STENO_HOME"
+        )
+        return
+    yield Finding("store", Mark.OK, str(store) if place == store else f"{store} (made by the first run)")
+    if place == store and stat.S_IMODE(store.stat().st_mode) & (stat.S_IRWXG | stat.S_IRWXO):
+        yield Finding("store", Mark.LIMITED, "others on this machine can look into it", f"chmod 700 {store}")
+    room = room_in(place)
+    if room < _LITTLE_ROOM:
+        yield Finding(
+            "free space", Mark.LIMITED, f"only {measures.size(room)} left", "make room, or move the store"
+        )
+    else:
+        yield Finding("free space", Mark.OK, measures.size(room))
+
+
+def _pseudo_terminals() -> Finding:
+    try:
+        master, slave = os.openpty()
+    except OSError as error:
+        return Finding(
+            "terminals",
+            Mark.MISSING,
+            f"no pseudo-terminal can be opened: {error.strerror}",
+            "mount devpts on /dev/pts; until then only `steno run --pty never` works",
+        )
+    os.close(master)
+    os.close(slave)
+    return Finding("terminals", Mark.OK, "pseudo-terminals can be opened")
+
+
+def _git(environ: Mapping[str, str]) -> Finding:
+    version = _answer(environ, "git", "--version")
+    if version is None:
+        return Finding(
+            "git",
+            Mark.LIMITED,
+            "not found: what a run changes in a repository is not recorded",
+            "apt install git, dnf install git or apk add git",
+        )
+    return Finding("git", Mark.OK, version)
+
+
+def _private_copies() -> Finding:
+    places = memory_directories()
+    if places:
+        return Finding("private copies", Mark.OK, f"in memory, below {places[0]}")
+    return Finding(
+        "private copies",
+        Mark.LIMITED,
+        "no file system in memory: copies of changed files are kept in the run's folder while it lasts",
+        "mount a tmpfs on /dev/shm, or set XDG_RUNTIME_DIR to one",
+    )
+
+
+def _replay_tools(environ: Mapping[str, str]) -> Finding:
+    missing = [
+        name for name in ("script", "scriptreplay") if shutil.which(name, path=environ.get("PATH")) is None
+    ]
+    if not missing:
+        return Finding("scriptreplay", Mark.OK, "installed; it plays terminal/timing of a bundle")
+    return Finding(
+        "scriptreplay",
+        Mark.OK,
+        f"{' and '.join(missing)} not installed; nothing needs it, `steno play` plays every run",
+        "apt install bsdutils, or util-linux elsewhere, if you want it",
+    )
+
+
+def _runs(store: Path) -> Iterator[Finding]:
+    try:
+        rows = list(listing.rows(store))
+    except StoreError as error:
+        yield Finding("runs", Mark.MISSING, str(error), error.hint)
+        return
+    yield Finding("runs", Mark.OK, measures.counted(len(rows), "run"))
+    unsealed = [row.run_id for row in rows if row.state is RunState.UNSEALED]
+    damaged = [row.run_id for row in rows if row.state is RunState.DAMAGED]
+    if unsealed:
+        says = f"{measures.counted(len(unsealed), 'run')} not sealed: {listed(unsealed, _RUNS_SHOWN)}"
+        yield Finding("runs", Mark.LIMITED, says, "steno recover --all")
+    if damaged:
+        says = f"{measures.counted(len(damaged), 'run')} damaged: {listed(damaged, _RUNS_SHOWN)}"
+        yield Finding("runs", Mark.LIMITED, says, f"steno verify {damaged[0]}")
+
+
+def _answer(environ: Mapping[str, str], *words: str) -> str | None:
+    try:
+        found = subprocess.run(
+            words,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.decode("utf-8", "replace").strip() or None

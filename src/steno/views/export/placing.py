@@ -1,0 +1,157 @@
+"""Putting what was made where the user wants it: whole, or not at all.
+
+In: a place and the bytes to put there. Out: a file or a directory that appears in one step. What is there
+already is kept: the same content is fine, other content is an error. Below the directory that the user named
+no link is followed, so a planted one cannot lead the bytes elsewhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from steno.bundle.folder import Folder
+from steno.bundle.tape import write_all
+from steno.errors import BadRequestError, StoreError
+
+_NO_LINKS_HERE = {errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
+_TAKEN = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR}
+
+
+class Placed(NamedTuple):
+    bytes: int
+    sha256: str
+
+
+def place_tree(directory: Path, below: str, files: Mapping[str, Iterable[bytes]]) -> Path:
+    """Write `files` as the directory `below` (a relative path) in `directory`."""
+    above, _, name = below.rpartition("/")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with Folder(directory) as base:
+            _make_folders(base, above)
+            with base.sub(above) as parent:
+                _place_tree(parent, name, files)
+    except OSError as error:
+        raise _cannot_write(directory / below, error) from error
+    return directory / below
+
+
+def place_file(target: Path, write: Callable[[IO[bytes]], None]) -> Placed:
+    temporary = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
+    try:
+        return _place_file(target, temporary, write)
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def _make_folders(base: Folder, path: str) -> None:
+    made = ""
+    for part in path.split("/"):
+        made = f"{made}/{part}" if made else part
+        with suppress(FileExistsError):
+            base.make_folder(made)
+
+
+def _place_tree(parent: Folder, name: str, files: Mapping[str, Iterable[bytes]]) -> None:
+    temporary = f".{name}.{os.urandom(8).hex()}"
+    parent.make_folder(temporary)
+    try:
+        with parent.sub(temporary) as made:
+            for path, blocks in files.items():
+                _write(made, path, blocks)
+            made.sync()
+            _put_in_place(parent, made, temporary, name)
+        parent.sync()
+    finally:
+        if parent.has_folder(temporary):
+            parent.remove_tree(temporary)
+
+
+def _put_in_place(parent: Folder, made: Folder, temporary: str, name: str) -> None:
+    try:
+        parent.replace(temporary, name)
+    except OSError as error:
+        if error.errno not in _TAKEN:
+            raise
+        if not _is_same(parent, made, name):
+            raise BadRequestError(
+                f"{parent.path / name} is there already and holds something else",
+                hint="choose another directory with -o DIR, or move it away",
+            ) from None
+
+
+def _is_same(parent: Folder, made: Folder, name: str) -> bool:
+    try:
+        there = parent.sub(name)
+    except OSError:
+        return False
+    with there:
+        entries = list(made.entries())
+        return entries == list(there.entries()) and all(
+            _digest(made.read(entry.path)) == _digest(there.read(entry.path)) for entry in entries
+        )
+
+
+def _write(folder: Folder, path: str, blocks: Iterable[bytes]) -> None:
+    fd = folder.create(path)
+    try:
+        for block in blocks:
+            write_all(fd, block)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _place_file(target: Path, temporary: Path, write: Callable[[IO[bytes]], None]) -> Placed:
+    fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb") as out:
+        write(out)
+        out.flush()
+        os.fsync(fd)
+    with Folder(temporary.parent) as parent:
+        made = Placed(parent.size(temporary.name), _digest(parent.read(temporary.name)))
+        try:
+            _link_or_rename(parent, temporary.name, target.name)
+        except FileExistsError:
+            if not _holds(parent, target.name, made):
+                raise BadRequestError(
+                    f"{target} is there already and holds something else",
+                    hint="choose another name with -o FILE",
+                ) from None
+    return made
+
+
+def _link_or_rename(parent: Folder, temporary: str, name: str) -> None:
+    """A link fails where a name is taken, a rename would replace it; some file systems have no links."""
+    try:
+        parent.link(temporary, name)
+    except OSError as error:
+        if error.errno not in _NO_LINKS_HERE:
+            raise
+        if os.path.lexists(parent.path / name):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name) from None
+        parent.replace(temporary, name)
+
+
+def _holds(parent: Folder, name: str, made: Placed) -> bool:
+    return parent.has(name) and parent.size(name) == made.bytes and _digest(parent.read(name)) == made.sha256
+
+
+def _digest(blocks: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for block in blocks:
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _cannot_write(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"cannot write {path}: {error.strerror}", hint="choose another place with -o")

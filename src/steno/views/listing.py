@@ -1,0 +1,179 @@
+"""The runs of a store, as rows and as a table.
+
+In: a store. Out: one row a run, newest first, read from no more than the small files that are needed; a
+run that cannot be read is a row that says `damaged`. Never raises for what it finds in a run, never follows
+a link, never reads a stream.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steno.bundle.folder import Folder
+from steno.bundle.store import RunState, run_ids, state_of
+from steno.events import layout
+from steno.views import measures
+from steno.views.paint import Paint
+from steno.views.plain import columns, cut, pad, visible
+
+MAX_RUN_FILE = 4 << 20
+UNKNOWN = "-"
+_HEADINGS = ("RUN", "STATE", "AGE", "TIME", "EXIT", "COMMAND")
+_GAP = "  "
+_LEAST_COMMAND = 10
+_ROLES = {
+    RunState.RUNNING: "good",
+    RunState.UNSEALED: "warning",
+    RunState.DAMAGED: "bad",
+    RunState.SEALED: "faint",
+}
+
+
+class Row(NamedTuple):
+    run_id: str
+    state: RunState
+    started_at_ms: int | None = None
+    duration_ns: int | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    name: str | None = None
+    command: list[str] | None = None
+    complete: bool | None = None
+
+    @property
+    def title(self) -> str:
+        command = shlex.join(self.command) if self.command is not None else UNKNOWN
+        return f"{self.name}: {command}" if self.name else command
+
+
+class _Run(msgspec.Struct):
+    """What of `run.json` a list needs."""
+
+    started_at_ms: int
+    duration_ns: int
+    exit_code: int | None
+    signal: str | None
+    name: str | None
+    command: list[str]
+
+
+class _Completeness(msgspec.Struct):
+    complete: bool
+
+
+class _Manifest(msgspec.Struct):
+    completeness: _Completeness
+
+
+class _StartData(msgspec.Struct):
+    cmd_redacted: list[str]
+    name: str | None = None
+
+
+class _Start(msgspec.Struct):
+    ts_ms: int
+    data: _StartData
+
+
+_run = msgspec.json.Decoder(_Run)
+_manifest = msgspec.json.Decoder(_Manifest)
+_start = msgspec.json.Decoder(_Start)
+
+
+def rows(store: Path, limit: int | None = None) -> Iterator[Row]:
+    for run_id in islice(run_ids(store), limit):
+        yield row(store, run_id)
+
+
+def row(store: Path, run_id: str) -> Row:
+    try:
+        with Folder(store / run_id, follow=False) as run:
+            state = state_of(run)
+            if state is RunState.SEALED:
+                return _sealed_row(run, run_id)
+            if state is not RunState.DAMAGED:
+                return _spooled_row(run, run_id, state)
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
+        # Whatever is wrong with it, `steno verify` says; a list says that something is.
+        return Row(run_id, RunState.DAMAGED)
+    return Row(run_id, RunState.DAMAGED)
+
+
+def to_json(found: Row) -> dict[str, Any]:
+    return {**found._asdict(), "state": str(found.state)}
+
+
+def table(found: Iterable[Row], *, width: int, now_ms: int, paint: Paint) -> Iterator[str]:
+    """The lines of the table, none wider than `width`; the command takes what is left of it."""
+    found = list(found)
+    if not found:
+        return
+    cells = [_HEADINGS, *(_cells(one, now_ms) for one in found)]
+    widths = [max(columns(line[place]) for line in cells) for place in range(len(_HEADINGS) - 1)]
+    room = max(width - sum(widths) - len(_GAP) * len(widths), _LEAST_COMMAND)
+    for line, one in zip(cells, [None, *found], strict=True):
+        padded = [pad(cell, wide) for cell, wide in zip(line[:-1], widths, strict=True)]
+        yield _painted(padded, cut(line[-1], room), one, paint)
+
+
+def _painted(padded: list[str], last: str, one: Row | None, paint: Paint) -> str:
+    if one is None:
+        return paint("heading", _GAP.join([*padded, last]))
+    padded[1] = paint(_ROLES[one.state], padded[1])
+    if one.exit_code:
+        padded[4] = paint("bad", padded[4])
+    return _GAP.join([*padded, last]).rstrip()
+
+
+def _cells(one: Row, now_ms: int) -> tuple[str, ...]:
+    started = one.started_at_ms
+    lasted = one.duration_ns
+    if one.state is RunState.RUNNING and started is not None:
+        lasted = max(now_ms - started, 0) * 1_000_000
+    return (
+        one.run_id,
+        str(one.state),
+        UNKNOWN if started is None else measures.age(started, now_ms),
+        UNKNOWN if lasted is None else measures.duration(lasted),
+        UNKNOWN if one.exit_code is None else str(one.exit_code),
+        visible(one.title),
+    )
+
+
+def _sealed_row(run: Folder, run_id: str) -> Row:
+    facts = _run.decode(run.read_all(layout.RUN, MAX_RUN_FILE))
+    manifest = _manifest.decode(run.read_all(layout.MANIFEST, MAX_RUN_FILE))
+    return Row(
+        run_id=run_id,
+        state=RunState.SEALED,
+        started_at_ms=facts.started_at_ms,
+        duration_ns=facts.duration_ns,
+        exit_code=facts.exit_code,
+        signal=facts.signal,
+        name=facts.name,
+        command=facts.command,
+        complete=manifest.completeness.complete,
+    )
+
+
+def _spooled_row(run: Folder, run_id: str, state: RunState) -> Row:
+    line = b""
+    for block in run.read(f"{layout.SPOOL}/{layout.EVENTS}"):
+        line += block
+        if b"\n" in line or len(line) > MAX_RUN_FILE:
+            break
+    start = _start.decode(line.partition(b"\n")[0])
+    return Row(
+        run_id,
+        state,
+        started_at_ms=start.ts_ms,
+        name=start.data.name,
+        command=start.data.cmd_redacted,
+        complete=None if state is RunState.RUNNING else False,
+    )

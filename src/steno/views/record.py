@@ -1,0 +1,106 @@
+"""One recording, opened for reading: a sealed bundle, or the spool of a run that is not sealed (yet).
+
+In: a run's folder. Out: a `Record`: its state, its layers and its facts so far. Never verifies (that is
+`steno verify`), never writes, never follows a link. What cannot be read is an `UnreadableBundleError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from steno.bundle import manifest as manifests
+from steno.bundle.folder import Folder
+from steno.bundle.manifest import Manifest
+from steno.bundle.reader import FolderLayers
+from steno.bundle.seal import completeness_of
+from steno.bundle.store import RunState, state_of
+from steno.derive.facts import RunFacts
+from steno.derive.streams import Moment, timeline
+from steno.errors import UnreadableBundleError
+from steno.events import kinds, layout
+from steno.events.kinds import Event
+from steno.events.run_id import is_run_id
+
+
+class Record(NamedTuple):
+    run: Folder
+    state: RunState
+    layers: FolderLayers
+    facts: RunFacts
+    manifest: Manifest | None
+
+    @property
+    def run_id(self) -> str:
+        return self.facts.run_id
+
+    @property
+    def completeness(self) -> dict[str, Any]:
+        found = self.manifest.completeness if self.manifest else completeness_of(self.facts)
+        return {"complete": found.complete, "completed": found.completed, "gaps": list(found.gaps)}
+
+
+@contextmanager
+def open_record(run: Folder) -> Iterator[Record]:
+    """The record in a run folder, for as long as it is looked at."""
+    with readable(run):
+        state = state_of(run)
+    if state is RunState.SEALED:
+        with readable(run):
+            record = _sealed(run)
+        yield record
+    elif state is RunState.DAMAGED:
+        raise UnreadableBundleError(
+            f"{run.path} is not a recording: it has neither a manifest nor a spool",
+            hint="`steno list` shows the runs; a run whose manifest is lost cannot be trusted any more",
+        )
+    else:
+        with readable(run):
+            spool = run.sub(layout.SPOOL)
+        with spool:
+            with readable(run):
+                record = _spooled(run, spool, state)
+            yield record
+
+
+def moments(record: Record) -> Iterator[Moment]:
+    """What arrived when, on which stream. Errors of whoever asks for it stay their own."""
+    with readable(record.run):
+        yield from timeline(record.layers)
+
+
+def _sealed(run: Folder) -> Record:
+    manifest = manifests.parse(run.read_all(layout.MANIFEST, manifests.MAX_BYTES))
+    layers = FolderLayers(run, manifest.run_id)
+    return Record(run, RunState.SEALED, layers, RunFacts.of(layers), manifest)
+
+
+def _spooled(run: Folder, spool: Folder, state: RunState) -> Record:
+    first = next(_SoFar(spool, "").events(), None)
+    if first is None or not is_run_id(first.run_id):
+        raise ValueError("nothing is recorded in it yet")
+    layers = _SoFar(spool, first.run_id)
+    return Record(run, state, layers, RunFacts.of(layers), None)
+
+
+class _SoFar(FolderLayers):
+    """The layers of a spool: its last event may be torn, and is then not looked at."""
+
+    def events(self) -> Iterator[Event]:
+        try:
+            yield from super().events()
+        except kinds.BadEventError:
+            return
+
+
+@contextmanager
+def readable(run: Folder) -> Iterator[None]:
+    """What goes wrong while a record is read is told as an error of the record."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise UnreadableBundleError(
+            f"the record in {run.path} cannot be read: {why}", hint=f"`steno verify {run.path}` says more"
+        ) from error

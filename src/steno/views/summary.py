@@ -1,0 +1,92 @@
+"""Everything that is known of one run, as data: what `steno show --json` prints.
+
+In: an open record. Out: plain JSON data made by the same derivations that a seal uses, so a run that is not
+sealed shows its facts so far in the same shape. Never verifies, never reads a whole stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steno.derive import summaries
+from steno.derive.streams import tape_start
+from steno.events import canonical, index, kinds, layout
+from steno.events.kinds import RepoSnapshot
+from steno.views.record import Record, readable
+
+SCHEMA = "steno.show.v1"
+
+
+def summary(record: Record, path: Path) -> dict[str, Any]:
+    """`path` is where the user finds the record, which for a packed one is not where it is read."""
+    with readable(record.run):
+        return _summary(record, path)
+
+
+def _summary(record: Record, path: Path) -> dict[str, Any]:
+    layers = record.layers
+    return {
+        "schema": SCHEMA,
+        "run_id": record.run_id,
+        "state": str(record.state),
+        "path": str(path),
+        "root": record.manifest.root if record.manifest else None,
+        "completeness": record.completeness,
+        "gaps": [msgspec.to_builtins(gap) for gap in record.facts.gaps],
+        "run": _parsed(summaries.run(layers)),
+        "health": _parsed(summaries.health(layers)),
+        "redactions": _parsed(summaries.redaction_report(layers)),
+        "hashes": _parsed(summaries.hashes(layers)),
+        "repo": {
+            "before": _snapshot(record.facts.before),
+            "after": _snapshot(record.facts.after),
+            "changes": _changes(record),
+        },
+        "terminal": terminal(record),
+    }
+
+
+def terminal(record: Record) -> dict[str, Any]:
+    """How much went over each stream, how often the size changed, and who left early."""
+    events = [event.data for event in record.layers.events()]
+    return {
+        "bytes": {tape.rpartition("/")[2]: _length(record, tape) for tape in _tapes(record)},
+        "arrivals": {tape.rpartition("/")[2]: _arrivals(record, tape) for tape in _tapes(record)},
+        "resizes": sum(isinstance(data, kinds.TerminalResized) for data in events),
+        "closed": [msgspec.to_builtins(data) for data in events if isinstance(data, kinds.StreamClosed)],
+        "signals": [
+            msgspec.to_builtins(data) for data in events if isinstance(data, kinds.RecorderSignalled)
+        ],
+        "stops": sum(isinstance(data, kinds.CommandStopped) for data in events),
+    }
+
+
+def _changes(record: Record) -> Any:
+    """The changed files; in a spool the list is whole once the event that follows it is there."""
+    whole = record.manifest is not None or record.facts.after is not None
+    return record.layers.json(layout.CHANGES) if whole and record.layers.has(layout.CHANGES) else None
+
+
+def _tapes(record: Record) -> list[str]:
+    return [tape for tape in layout.TAPES if record.layers.has(layout.index_of(tape))]
+
+
+def _length(record: Record, tape: str) -> int:
+    return max(record.layers.size(tape) - tape_start(record.layers, tape), 0)
+
+
+def _arrivals(record: Record, tape: str) -> int:
+    return record.layers.size(layout.index_of(tape)) // index.RECORD.size
+
+
+def _snapshot(snapshot: RepoSnapshot | None) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = msgspec.to_builtins(snapshot) if snapshot is not None else None
+    return found
+
+
+def _parsed(blocks: Iterator[bytes]) -> Any:
+    return canonical.decode(b"".join(blocks))

@@ -1,0 +1,224 @@
+"""One run in words: what `steno show` prints.
+
+In: the data of `views.summary`. Out: lines of text that are safe to print. Says first whether the record can
+be relied on; a gap is never left to a footnote. Never prints text of the record that it has not made visible.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from steno.views import measures
+from steno.views.paint import Paint
+from steno.views.plain import columns, listed, pad, visible
+
+_LABEL = 12
+_FILES_SHOWN = 20
+_WORDS_SHOWN = 5
+_SHORT_HEAD = 12
+_STDIN = {
+    "pty": "typed input recorded",
+    "relayed": "stdin recorded",
+    "inherited": "stdin passed on, not recorded",
+    "closed": "stdin closed",
+}
+
+Data = dict[str, Any]
+
+
+def lines(found: Data, paint: Paint) -> Iterator[str]:
+    yield paint("heading", found["run_id"])
+    sections = (
+        ("Record", _record(found, paint)),
+        ("Gaps", _gaps(found, paint)),
+        ("Command", _command(found["run"])),
+        ("Where", _where(found["run"])),
+        ("When", _when(found)),
+        ("Result", _result(found, paint)),
+        ("Used", _used(found["run"]["usage"])),
+        ("Terminal", _terminal(found)),
+        ("Git", _git(found, paint)),
+        ("Redacted", _redacted(found["redactions"])),
+        ("Observed", _observed(found["health"])),
+        ("Bundle", iter([visible(found["path"])])),
+    )
+    for label, section in sections:
+        for number, line in enumerate(section):
+            yield pad("" if number else label, _LABEL) + line
+
+
+def _record(found: Data, paint: Paint) -> Iterator[str]:
+    if found["state"] == "running":
+        yield paint("warning", "RUNNING: these are the facts so far")
+    elif found["state"] == "unsealed":
+        yield paint("bad", "UNSEALED: its recorder is gone; these are the facts up to then")
+        yield f"`steno recover {found['run_id']}` seals what was recorded"
+    elif found["completeness"]["complete"]:
+        yield paint("good", "sealed, complete")
+    elif not found["completeness"]["completed"]:
+        yield paint("bad", "sealed, INCOMPLETE: the run was not recorded to its end")
+    else:
+        yield paint("bad", "sealed, INCOMPLETE: something that happened is not in the record")
+
+
+def _gaps(found: Data, paint: Paint) -> Iterator[str]:
+    for gap in found["gaps"]:
+        lost = f" ({measures.size(gap['lost_bytes'])} lost)" if gap.get("lost_bytes") else ""
+        yield paint("warning", visible(f"{gap['reason']}: {gap['detail']}{lost}"))
+
+
+def _command(run: Data) -> Iterator[str]:
+    yield visible(shlex.join(run["command"]))
+    if run["name"]:
+        yield f"named {visible(run['name'])}"
+
+
+def _where(run: Data) -> Iterator[str]:
+    host = run["host"]
+    yield visible(run["cwd"])
+    yield visible(f"on {host['name']} ({host['os']} {host['release']} {host['machine']})")
+
+
+def _when(found: Data) -> Iterator[str]:
+    run = found["run"]
+    lasted = measures.duration(run["duration_ns"])
+    so_far = "" if found["state"] == "sealed" else " up to the last event"
+    yield f"{measures.moment(run['started_at_ms'])}, for {lasted}{so_far}"
+
+
+def _result(found: Data, paint: Paint) -> Iterator[str]:
+    run = found["run"]
+    code, signal = run["exit_code"], run["signal"]
+    if signal is not None:
+        yield paint("bad", f"ended by {visible(signal)}") + f" (exit code {code})"
+    elif code is not None:
+        yield paint("bad" if code else "good", f"exit code {code}")
+    elif found["state"] == "running":
+        yield "still running"
+    else:
+        yield paint("warning", "not known: the end was not seen")
+
+
+def _used(usage: Data | None) -> Iterator[str]:
+    if usage is None or usage["user_us"] is None or usage["system_us"] is None:
+        return
+    user, system = measures.cpu_time(usage["user_us"]), measures.cpu_time(usage["system_us"])
+    yield f"{user} cpu in user mode, {system} in the kernel"
+    if usage["max_rss_kib"] is not None:
+        yield f"{measures.size(usage['max_rss_kib'] * 1024)} of memory at most"
+
+
+def _terminal(found: Data) -> Iterator[str]:
+    recorded, seen = found["run"]["terminal"], found["terminal"]
+    if recorded["kind"] == "pty":
+        size = f"{recorded['cols']}x{recorded['rows']}"
+        resizes = f", resized {measures.counted(seen['resizes'], 'time')}" if seen["resizes"] else ""
+        kind = f"a pseudo-terminal ({visible(recorded['term'] or 'TERM unset')}, {size}{resizes})"
+    else:
+        kind = "pipes"
+    apart = (
+        "stdout and stderr recorded apart"
+        if recorded["streams"] == "separate"
+        else "stdout and stderr merged"
+    )
+    yield f"{kind}; {apart}; {_STDIN.get(recorded['stdin'], visible(recorded['stdin']))}"
+    yield ", ".join(f"{measures.size(count)} {name}" for name, count in seen["bytes"].items()) or "no stream"
+    for closed in seen["closed"]:
+        yield visible(f"{closed['stream']}: its reader went away ({closed['reason']})")
+    for stream in recorded["held_by_others"]:
+        yield visible(f"{stream}: another process still held it when the command ended")
+    if recorded["stdin_unread_bytes"]:
+        yield f"{measures.size(recorded['stdin_unread_bytes'])} of the input were never read by the command"
+    for signal in seen["signals"]:
+        how = "passed on to the command" if signal["forwarded"] else "not passed on"
+        yield visible(f"{signal['signal']} was sent to the recorder ({how})")
+
+
+def _git(found: Data, paint: Paint) -> Iterator[str]:
+    before, after = found["repo"]["before"], found["repo"]["after"]
+    if not found["run"]["git_enabled"]:
+        yield "not looked at (--no-git)"
+    elif before is None:
+        yield "no snapshot was taken"
+    elif before.get("reason"):
+        yield _skipped(before)
+    else:
+        yield from _snapshots(before, after)
+        yield from _changes(found["repo"]["changes"], after, paint)
+        yield from _left_out(before, after or {})
+
+
+def _skipped(snapshot: Data) -> str:
+    if snapshot["reason"] == "NOT_A_GIT_REPO":
+        return "not a git repository"
+    return visible(f"no snapshot: {snapshot['reason']}: {snapshot.get('detail') or ''}")
+
+
+def _snapshots(before: Data, after: Data | None) -> Iterator[str]:
+    if after is None:
+        yield f"{_place(before)} before; what came after is not known"
+    elif after.get("reason"):
+        yield f"{_place(before)} before; after: {_skipped(after)}"
+    elif _place(before) == _place(after):
+        yield _place(before)
+    else:
+        yield f"{_place(before)} → {_place(after)}"
+
+
+def _place(snapshot: Data) -> str:
+    if snapshot.get("head") is None:
+        return "no commit yet"
+    return f"{visible(snapshot.get('branch') or 'detached')} {visible(snapshot['head'][:_SHORT_HEAD])}"
+
+
+def _changes(changes: list[Data] | None, after: Data | None, paint: Paint) -> Iterator[str]:
+    if changes is None:
+        return
+    if not changes:
+        yield "no file changed"
+        return
+    added, deleted = (after or {}).get("added_lines") or 0, (after or {}).get("deleted_lines") or 0
+    yield f"{measures.counted(len(changes), 'file')} changed, +{added} -{deleted}"
+    shown = [(visible(f"{one['status']} {one['path']}"), _counts(one)) for one in changes[:_FILES_SHOWN]]
+    width = max(columns(path) for path, _ in shown)
+    for path, counts in shown:
+        yield f"  {pad(path, width)}  {paint('faint', counts)}"
+    if len(changes) > _FILES_SHOWN:
+        yield f"  and {len(changes) - _FILES_SHOWN} more; --json has them all"
+
+
+def _counts(change: Data) -> str:
+    if change["added"] is None or change["deleted"] is None:
+        return "binary"
+    return f"+{change['added']} -{change['deleted']}"
+
+
+def _left_out(before: Data, after: Data) -> Iterator[str]:
+    if after.get("withheld"):
+        yield f"content withheld, because it held a secret: {listed(after['withheld'], _WORDS_SHOWN)}"
+    if after.get("unpatched"):
+        yield f"changed, but too large for the patch: {listed(after['unpatched'], _WORDS_SHOWN)}"
+    omitted = {
+        item["path"]: item["reason"] for item in [*before.get("omitted", []), *after.get("omitted", [])]
+    }
+    if omitted:
+        words = (f"{path} ({reason})" for path, reason in omitted.items())
+        yield f"content not looked at: {listed(words, _WORDS_SHOWN)}"
+    for note in dict.fromkeys([*before.get("notes", []), *after.get("notes", [])]):
+        yield f"note: {visible(note)}"
+
+
+def _redacted(report: Data) -> Iterator[str]:
+    if not report.get("total"):
+        yield "nothing"
+        return
+    counts = ", ".join(f"{visible(rule)} {count}" for rule, count in report["counts"].items())
+    yield f"{measures.counted(report['total'], 'secret')}: {counts}"
+    yield f"in {listed(report['redacted_fields'], _WORDS_SHOWN)}"
+
+
+def _observed(health: Data) -> Iterator[str]:
+    layers = ("kernel", "policy", "sdk")
+    yield ", ".join(f"{layer} layer {visible(health[f'{layer}_layer'])}" for layer in layers)

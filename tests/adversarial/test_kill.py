@@ -1,0 +1,195 @@
+"""Killing the recorder at any moment loses nothing that was spooled."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import PROGRAM, Steno
+from recorded import Recorded, only_run, runs
+from waiting import until
+
+from steno.bundle.verify import Status
+
+ROUNDS = 200
+BATCHES = 20
+COUNT = "i=0; while [ $i -lt 400 ]; do echo line $i; i=$((i+1)); done; echo done; exit 7"
+LINES = b"".join(b"line %d\n" % i for i in range(400)) + b"done\n"
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_a_run_killed_at_a_random_moment_is_valid_or_recoverable(
+    steno: Steno, clean_env: dict[str, str], repo: Path, store: Path, batch: int
+) -> None:
+    chance = random.Random(batch)
+    for _ in range(ROUNDS // BATCHES):
+        number = chance.choice([signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGKILL])
+        _kill_after(chance.uniform(0, 0.2), number, clean_env, repo, store)
+    for run in runs(store):
+        _check(run, steno)
+    assert steno("recover", "--all").returncode == 0
+    assert [path for path in store.iterdir() if path.name.startswith(".new-")] == []
+
+
+def _kill_after(seconds: float, number: signal.Signals, env: dict[str, str], repo: Path, store: Path) -> None:
+    """Kill the recorder some time after its run has come into being."""
+    before = _names(store)
+    process = subprocess.Popen(
+        [PROGRAM, "run", "--", "sh", "-c", COUNT],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=repo,
+        env=env,
+    )
+    until(lambda: _names(store) != before)
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(number)
+        process.wait(timeout=60)
+
+
+def _names(store: Path) -> set[str]:
+    return {path.name for path in store.iterdir()} if store.exists() else set()
+
+
+def _check(run: Recorded, steno: Steno) -> None:
+    spooled = _spooled(run)
+    status = run.verdict().status
+    if status != Status.VALID:
+        assert status == Status.INCOMPLETE, run.verdict()
+        recovered = steno("recover", str(run.path))
+        assert recovered.returncode == 0, recovered.stderr
+    after = run.verdict()
+    assert after.status in {Status.VALID, Status.INCOMPLETE}, after
+    assert LINES.startswith(run.stream("stdout") if (run.path / "terminal/stdout").exists() else b"")
+    for path, data in spooled.items():
+        assert (run.path / path).read_bytes()[: len(data)] == data
+
+
+def _spooled(run: Recorded) -> dict[str, bytes]:
+    """The stream bytes that had reached the spool when the recorder died."""
+    spool = run.path / "spool"
+    return {f"terminal/{name}": (spool / "terminal" / name).read_bytes() for name in _tapes(spool)}
+
+
+def _tapes(spool: Path) -> Iterator[str]:
+    return (name for name in ("stdout", "stderr", "stdin") if (spool / "terminal" / name).exists())
+
+
+def test_the_recovered_record_says_that_it_is_not_whole(
+    steno: Steno, clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> None:
+    process = _start_waiting_command(clean_env, tmp_path, store)
+    process.kill()
+    process.wait(timeout=60)
+    assert steno("verify", "@last").returncode == 3
+    assert steno("recover", "@last").returncode == 0
+    run = only_run(store)
+    assert run.stream("stdout") == b"ready\n"
+    assert run.event("run_finish") == {"completed": False, "exit_code": None, "reason": "recorder_killed"}
+    assert run.verdict().gaps == ["recorder_killed"]
+    assert steno("verify", "@last").returncode == 3
+
+
+def test_a_run_that_is_still_recorded_is_not_recovered(
+    steno: Steno, clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> None:
+    process = _start_waiting_command(clean_env, tmp_path, store)
+    refused = steno("recover", "@last")
+    assert refused.returncode == 2
+    assert b"still being recorded" in refused.stderr
+    process.terminate()
+    assert process.wait(timeout=60) == 128 + signal.SIGTERM
+    assert only_run(store).is_valid
+
+
+def test_a_killed_recorder_on_a_terminal_hangs_up_its_command(
+    clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> None:
+    process = _start_waiting_command(clean_env, tmp_path, store, "--pty", "always")
+    until(lambda: bool(_started_pids(store)))
+    (pid,) = _started_pids(store)
+    process.kill()
+    process.wait(timeout=60)
+    until(
+        lambda: not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2]
+    )
+
+
+def test_a_killed_keeper_leaves_the_exit_status_declared_unknown(
+    clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> None:
+    process = _start_waiting_command(clean_env, tmp_path, store)
+    (keeper,) = [
+        child for child in _children(process.pid) if b"steno" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
+    (command,) = _children(keeper)
+    os.kill(keeper, signal.SIGKILL)
+    assert process.wait(timeout=60) == 125
+    os.kill(command, signal.SIGKILL)
+    assert "exit_status_unknown" in only_run(store).verdict().gaps
+
+
+def test_two_hundred_runs_at_once_all_seal(clean_env: dict[str, str], tmp_path: Path, store: Path) -> None:
+    running = [
+        subprocess.Popen(
+            [PROGRAM, "run", "--no-git", "--", "sh", "-c", f"echo {n}; exit {n % 50}"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            env=clean_env,
+        )
+        for n in range(200)
+    ]
+    codes = [(process.communicate(timeout=240)[1], process.returncode) for process in running]
+    assert codes == [(b"", n % 50) for n in range(200)]
+    recorded = runs(store)
+    assert len(recorded) == 200
+    assert all(run.is_valid for run in recorded)
+    assert sorted(int(run.stream("stdout")) for run in recorded) == list(range(200))
+
+
+def _start_waiting_command(
+    env: dict[str, str], cwd: Path, store: Path, *options: str
+) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [PROGRAM, "run", "--no-git", *options, "--", "sh", "-c", "echo ready; exec sleep 120"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=cwd,
+        env=env,
+    )
+    until(
+        lambda: any(
+            path.read_bytes().endswith(b"ready\n") or b"ready\r" in path.read_bytes()
+            for path in _outputs(store)
+        )
+    )
+    return process
+
+
+def _outputs(store: Path) -> list[Path]:
+    return [
+        path
+        for run in runs(store)
+        for path in (run.path / "spool/terminal").glob("*")
+        if path.name in {"stdout", "output"}
+    ]
+
+
+def _started_pids(store: Path) -> list[int]:
+    events = Recorded(only_run(store).path / "spool").events
+    return [event["data"]["pid"] for event in events if event["type"] == "command_started"]
+
+
+def _children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

@@ -1,0 +1,97 @@
+"""What most tests start from: a store of their own, the installed program, a small git repository.
+
+Nothing here touches the home, the configuration or the environment of whoever runs the tests.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+PROGRAM = Path(sys.executable).with_name("steno")
+SECONDS = 60.0
+_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR")
+IDENTITY = {
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "Ada",
+    "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada",
+    "GIT_COMMITTER_EMAIL": "ada@example.org",
+    "GIT_AUTHOR_DATE": "2026-01-25T12:00:00Z",
+    "GIT_COMMITTER_DATE": "2026-01-25T12:00:00Z",
+}
+
+
+class Steno(Protocol):
+    def __call__(
+        self,
+        *words: str | Path,
+        input: bytes | None = None,  # noqa: A002 - the name that subprocess.run uses
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[bytes]: ...
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    path = tmp_path / "home"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the runs of this test go; it does not exist yet. Children find it through STENO_HOME."""
+    path = home / "runs"
+    monkeypatch.setenv("STENO_HOME", str(path))
+    monkeypatch.setenv("HOME", str(home))
+    return path
+
+
+@pytest.fixture
+def clean_env(home: Path, store: Path) -> dict[str, str]:
+    """The environment that `steno` is given: nothing of the tester's own but where programs are."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {**kept, "HOME": str(home), "STENO_HOME": str(store), "TERM": "xterm", **IDENTITY}
+
+
+@pytest.fixture
+def steno(tmp_path: Path, clean_env: dict[str, str]) -> Steno:
+    """Run the installed program, as a user would, away from any terminal."""
+
+    def run(
+        *words: str | Path,
+        input: bytes | None = None,  # noqa: A002 - the name that subprocess.run uses
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [PROGRAM, *words],
+            input=b"" if input is None else input,
+            capture_output=True,
+            cwd=cwd or tmp_path,
+            env={**clean_env, **(env or {})},
+            timeout=SECONDS,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def repo(tmp_path: Path, clean_env: dict[str, str]) -> Path:
+    """A small repository with one commit, on branch `main`, that nobody's configuration reaches."""
+    path = tmp_path / "repo"
+    path.mkdir()
+    (path / "kept.txt").write_text("one\ntwo\nthree\n")
+    (path / "other.txt").write_text("other\n")
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "first"]):
+        subprocess.run(["git", *words], cwd=path, env=clean_env, check=True, timeout=SECONDS)
+    return path

@@ -1,0 +1,58 @@
+"""Looking at what a test has recorded: the newest run of a store, its events, its streams."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from steno.bundle.folder import Folder
+from steno.bundle.reader import FolderLayers
+from steno.bundle.verify import Status, Verdict, verify
+from steno.derive.streams import stream_bytes
+
+
+class Recorded:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.path / "events.ndjson").read_bytes().splitlines()]
+
+    @property
+    def types(self) -> list[str]:
+        return [event["type"] for event in self.events]
+
+    def event(self, kind: str) -> dict[str, Any]:
+        (found,) = [event["data"] for event in self.events if event["type"] == kind]
+        assert isinstance(found, dict)
+        return found
+
+    def json(self, name: str) -> Any:
+        return json.loads((self.path / name).read_bytes())
+
+    def stream(self, name: str) -> bytes:
+        """The bytes of a stream, without the header line of a typescript."""
+        with Folder(self.path) as folder:
+            return b"".join(stream_bytes(FolderLayers(folder, self.path.name), f"terminal/{name}"))
+
+    def verdict(self) -> Verdict:
+        with Folder(self.path) as folder:
+            return verify(folder)
+
+    @property
+    def is_valid(self) -> bool:
+        return self.verdict().status == Status.VALID
+
+
+def runs(store: Path) -> list[Recorded]:
+    """The runs so far, oldest first."""
+    if not store.exists():
+        return []
+    return [Recorded(path) for path in sorted(store.iterdir()) if not path.name.startswith(".")]
+
+
+def only_run(store: Path) -> Recorded:
+    (run,) = runs(store)
+    return run

@@ -1,0 +1,76 @@
+"""The doctor says what works, what does not, and what to do; it changes nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from making import RUN_ID, make_run, start
+from steno.views import checkup
+from steno.views.checkup import Finding, Mark
+from steno.views.paint import Paint
+
+PATH = {"PATH": os.environ["PATH"]}
+
+
+def about(found: list[Finding], what: str) -> list[Finding]:
+    return [one for one in found if one.about == what]
+
+
+def test_a_machine_that_can_record_is_told_so(tmp_path: Path) -> None:
+    store = tmp_path / "runs"
+    found = checkup.checkup(store, PATH)
+    assert checkup.exit_code(found) == 0
+    assert "made by the first run" in about(found, "store")[0].says
+    assert not store.exists()
+    assert "no kernel observer" in about(found, "kernel")[0].says
+
+
+def test_a_store_that_others_can_read_is_told_with_the_command_to_run(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    found = about(checkup.checkup(tmp_path, PATH), "store")
+    assert (found[1].mark, found[1].hint) == (Mark.LIMITED, f"chmod 700 {tmp_path}")
+    tmp_path.chmod(0o700)
+    assert len(about(checkup.checkup(tmp_path, PATH), "store")) == 1
+
+
+def test_a_store_that_cannot_be_made_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    found = checkup.checkup(tmp_path / "file" / "runs", PATH)
+    assert about(found, "store")[0].mark is Mark.MISSING
+    assert checkup.exit_code(found) == 1
+
+
+def test_without_git_recording_works_and_the_package_is_named(tmp_path: Path) -> None:
+    found = checkup.checkup(tmp_path, {"PATH": str(tmp_path)})
+    (git,) = about(found, "git")
+    assert git.mark is Mark.LIMITED
+    assert git.hint is not None
+    assert "apt install git" in git.hint
+    assert checkup.exit_code(found) == 0
+
+
+def test_without_pseudo_terminals_something_needed_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> tuple[int, int]:
+        raise OSError(2, "No such file or directory")
+
+    monkeypatch.setattr(os, "openpty", refuse)
+    assert checkup.exit_code(checkup.checkup(tmp_path, PATH)) == 1
+
+
+def test_runs_that_need_attention_are_named_with_the_command_to_run(tmp_path: Path) -> None:
+    make_run(tmp_path, start(), sealed=False)
+    damaged = RUN_ID.replace("a1b2c3d4", "00000000")
+    (tmp_path / damaged).mkdir()
+    _, unsealed, broken = about(checkup.checkup(tmp_path, PATH), "runs")
+    assert (RUN_ID in unsealed.says, unsealed.hint) == (True, "steno recover --all")
+    assert (damaged in broken.says, broken.hint) == (True, f"steno verify {damaged}")
+
+
+def test_the_findings_are_printed_safely() -> None:
+    lines = list(checkup.lines([Finding("git", Mark.OK, "git\x1b[2J", "hint\n")], Paint()))
+    assert lines == ["ok       git              git\\x1b[2J", " " * 26 + "hint\\n"]
