@@ -111,7 +111,7 @@ def _close_the_books(spool: Folder, books: _Books) -> None:
     gaps: list[EventData] = []
     last_ns = last.mono_ns
     for tape in layout.TAPES:
-        if spool.has(layout.index_of(tape)):
+        if _has_tape(spool, tape):
             mended = _mend_tape(spool, tape, events[0].run_id, last_ns)
             gaps += mended.gaps
             last_ns = max(last_ns, mended.last_ns)
@@ -126,6 +126,15 @@ def _close_the_books(spool: Folder, books: _Books) -> None:
         events = events[:-1]
         gaps.append(last.data)
     _append(spool, events, last_ns, gaps)
+
+
+def _has_tape(spool: Folder, tape: str) -> bool:
+    """Whether the stream was begun; a kill between the making of its two files left only one of them."""
+    pair = (tape, layout.index_of(tape))
+    missing = [path for path in pair if not spool.has(path)]
+    if len(missing) == 1:
+        os.close(spool.create(missing[0]))
+    return len(missing) < len(pair)
 
 
 def _drop_unfinished_files(spool: Folder, seen: set[type[EventData]]) -> None:

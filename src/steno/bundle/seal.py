@@ -1,7 +1,7 @@
 """Sealing: a spool becomes a bundle.
 
 In: a run folder with a spool whose recorder has let go. Out: the bundle's files beside the spool, each
-written under a temporary name, synced and renamed, the manifest last; then the spool is removed.
+written under a temporary name and renamed, all of them synced, then the manifest; then the spool is removed.
 Sealing again after a kill at any point starts over from the spool and gives the same bytes. Before the
 manifest is written every file is swept for secrets; one that is found is masked in the spool, and if
 the sweep still finds one the seal fails and no manifest is written.
@@ -20,13 +20,13 @@ from steno.bundle.manifest import Completeness, FileDigest, Manifest
 from steno.bundle.reader import FolderLayers
 from steno.bundle.spool import holding
 from steno.bundle.sweep import Sweeper, is_judged
-from steno.bundle.tape import write_all
 from steno.derive.catalogue import derivations
 from steno.derive.facts import RunFacts
 from steno.errors import SealError
 from steno.events import layout
 
 TEMPORARY = ".sealing"
+WRITE_SIZE = 1 << 20
 
 
 def seal(run: Folder, run_id: str, sweeper: Sweeper) -> Manifest:
@@ -47,8 +47,8 @@ def seal_held(run: Folder, spool: Folder, run_id: str, sweeper: Sweeper) -> Mani
         write_file(run, path, derive(layers))
         files[path] = _swept(run, path, sweeper, judge=is_judged(path, derived=True))
     manifest = manifests.build(run_id, completeness_of(RunFacts.of(layers)), files)
-    _sync_folders(run, files)
-    write_file(run, layout.MANIFEST, iter([manifests.to_bytes(manifest)]))
+    _sync_files(run, files)
+    write_file(run, layout.MANIFEST, iter([manifests.to_bytes(manifest)]), sync=True)
     run.sync()
     run.remove_tree(layout.SPOOL)
     return manifest
@@ -69,17 +69,16 @@ def primary_files(folder: Folder) -> list[str]:
     return [path for path in (*layout.PRIMARY_FILES, *tapes) if folder.has(path)]
 
 
-def write_file(folder: Folder, path: str, blocks: Iterator[bytes]) -> None:
+def write_file(folder: Folder, path: str, blocks: Iterator[bytes], *, sync: bool = False) -> None:
     temporary = f"{path}{TEMPORARY}"
     with suppress(FileNotFoundError):
         folder.remove(temporary)
-    fd = folder.create(temporary)
-    try:
+    with os.fdopen(folder.create(temporary), "wb", buffering=WRITE_SIZE) as file:
         for block in blocks:
-            write_all(fd, block)
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+            file.write(block)
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
     folder.replace(temporary, path)
 
 
@@ -115,12 +114,12 @@ def _adopt(run: Folder, spool: Folder, path: str) -> None:
         if error.errno not in {errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}:
             raise
         write_file(run, path, spool.read(path))
-    else:
+
+
+def _sync_files(run: Folder, files: Iterable[str]) -> None:
+    """Bytes and names are on the disk before the manifest is; all at once, for one commit of the disk's."""
+    for path in files:
         _sync(run, path)
-
-
-def _sync_folders(run: Folder, files: Iterable[str]) -> None:
-    """The names are on the disk before the manifest is, and the manifest before the spool goes."""
     for name in sorted({path.rpartition("/")[0] for path in files} - {""}):
         with run.sub(name) as below:
             below.sync()

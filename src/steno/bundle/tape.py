@@ -36,6 +36,10 @@ class Tape:
         self._sizes = len(header), 0  # of the bytes and of the index, as far as they agree
 
     @property
+    def kept_bytes(self) -> int:
+        return self._sizes[0]
+
+    @property
     def waiting(self) -> bool:
         return bool(self._waiting)
 

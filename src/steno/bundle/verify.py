@@ -8,7 +8,7 @@ primary files, recomputes every derived file from them and compares; a digest al
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -227,14 +227,16 @@ class _Verification:
             return [str(error)]
         expected = {*derived, *primary_files(self._run)}
         problems = [f"{path}: has no place in a bundle" for path in sorted(set(self._files) - expected)]
-        problems += [f"{path}: should be there" for path in sorted(set(derived) - set(self._files))]
+        facts = RunFacts.of(self._layers)
+        promised = {*derived, *_files_that_events_speak_of(facts)}
+        problems += [f"{path}: should be there" for path in sorted(promised - set(self._files))]
         for path in sorted(set(derived) & set(self._files)):
             digest = hashlib.sha256()
             for block in derived[path](self._layers):
                 digest.update(block)
             if digest.hexdigest() != self._files[path].sha256:
                 problems.append(f"{path}: is not what the recorded events and streams give")
-        if completeness_of(RunFacts.of(self._layers)) != self._sealed.completeness:
+        if completeness_of(facts) != self._sealed.completeness:
             problems.append("manifest.json: completeness is not what the events say")
         return problems
 
@@ -264,6 +266,17 @@ def _order_problems(types: list[str]) -> list[str]:
     if types[0] != kinds.RunStart.type:
         return ["the events do not begin with run_start"]
     return [] if types[-1] == kinds.RunFinish.type else ["the events do not end with run_finish"]
+
+
+def _files_that_events_speak_of(facts: RunFacts) -> Iterator[str]:
+    """The primary files that a snapshot was written after."""
+    before, after = facts.before, facts.after
+    if before is not None and before.diff_hash is not None:
+        yield layout.STATUS_BEFORE
+    if after is not None and after.diff_hash is not None:
+        yield from (layout.STATUS_AFTER, layout.WORKTREE_DIFF)
+        if after.changed is not None:
+            yield from (layout.DIFF, layout.CHANGES)
 
 
 def _say(error: Exception) -> str:

@@ -104,6 +104,18 @@ def _may_block(sink: int) -> bool:
 
 def read_available(source: int) -> bytes | None:
     """What is there now; b"" at the end; None when there is nothing yet."""
+    data = _read_once(source)
+    if not data or len(data) == READ_SIZE or os.get_blocking(source):
+        return data
+    # A terminal gives a page at a time: take what follows at once, so that the rest is done once for all.
+    parts, total = [data], len(data)
+    while total < READ_SIZE and (data := _read_once(source)):
+        parts.append(data)
+        total += len(data)
+    return b"".join(parts)
+
+
+def _read_once(source: int) -> bytes | None:
     try:
         return os.read(source, READ_SIZE)
     except BlockingIOError:

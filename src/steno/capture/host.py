@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
+
+import msgspec
 
 from steno.events.kinds import Host
 
 _SECONDS = 5.0
-_TOOLS = {"git": ("git", "--version"), "node": ("node", "--version")}
+_TOOLS = ("git", "node")
+_REMEMBERED = 32
 # Every name is recorded; a value only when it cannot say more than how programs format and find things.
 _HARMLESS = frozenset(
     {
@@ -70,25 +75,81 @@ def describe_environment(environ: Mapping[str, str]) -> dict[str, str | None]:
 
 
 class ToolVersions:
-    """Asks each tool for its version while other work goes on."""
+    """Asks each tool for its version while other work goes on, and remembers the answer for that file."""
 
-    def __init__(self) -> None:
-        self._asked: dict[str, subprocess.Popen[bytes]] = {}
-        for name, command in _TOOLS.items():
-            with suppress(OSError):
-                self._asked[name] = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-                )
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._memory = _memory_path(environ)
+        self._known = _recall(self._memory)
+        self._versions: dict[str, str] = {}
+        self._asked: dict[str, tuple[str, subprocess.Popen[bytes]]] = {}
+        for name in _TOOLS:
+            self._find(name, environ)
 
     def collect(self) -> dict[str, str]:
-        versions = {"python": platform.python_version()}
-        for name, process in self._asked.items():
-            try:
-                answer, _ = process.communicate(timeout=_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
-                continue
-            if process.returncode == 0 and answer.strip():
-                versions[name] = answer.decode("utf-8", "replace").strip().splitlines()[0].split()[-1]
-        return versions
+        for name, (key, process) in self._asked.items():
+            answer = _answer(process)
+            if answer:
+                self._versions[name] = self._known[key] = answer
+        if self._asked and self._memory is not None:
+            _remember(self._memory, self._known)
+        return {"python": platform.python_version(), **self._versions}
+
+    def _find(self, name: str, environ: Mapping[str, str]) -> None:
+        program = shutil.which(name, path=environ.get("PATH"))
+        if program is None:
+            return
+        key = _identity(program)
+        if key in self._known:
+            self._versions[name] = self._known[key]
+            return
+        with suppress(OSError):
+            self._asked[name] = (
+                key,
+                subprocess.Popen(
+                    [program, "--version"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                ),
+            )
+
+
+def _identity(program: str) -> str:
+    """A program by its file: an update or another one of the same name is asked anew."""
+    path = Path(program).resolve()
+    found = path.stat()
+    return f"{path}:{found.st_size}:{found.st_mtime_ns}"
+
+
+def _answer(process: subprocess.Popen[bytes]) -> str | None:
+    try:
+        answer, _ = process.communicate(timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return None
+    words = answer.decode("utf-8", "replace").split()
+    return words[-1] if process.returncode == 0 and words else None
+
+
+def _memory_path(environ: Mapping[str, str]) -> Path | None:
+    cache = environ.get("XDG_CACHE_HOME") or (f"{home}/.cache" if (home := environ.get("HOME")) else None)
+    return Path(cache) / "steno" / "tool-versions.json" if cache else None
+
+
+def _recall(memory: Path | None) -> dict[str, str]:
+    if memory is None:
+        return {}
+    try:
+        return msgspec.json.decode(memory.read_bytes(), type=dict[str, str])
+    except (OSError, msgspec.DecodeError):
+        return {}  # nothing is lost: the tools are asked again
+
+
+def _remember(memory: Path, known: dict[str, str]) -> None:
+    newest = dict(list(known.items())[-_REMEMBERED:])
+    with suppress(OSError):  # nothing is lost: the tools are asked again
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        temporary = memory.with_name(f"{memory.name}.{os.getpid()}")
+        temporary.write_bytes(msgspec.json.encode(newest))
+        temporary.replace(memory)

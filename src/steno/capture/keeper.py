@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from fcntl import ioctl
 from itertools import pairwise
+from resource import RUSAGE_SELF, getrusage
 from termios import TIOCSCTTY
 from typing import NamedTuple, NoReturn
 
@@ -45,7 +46,7 @@ class StatusRecord(NamedTuple):
     value: int
     user_us: int = 0
     system_us: int = 0
-    max_rss_kib: int = 0
+    max_rss_kib: int = 0  # 0: not known
 
 
 class Descriptors(NamedTuple):
@@ -172,7 +173,9 @@ def _watch(command: int, status: int) -> None:
             _send(status, StatusRecord(What.CONTINUED, 0))
         else:
             user_us, system_us = round(usage.ru_utime * 1e6), round(usage.ru_stime * 1e6)
-            _send(status, StatusRecord(What.ENDED, state, user_us, system_us, usage.ru_maxrss))
+            # The kernel's peak includes our own image before exec; at or below that it says nothing.
+            peak = usage.ru_maxrss if usage.ru_maxrss > getrusage(RUSAGE_SELF).ru_maxrss else 0
+            _send(status, StatusRecord(What.ENDED, state, user_us, system_us, peak))
             return
 
 

@@ -58,6 +58,8 @@ class Pump:
         self._ended_at: float | None = None
         self._keeper_gone = False
         self._signals = _SignalPipe()
+        self._poller = _Poller()
+        self._moving: list[tuple[Channel, int, int]] = []  # what this turn of the loop waits for
         for fd in wiring.given_away:
             os.close(fd)
 
@@ -85,19 +87,14 @@ class Pump:
     # --- the loop ----------------------------------------------------------------------------------
 
     def _poll(self) -> dict[int, int]:
-        poller = select.poll()
+        self._moving = [(channel, *wants) for channel in self._channels() if (wants := channel.wants())]
         watched: dict[int, int] = {}
-        for channel in self._channels():
-            wants = channel.wants()
-            if wants is not None:
-                fd, event = wants
-                watched[fd] = watched.get(fd, 0) | event
+        for _, fd, event in self._moving:
+            watched[fd] = watched.get(fd, 0) | event  # a terminal is read and written on one descriptor
         if not self._keeper_gone:
             watched[self._keeper.status] = select.POLLIN
         watched[self._signals.fd] = select.POLLIN
-        for fd, events in watched.items():
-            poller.register(fd, events)
-        return dict(poller.poll(self._timeout_ms()))
+        return self._poller.poll(watched, self._timeout_ms())
 
     def _timeout_ms(self) -> float:
         seconds = IDLE_SECONDS
@@ -109,9 +106,8 @@ class Pump:
         if self._signals.fd in ready:
             for number in self._signals.read():
                 self._on_signal(number)
-        for channel in self._channels():
-            wants = channel.wants()
-            if wants is not None and wants[0] in ready:
+        for channel, fd, _ in self._moving:
+            if fd in ready:
                 channel.move()
                 self._notice(channel)
         if self._keeper.status in ready:
@@ -288,6 +284,23 @@ class Pump:
     def _close(self, fd: int) -> None:
         os.close(fd)
         self._closed.add(fd)
+
+
+class _Poller:
+    """poll(2) that is told only what has changed since the last time; that is mostly nothing."""
+
+    def __init__(self) -> None:
+        self._poll = select.poll()
+        self._watched: dict[int, int] = {}
+
+    def poll(self, watched: dict[int, int], timeout_ms: float) -> dict[int, int]:
+        if watched != self._watched:
+            for fd in self._watched.keys() - watched.keys():
+                self._poll.unregister(fd)
+            for fd, events in watched.items():
+                self._poll.register(fd, events)
+            self._watched = watched
+        return dict(self._poll.poll(timeout_ms))
 
 
 class _SignalPipe:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from steno.cli.opening import json_option, open_run, print_json, print_lines, run_argument, say, store_option
+from steno.cli.opening import json_option, open_run, print_json, print_path, run_argument, say, store_option
 from steno.views.export import FORMATS, export_named, trusted
-from steno.views.plain import visible
 
 
 @click.command(
@@ -46,4 +45,4 @@ def command(run: str, name: str, output: str | None, store: str | None, as_json:
             {"as": name, "path": str(written), "run_id": verdict.run_id, "status": str(verdict.status)}
         )
     else:
-        print_lines([visible(str(written))])
+        print_path(written)

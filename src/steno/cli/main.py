@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from steno import __version__
 from steno.capture.streams import guard_standard_descriptors
 from steno.errors import StenoError
+from steno.views.plain import visible
 
 # name -> what it does, in the order a newcomer meets them
 COMMANDS = {
@@ -35,17 +36,29 @@ RUN_FAILURE = 125
 INTERRUPTED = 130
 
 
+class _SystemError(Exception):
+    """The operating system refused something, such as our output. Click would keep an OSError to itself."""
+
+
 class _Commands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except OSError as error:
+            raise _SystemError from error
+        return result
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click calls it
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as click calls it
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"steno.cli.{cmd_name}").command
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click calls it
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -74,22 +87,33 @@ def _exit_code(words: list[str]) -> int:
     try:
         result = steno.main(args=words, prog_name="steno", standalone_mode=False)
     except StenoError as error:
-        _complain(str(error), error.hint)
+        _complain(visible(str(error)), visible(error.hint))
         return RUN_FAILURE if running else error.exit_code
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "steno"
-        _complain(error.format_message(), f"`{where} --help` shows what it takes")
+        _complain(_visible_lines(error), f"`{where} --help` shows what it takes")
         return RUN_FAILURE if running else USAGE_ERROR
     except click.ClickException as error:
-        _complain(error.format_message(), "`steno --help` shows what it takes")
+        _complain(_visible_lines(error), "`steno --help` shows what it takes")
         return RUN_FAILURE if running else error.exit_code
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone; say nothing, also not when Python closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
+    except _SystemError as error:
+        return _on_system_error(error.__cause__, running=running)
     return result if isinstance(result, int) else 0
+
+
+def _on_system_error(cause: BaseException | None, *, running: bool) -> int:
+    """A reader that has gone needs no word, also not when Python closes stdout."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if isinstance(cause, BrokenPipeError) and not running:
+        return 0
+    _complain(visible(f"an operation failed: {cause}"), "check the disk and the permissions of what is named")
+    return RUN_FAILURE if running else StenoError.exit_code
+
+
+def _visible_lines(error: click.ClickException) -> str:
+    return "\n".join(visible(line) for line in error.format_message().replace("\t", "  ").split("\n"))
 
 
 def _complain(message: str, hint: str) -> None:

@@ -21,7 +21,7 @@ from steno.bundle.store import LAST, find_run, run_ids, store_path
 from steno.errors import StenoError, UnreadableBundleError
 from steno.events import canonical
 from steno.views.paint import Paint, paint_for
-from steno.views.plain import visible, visible_json
+from steno.views.plain import utf8, visible, visible_json
 
 _Decorated = Callable[..., Any]
 
@@ -74,7 +74,7 @@ def open_path(path: Path) -> Iterator[Folder]:
 
 
 def print_json(value: Any) -> None:
-    text = canonical.encode(value).decode()
+    text = canonical.encode(utf8(value)).decode()
     click.echo(visible_json(text) if sys.stdout.isatty() else text)
 
 
@@ -82,6 +82,14 @@ def print_lines(lines: Iterable[str]) -> None:
     """Lines that a view has made: their text is visible already, their colours are ours."""
     for line in lines:
         click.echo(line, color=True)
+
+
+def print_path(path: Path) -> None:
+    """A path is data for the next program, byte for byte; on a terminal it is text like any other."""
+    if sys.stdout.isatty():
+        click.echo(visible(str(path)))
+    else:
+        click.echo(os.fsencode(path))
 
 
 def paint() -> Paint:

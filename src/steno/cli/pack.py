@@ -9,11 +9,10 @@ from pathlib import Path
 import click
 
 from steno.bundle.pack import pack
-from steno.cli.opening import json_option, open_run, print_json, print_lines, run_argument, say, store_option
+from steno.cli.opening import json_option, open_run, print_json, print_path, run_argument, say, store_option
 from steno.errors import BadRequestError
 from steno.views.export import trusted
 from steno.views.export.placing import place_file
-from steno.views.plain import visible
 
 STDOUT = "-"
 
@@ -60,7 +59,7 @@ def command(run: str, output: str | None, store: str | None, as_json: bool) -> N
     if as_json:
         print_json({**placed._asdict(), "path": str(target), "run_id": verdict.run_id, "root": verdict.root})
     else:
-        print_lines([visible(str(target))])
+        print_path(target)
 
 
 def _target(output: str | None, name: str) -> Path:

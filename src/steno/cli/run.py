@@ -7,9 +7,13 @@ from pathlib import Path
 
 import click
 
-from steno.cli.opening import chosen_store
-from steno.errors import BadRequestError
+from steno.cli.opening import chosen_store, say, say_hint
+from steno.errors import BadRequestError, CaptureError, StenoError
 from steno.record.run import Outcome, RunRequest, record
+from steno.record.witness import NOT_FOUND
+
+
+LONG_WORK_BYTES = 100_000_000
 
 
 @click.command(
@@ -69,7 +73,7 @@ def command(
     outcome = record(
         RunRequest(
             command=words,
-            cwd=Path(cwd).absolute() if cwd else Path.cwd(),
+            cwd=_directory(cwd),
             store=chosen_store(store).absolute(),
             environ=dict(os.environ),
             git=git,
@@ -78,13 +82,24 @@ def command(
             raw_logs=raw_logs,
             name=name,
             exclude=[_place_of(format_name, directory) for format_name, directory in wanted],
-        )
+        ),
+        on_sealing=_tell_of_long_work,
     )
     _tell(outcome, words[0])
     if outcome.manifest is not None:
         for format_name, directory in wanted:
             _export(outcome, format_name, directory)
     return outcome.exit_code
+
+
+def _directory(cwd: str | None) -> Path:
+    try:
+        return Path(cwd or ".").absolute()
+    except FileNotFoundError as error:
+        raise CaptureError(
+            "the current directory does not exist any more",
+            hint="change to one that does, or name it with --cwd",
+        ) from error
 
 
 def _parse_export(text: str) -> tuple[str, Path]:
@@ -107,34 +122,35 @@ def _export(outcome: Outcome, name: str, directory: Path) -> None:
     from steno.bundle.folder import Folder
     from steno.views.export import export_named
 
-    with Folder(outcome.path) as folder:
-        written = export_named(name)(folder, directory)
-    _say(f"exported as {name}: {written}")
+    try:
+        with Folder(outcome.path) as folder:
+            written = export_named(name)(folder, directory)
+    except StenoError as error:  # the command has run: its exit code is what the caller is owed
+        say(f"not exported as {name}: {error}")
+        say_hint(error.hint)
+        return
+    say(f"exported as {name}: {written}")
+
+
+def _tell_of_long_work(size: int) -> None:
+    if size >= LONG_WORK_BYTES and os.isatty(2):
+        say(f"sealing {size // 1_000_000} MB of output …")
 
 
 def _tell(outcome: Outcome, word: str) -> None:
     """On a terminal one line says where the record is; in a pipeline only trouble is worth a word."""
     if outcome.not_started is not None:
-        _say(f"cannot run {word}: {outcome.not_started}")
-        _say_hint(
-            "check the name and PATH" if outcome.exit_code == 127 else "check that it is an executable file"
-        )  # noqa: PLR2004
+        say(f"cannot run {word}: {outcome.not_started}")
+        missing = outcome.exit_code == NOT_FOUND
+        say_hint("check the name and PATH" if missing else "check that it is an executable file")
     for gap in outcome.gaps:
         lost = f" ({gap.lost_bytes} bytes lost)" if gap.lost_bytes else ""
-        _say(f"the record has a gap: {gap.reason}: {gap.detail}{lost}")
+        say(f"the record has a gap: {gap.reason}: {gap.detail}{lost}")
     if outcome.swallowed_input:
-        _say(f"{outcome.swallowed_input} bytes of input were read ahead and not used by the command")
-        _say_hint("in a loop that reads the same pipe, give the command its own input: `</dev/null`")
+        say(f"{outcome.swallowed_input} bytes of input were read ahead and not used by the command")
+        say_hint("in a loop that reads the same pipe, give the command its own input: `</dev/null`")
     if outcome.seal_failure is not None:
-        _say(f"{outcome.seal_failure}; what was recorded is kept in {outcome.path}")
-        _say_hint(f"when the cause is gone, run `steno recover {outcome.path}`")
+        say(f"{outcome.seal_failure}; what was recorded is kept in {outcome.path}")
+        say_hint(f"when the cause is gone, run `steno recover {outcome.path}`")
     elif os.isatty(2):
-        _say(f"recorded {outcome.run_id} (exit {outcome.exit_code}); `steno show @last` tells more")
-
-
-def _say(message: str) -> None:
-    click.echo(f"steno: {message}", err=True)
-
-
-def _say_hint(message: str) -> None:
-    click.echo(f"hint: {message}", err=True)
+        say(f"recorded {outcome.run_id} (exit {outcome.exit_code}); `steno show @last` tells more")

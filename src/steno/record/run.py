@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -63,7 +63,8 @@ class Outcome(NamedTuple):
     swallowed_input: int  # bytes of our stdin that the command never read and that could not be put back
 
 
-def record(request: RunRequest) -> Outcome:
+def record(request: RunRequest, *, on_sealing: Callable[[int], None]) -> Outcome:
+    """Run and record. `on_sealing` is told how many bytes of streams are about to be sealed."""
     _check_cwd(request.cwd)
     findings = Findings()
     redactor = Redactor(findings=findings)
@@ -71,7 +72,9 @@ def record(request: RunRequest) -> Outcome:
     redactor.learn(secrets)
     with _Recording(request, redactor, findings) as recording:
         recording.run()
-        return recording.close(Sweeper(secrets))
+        recording.finish()
+        on_sealing(recording.stream_bytes)
+        return recording.seal(Sweeper(secrets))
 
 
 def _check_cwd(cwd: Path) -> None:
@@ -88,7 +91,7 @@ class _Recording:
     def __init__(self, request: RunRequest, redactor: Redactor, findings: Findings) -> None:
         self._request = request
         self._redactor = redactor
-        self._tools = ToolVersions()
+        self._tools = ToolVersions(request.environ)
         self._wiring = wire(request.pty)
         self._run_id = format_run_id(time.time_ns() // 1_000_000, os.urandom(4))
         self._folder = create_run_folder(request.store, self._run_id)
@@ -113,8 +116,11 @@ class _Recording:
         if self._repo and before:
             self._keep_comparison(self._repo, before, self._repo.after())
 
-    def close(self, sweeper: Sweeper) -> Outcome:
-        """Write the last events and seal. A failure here leaves the spool, and says so."""
+    @property
+    def stream_bytes(self) -> int:
+        return sum(tape.kept_bytes for tape in self._spool.tapes)
+
+    def finish(self) -> None:
         witness = self._witness
         witness.event(kinds.ToolVersions(self._tools.collect()))
         witness.tally()
@@ -125,6 +131,10 @@ class _Recording:
             )
         )
         self._spool.close()
+
+    def seal(self, sweeper: Sweeper) -> Outcome:
+        """A failure here leaves the spool, and says so."""
+        witness = self._witness
         manifest, failure = self._seal(sweeper)
         code = OWN_FAILURE if witness.exit_code is None else witness.exit_code
         return Outcome(
@@ -223,7 +233,9 @@ class _Recording:
             worktree = repo.worktree_patch(after)
             digest = self._spool.file(layout.WORKTREE_DIFF, worktree)
             if worktree.failure is not None:
-                self._witness.gap("repo_after_unknown", f"{worktree.failure.reason}: {worktree.failure.detail}")
+                self._witness.gap(
+                    "repo_after_unknown", f"{worktree.failure.reason}: {worktree.failure.detail}"
+                )
             compared = self._keep_patch(repo, before, after) if isinstance(before, Snapshot) else {}
             self._witness.event(kinds.RepoSnapshotAfter(**_facts(after), diff_hash=digest, **compared))
 

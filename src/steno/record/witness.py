@@ -164,7 +164,7 @@ class SpoolWitness:
                 core_dumped=signalled and os.WCOREDUMP(state),
                 user_us=record.user_us,
                 system_us=record.system_us,
-                max_rss_kib=record.max_rss_kib,
+                max_rss_kib=record.max_rss_kib or None,
             )
         )
 

@@ -14,7 +14,7 @@ from steno.redact.lines import Lines, run_end
 from steno.redact.names import Strength, is_upper, strength_in_environment, strength_of
 from steno.redact.pair import QUOTES, REACH, Pair, is_secret
 from steno.redact.rule import compile_rule
-from steno.redact.shapes import COLOUR
+from steno.redact.tokens import COLOUR
 
 _NAME_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 _PLACEHOLDER = b"[REDACTED:"
@@ -103,7 +103,11 @@ def _assignment(data: bytes, lines: Lines, match: re.Match[bytes]) -> Pair | Non
     strength = (strength_in_environment if is_option else strength_of)(name.strip(b"-"))
     if strength == Strength.NONE or data[max(0, start - len(_PLACEHOLDER)) : start] == _PLACEHOLDER:
         return None
-    if separator == b":" and not gap_right and data[begin : begin + 1] in {b":", b"/"}:
+    if (
+        separator == b":"
+        and not gap_right
+        and (data[begin : begin + 1] in {b":", b"/"} or _is_user(data, start))
+    ):
         return None
     pair = Pair(
         data=data,
@@ -113,11 +117,16 @@ def _assignment(data: bytes, lines: Lines, match: re.Match[bytes]) -> Pair | Non
         strength=strength,
         separator=separator,
         spaced=b" " in gap or b"\t" in gap,
-        quoted_name=closing[-1:] in {b'"', b"'"},
+        quoted_name=b'"' in closing or b"'" in closing,
         rule="option" if is_option and separator == b"=" else "secret-pair",
     )
     _find_value(pair, begin)
     return pair
+
+
+def _is_user(data: bytes, start: int) -> bool:
+    """`https://x-token:…@host`: the name is the user of a URL, which has a rule of its own."""
+    return data[max(0, start - 3) : start] == b"://"
 
 
 def _spoken(data: bytes, lines: Lines, match_start: int, match_end: int) -> Pair | None:

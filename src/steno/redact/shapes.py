@@ -1,4 +1,4 @@
-"""Secrets that are known by their shape: the token formats of providers, web tokens, URLs with userinfo.
+"""Secrets that are known by their shape: web tokens, URLs with userinfo, options of programs, and tokens.
 
 In: nothing. Out: `SHAPES`, a tuple of rules with patterns. Never: key names; those are in
 `steno.redact.names`, and what stands beside them is read by `steno.redact.pairs`.
@@ -6,210 +6,8 @@ In: nothing. Out: `SHAPES`, a tuple of rules with patterns. Never: key names; th
 
 from __future__ import annotations
 
-import re
-
 from steno.redact.rule import Example, Rule
-
-WORD = rb"[A-Za-z0-9]"
-WORD_DASH = rb"[A-Za-z0-9_-]"
-WORD_LINE = rb"[A-Za-z0-9_]"
-HEX = rb"[0-9a-f]"
-UPPER = rb"[A-Z0-9]"
-BASE64 = rb"[A-Za-z0-9+/]"
-
-COLOUR = rb"(?:\x1b\[[0-9;]*[mK])"
-# A token may follow a colour sequence, an escaped line break in a JSON string or a percent escape, all of
-# which end in a letter or digit, where `\b` alone would see no boundary.
-LEFT = rb"(?:\b|" + COLOUR + rb"|\\[nrt]|%[0-9A-Fa-f][0-9A-Fa-f])"
-
-_FAKE_LETTERS = b"EXAMPLEexample0123456789NOTREALabcdef"
-
-
-def _fake(letters: bytes, count: int) -> bytes:
-    """A value of the right form that is nobody's secret."""
-    allowed = b"".join(re.findall(letters, _FAKE_LETTERS))
-    return (allowed * (count // len(allowed) + 1))[:count]
-
-
-def _prefixed(
-    name: str,
-    description: str,
-    prefixes: tuple[bytes, ...],
-    letters: bytes,
-    least: int,
-    *,
-    left: bytes = b"",
-    counterexamples: tuple[bytes, ...] = (),
-) -> Rule:
-    """A provider's format: one of some public prefixes, then at least so many letters of a class."""
-    before = left + b"(?:" + b"|".join(prefix.replace(b".", rb"\.") for prefix in prefixes) + b")"
-    body = _fake(letters, least)
-    return Rule(
-        name=name,
-        description=description,
-        before=before,
-        value=letters + b"{%d,}" % least,
-        partial=letters + b"+",
-        trigger=before + letters + b"{4}",
-        examples=tuple(Example(b"got " + prefix + body + b" ok", body) for prefix in prefixes),
-        counterexamples=(*(prefix + body[:3] for prefix in prefixes), *counterexamples),
-    )
-
-
-_CODE_HOSTS = (
-    _prefixed(
-        "github-token",
-        "GitHub tokens `ghp_`, `gho_`, `ghu_`, `ghs_`, `ghr_`",
-        (b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_"),
-        WORD,
-        30,
-    ),
-    _prefixed("github-pat", "GitHub fine-grained tokens `github_pat_`", (b"github_pat_",), WORD_LINE, 22),
-    _prefixed(
-        "gitlab-token",
-        "GitLab tokens `glpat-` and its relatives",
-        (b"glpat-", b"gldt-", b"glrt-", b"glptt-", b"glsoat-", b"glcbt-", b"glft-", b"glimt-", b"glagent-"),
-        rb"[A-Za-z0-9_.-]",
-        18,
-        left=LEFT,
-    ),
-    _prefixed(
-        "npm-token",
-        "npm tokens `npm_`",
-        (b"npm_",),
-        WORD,
-        30,
-        left=LEFT,
-        counterexamples=(b"npm_config_registry_and_other_settings",),
-    ),
-    _prefixed("pypi-token", "PyPI tokens `pypi-`", (b"pypi-",), WORD_DASH, 50, left=LEFT),
-    _prefixed(
-        "docker-token", "Docker tokens `dckr_pat_`, `dckr_oat_`", (b"dckr_pat_", b"dckr_oat_"), WORD_DASH, 20
-    ),
-    _prefixed("rubygems-token", "RubyGems tokens `rubygems_`", (b"rubygems_",), HEX, 40, left=LEFT),
-    _prefixed(
-        "atlassian-token", "Atlassian tokens `ATATT3`", (b"ATATT3",), rb"[A-Za-z0-9_=-]", 40, left=LEFT
-    ),
-)
-
-_CLOUDS = (
-    _prefixed(
-        "aws-key-id",
-        "AWS key ids `AKIA`, `ASIA` and relatives",
-        (b"AKIA", b"ASIA", b"ABIA", b"ACCA"),
-        rb"[A-Z2-7]",
-        16,
-        left=LEFT,
-        counterexamples=(b"MALAKIAEXAMPLEEXAMPLEEXAMPLE",),
-    ),
-    _prefixed("google-api-key", "Google API keys `AIza`", (b"AIza",), WORD_DASH, 30, left=LEFT),
-    _prefixed("google-oauth", "Google access tokens `ya29.`", (b"ya29.",), WORD_DASH, 20, left=LEFT),
-    _prefixed("google-client-secret", "Google client secrets `GOCSPX-`", (b"GOCSPX-",), WORD_DASH, 20),
-    _prefixed(
-        "azure-client-secret",
-        "Azure client secrets, the part after `xxx8Q~`",
-        (b"8Q~", b"7Q~"),
-        rb"[A-Za-z0-9._~-]",
-        31,
-    ),
-    _prefixed(
-        "digitalocean-token", "DigitalOcean tokens `dop_v1_`", (b"dop_v1_", b"doo_v1_", b"dor_v1_"), HEX, 60
-    ),
-    _prefixed(
-        "vault-token",
-        "Vault tokens `hvs.`, `hvb.`, `hvr.`",
-        (b"hvs.", b"hvb.", b"hvr."),
-        WORD_DASH,
-        24,
-        left=LEFT,
-    ),
-    _prefixed("databricks-token", "Databricks tokens `dapi`", (b"dapi",), HEX, 32, left=LEFT),
-    _prefixed("tailscale-key", "Tailscale keys `tskey-`", (b"tskey-",), WORD_DASH, 20, left=LEFT),
-    _prefixed("supabase-token", "Supabase tokens `sbp_`", (b"sbp_",), HEX, 40, left=LEFT),
-)
-
-_MODELS = (
-    _prefixed("anthropic-key", "Anthropic keys `sk-ant-`", (b"sk-ant-",), WORD_DASH, 16),
-    _prefixed(
-        "openai-key",
-        "OpenAI keys `sk-proj-` and relatives, OpenRouter keys",
-        (b"sk-proj-", b"sk-svcacct-", b"sk-admin-", b"sk-or-v1-"),
-        WORD_DASH,
-        20,
-    ),
-    _prefixed(
-        "sk-key",
-        "Keys `sk-` of OpenAI and others",
-        (b"sk-",),
-        WORD,
-        20,
-        left=LEFT,
-        counterexamples=(b"a risk-averse taskforce, disk-utilisationreportgenerator",),
-    ),
-    _prefixed("huggingface-token", "Hugging Face tokens `hf_`", (b"hf_",), WORD, 20, left=LEFT),
-    _prefixed("groq-key", "Groq keys `gsk_`", (b"gsk_",), WORD, 30, left=LEFT),
-    _prefixed("xai-key", "xAI keys `xai-`", (b"xai-",), WORD, 30, left=LEFT),
-    _prefixed("replicate-token", "Replicate tokens `r8_`", (b"r8_",), WORD, 30, left=LEFT),
-)
-
-_SERVICES = (
-    _prefixed(
-        "slack-token",
-        "Slack tokens `xoxb-` and relatives, `xapp-`",
-        (
-            b"xoxa-",
-            b"xoxb-",
-            b"xoxc-",
-            b"xoxd-",
-            b"xoxe-",
-            b"xoxe.",
-            b"xoxo-",
-            b"xoxp-",
-            b"xoxr-",
-            b"xoxs-",
-            b"xapp-",
-        ),
-        rb"[A-Za-z0-9%.-]",
-        10,
-        left=LEFT,
-    ),
-    _prefixed(
-        "stripe-key",
-        "Stripe keys `sk_live_`, `rk_live_`, `sk_test_`, `rk_test_` and `whsec_`",
-        (b"sk_live_", b"rk_live_", b"sk_test_", b"rk_test_", b"whsec_"),
-        rb"[A-Za-z0-9+/=]",
-        10,
-        left=LEFT,
-    ),
-    _prefixed("sendgrid-key", "SendGrid keys `SG.`", (b"SG.",), rb"[A-Za-z0-9_.-]", 50, left=LEFT),
-    _prefixed(
-        "shopify-token",
-        "Shopify tokens `shpat_` and relatives",
-        (b"shpat_", b"shpca_", b"shppa_", b"shpss_"),
-        rb"[0-9a-fA-F]",
-        32,
-    ),
-    _prefixed(
-        "grafana-token",
-        "Grafana tokens `glsa_`, `glc_`",
-        (b"glsa_", b"glc_"),
-        rb"[A-Za-z0-9_+/=]",
-        32,
-        left=LEFT,
-    ),
-    _prefixed(
-        "sentry-token",
-        "Sentry tokens `sntrys_`, `sntryu_`",
-        (b"sntrys_", b"sntryu_"),
-        rb"[A-Za-z0-9_+/=]",
-        32,
-    ),
-    _prefixed("linear-key", "Linear keys `lin_api_`", (b"lin_api_",), WORD, 32),
-    _prefixed("notion-token", "Notion tokens `ntn_`", (b"ntn_",), WORD, 40, left=LEFT),
-    _prefixed("postman-key", "Postman keys `PMAK-`", (b"PMAK-",), rb"[0-9a-f-]", 40, left=LEFT),
-    _prefixed("newrelic-key", "New Relic keys `NRAK-`", (b"NRAK-",), UPPER, 27, left=LEFT),
-    _prefixed("age-key", "age keys `AGE-SECRET-KEY-1`", (b"AGE-SECRET-KEY-1",), UPPER, 50),
-)
+from steno.redact.tokens import BASE64, COLOUR, LEFT, TOKENS, WORD, fake
 
 # All that may stand before the `@`, raw or escaped; a slash, a quote or a blank ends the authority.
 _USERINFO = rb"[^\x00-\x20\x7f/?#\"'`<>\\\[\]|]"
@@ -274,7 +72,7 @@ _COMPOSED = (
         before=rb"[0-9]{8,10}:AA",
         value=rb"[A-Za-z0-9_-]{33}",
         partial=rb"[A-Za-z0-9_-]+",
-        examples=(Example(b"bot 123456789:AA" + _fake(WORD, 33), _fake(WORD, 33)),),
+        examples=(Example(b"bot 123456789:AA" + fake(WORD, 33), fake(WORD, 33)),),
         counterexamples=(b"at 1234567890:AAPL rose",),
     ),
     Rule(
@@ -285,7 +83,7 @@ _COMPOSED = (
         partial=rb"[A-Za-z0-9+/]+={0,2}",
         examples=(
             Example(
-                b"AccountName=x;AccountKey=" + _fake(BASE64, 44) + b"==;Endpoint=y", _fake(BASE64, 44) + b"=="
+                b"AccountName=x;AccountKey=" + fake(BASE64, 44) + b"==;Endpoint=y", fake(BASE64, 44) + b"=="
             ),
         ),
         counterexamples=(b"AccountKey=;",),
@@ -296,7 +94,7 @@ _COMPOSED = (
         before=rb"(?:[?&;]sig|X-Amz-Signature|X-Goog-Signature)=",
         value=rb"[A-Za-z0-9%+/=_-]{20,}",
         partial=rb"[A-Za-z0-9%+/=_-]+",
-        examples=(Example(b"/c?sv=2024&sig=" + _fake(WORD, 43) + b"%3D&se=1", _fake(WORD, 43) + b"%3D"),),
+        examples=(Example(b"/c?sv=2024&sig=" + fake(WORD, 43) + b"%3D&se=1", fake(WORD, 43) + b"%3D"),),
         counterexamples=(b"/c?sig=none&x=1",),
     ),
     Rule(
@@ -306,8 +104,8 @@ _COMPOSED = (
         value=rb"[A-Za-z0-9+/]{40}",
         partial=rb"[A-Za-z0-9+/]+",
         examples=(
-            Example(b"aws_secret_access_key = " + _fake(BASE64, 40), _fake(BASE64, 40)),
-            Example(b'"SecretAccessKey": "' + _fake(BASE64, 40) + b'"', _fake(BASE64, 40)),
+            Example(b"aws_secret_access_key = " + fake(BASE64, 40), fake(BASE64, 40)),
+            Example(b'"SecretAccessKey": "' + fake(BASE64, 40) + b'"', fake(BASE64, 40)),
         ),
         counterexamples=(b"aws_secret_access_key = None",),
     ),
@@ -318,7 +116,7 @@ _COMPOSED = (
         value=rb"[A-Za-z0-9_.~+/=-]{16,}",
         needs_digit=True,
         partial=rb"[A-Za-z0-9_.~+/=-]+",
-        examples=(Example(b"sent Bearer " + _fake(WORD, 24) + b" to it", _fake(WORD, 24)),),
+        examples=(Example(b"sent Bearer " + fake(WORD, 24) + b" to it", fake(WORD, 24)),),
         counterexamples=(b"the bearer authenticationscheme is used", b"Bearer token"),
     ),
 )
@@ -326,6 +124,33 @@ _COMPOSED = (
 # Other arguments between a program and its option, on one command line.
 _OTHERS = rb"[ \t](?:[^\r\n|;]*?[ \t])?"
 _PROGRAMS = (
+    Rule(
+        name="xml-element",
+        description="the text of an XML element that is named as a secret",
+        before=rb"<[A-Za-z0-9_.:-]*(?i:password|passwd|passphrase|secret|token|api[_-]?key|secret[_-]?key)>",
+        value=rb"[^<>\r\n]+",
+        after=rb"</",
+        partial=rb"[^<>\r\n]+<?",
+        examples=(Example(b"<server><password>hunter2</password></server>", b"hunter2"),),
+        counterexamples=(
+            b"<password></password>",
+            b"<keyboard>us</keyboard>",
+            b"<password>${env.PW}</password>",
+        ),
+    ),
+    Rule(
+        name="sql-password",
+        description="`PASSWORD 'x'` and `IDENTIFIED BY 'x'` in SQL",
+        before=rb"\b(?:(?i:with[ \t]+password|set[ \t]+password)|PASSWORD|(?i:identified[ \t]+by))[ \t]+'",
+        value=rb"[^'\r\n]+",
+        after=rb"'",
+        partial=rb"[^'\r\n]+",
+        examples=(
+            Example(b"ALTER USER joe WITH PASSWORD 'hunter2';", b"hunter2"),
+            Example(b"create user joe identified by 'hunter2'", b"hunter2"),
+        ),
+        counterexamples=(b"ALTER USER joe WITH PASSWORD '';", b"the password 'field' is shown"),
+    ),
     Rule(
         name="curl-user",
         description="the password of `curl -u user:password` and `--user`, `--proxy-user`",
@@ -370,4 +195,4 @@ _PROGRAMS = (
     ),
 )
 
-SHAPES: tuple[Rule, ...] = (*_CODE_HOSTS, *_CLOUDS, *_MODELS, *_SERVICES, *_COMPOSED, *_PROGRAMS)
+SHAPES: tuple[Rule, ...] = (*TOKENS, *_COMPOSED, *_PROGRAMS)

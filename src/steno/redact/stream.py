@@ -70,12 +70,19 @@ class StreamRedactor:
         """The stream is idle: return all that cannot be part of a secret. Nothing is counted yet."""
         if self._block.active or not self._raw:
             return b""
-        limit = self._scanner.open_at(self._raw)
+        limit = min(self._scanner.open_at(self._raw), self._open_block())
         if limit <= self._sent:
             return b""
         shown = masked(self._raw, self._scanner.spans(self._raw))[self._sent : limit]
         self._sent = limit
         return shown
+
+    def _open_block(self) -> int:
+        """The end of a marker that opens a block of a private key: the rest of its line is held."""
+        for marker in BEGIN.finditer(self._raw):
+            if END.search(self._raw, marker.end()) is None:
+                return int(marker.end())
+        return len(self._raw)
 
     def close(self) -> bytes:
         out = self._finish_lines(self._raw)

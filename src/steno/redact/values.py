@@ -11,10 +11,11 @@ import re
 # A value that is nothing but masks is not a secret any more; this is what makes redaction idempotent.
 _MASKED = re.compile(rb"(?:\*+|\[REDACTED:[a-z0-9-]+:[0-9]+\]|[ \t\r\n])*\Z")
 _REFERENCE = re.compile(
-    rb"""(?: \$[A-Z_][A-Z0-9_]* | \$[a-z_]+ | \$\{[^{}]*\} | \$\(.* | \$\{\{.*\}\} | %[A-Z_][A-Z0-9_]*%
-         | <[^<>]*> | \{\{.*\}\} | \{[^{}]*\} | %\(?\w*\)?[sdr] | \.\.\. | [xX]{3,} | \#\{[^{}]*\} | @\w+@
+    rb"""(?: \$[A-Z_][A-Z0-9_]* | \$[a-z_]+ | \$\{[A-Za-z0-9_.]*\} | \$\(.* | \$\{\{.*\}\}
+         | %[A-Z_][A-Z0-9_]*% | <[^<>]*> | \{\{.*\}\} | \{[^{}]*\} | %\(?\w*\)?[sdr] | \.\.\. | [xX]{3,}
+         | \#\{[^{}]*\} | @\w+@
          | (?:[Bb]earer|[Bb]asic|[Tt]oken)?\s*
-           (?:\{[^{}]*\}|\$\{[^{}]*\}|%s|\$\w+|<[^<>]*>)(?::(?:\{[^{}]*\}|\$\w+))?
+           (?:\{[^{}]*\}|\$\{[A-Za-z0-9_.]*\}|%s|\$\w+|<[^<>]*>)(?::(?:\{[^{}]*\}|\$\w+))?
          )\Z""",
     re.VERBOSE | re.DOTALL,
 )
@@ -36,7 +37,7 @@ _RUNS = re.compile(rb"[0-9]+|[A-Z]+|[a-z]+")
 _RANDOM_LETTERS = re.compile(rb"[A-Za-z0-9+/=_.~!@#$%^&*:-]+\Z")
 _HEX = re.compile(rb"[0-9a-fA-F]{16,}\Z")
 
-_PLACES = re.compile(rb"%[-#0-9.]*[sdrx]|%\([A-Za-z0-9_]*\)[sdr]|\$?\{[^{}]*\}")
+_PLACES = re.compile(rb"%[-#0-9.]*[sdrx]|%\([A-Za-z0-9_]*\)[sdr]|\$?\{[^{}:]*(?::[^-{}][^{}]*)?\}")
 _SMALL_WORDS = frozenset(
     b"the a an to is are be of for with and or your my this that must will should not by as in on"
     b" from if it".split()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from typing import Any
 
 ELLIPSIS = "…"
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -29,6 +30,19 @@ def visible_json(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(character if _is_seen(character) else _json_escape(character) for character in text)
+
+
+def utf8(value: Any) -> Any:
+    """The same data, with the bytes of names that are not UTF-8 spelled out, as JSON must have it."""
+    match value:
+        case str():
+            return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        case dict():
+            return {utf8(key): utf8(item) for key, item in value.items()}
+        case list() | tuple():
+            return [utf8(item) for item in value]
+        case _:
+            return value
 
 
 def cut(text: str, width: int) -> str:

@@ -1,4 +1,4 @@
-"""Recovering what a killed recorder left: the run, its private copies, and folders that never became a run."""
+"""Recovering what a killed recorder left: the run, its private copies, folders that never became a run."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.views.plain import columns, cut, listed, pad, visible, visible_json
+from steno.views.plain import columns, cut, listed, pad, utf8, visible, visible_json
 
 ACTIVE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
@@ -49,6 +49,10 @@ def test_json_stays_the_same_data_and_is_harmless(text: str) -> None:
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"])), st.integers(0, 30))
 def test_a_cut_text_fits(text: str, width: int) -> None:
     assert columns(cut(text, width)) <= width
+
+
+def test_names_that_are_not_utf8_can_be_written_as_json() -> None:
+    assert utf8({"a\udcff": ["b\udcfe", 1, None]}) == {"a\\xff": ["b\\xfe", 1, None]}
 
 
 def test_a_cut_shows_as_an_ellipsis() -> None:

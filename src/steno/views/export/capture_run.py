@@ -28,6 +28,7 @@ from steno.errors import UnreadableBundleError
 from steno.events import canonical, kinds, layout
 from steno.events.kinds import Event, RepoSnapshot
 from steno.views.export.placing import place_tree
+from steno.views.plain import utf8
 
 PLACE = "artifacts/capture_run"
 # A command that could not be started was still attempted: the seed's event has no pid then.
@@ -68,7 +69,7 @@ class _CaptureRun:
         self._completeness = manifest.completeness
         self._facts = RunFacts.of(self._layers)
         self.place = f"{PLACE}/{manifest.run_id}"  # the manifest's reader has checked its form
-        self._artifact_dir = str(directory.absolute() / self.place)
+        self._artifact_dir = utf8(str(directory.absolute() / self.place))
 
     def files(self) -> dict[str, Iterable[bytes]]:
         facts, layers = self._facts, self._layers

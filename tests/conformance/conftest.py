@@ -1,0 +1,28 @@
+"""What the tests of the first seed start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from artifacts import Artifacts, Capture
+from conftest import Steno
+
+
+@pytest.fixture
+def capture(steno: Steno, store: Path, tmp_path: Path) -> Capture:
+    """Run a command as the seed would and read its artifacts: options of `steno run`, then the command."""
+
+    def run(
+        *command: str,
+        options: tuple[str, ...] = (),
+        cwd: Path | None = None,
+        env: dict[str, str] | None = None,
+    ) -> Artifacts:
+        done = steno("run", *options, "--", *command, cwd=cwd, env=env)
+        exported = steno("export", "@last", "--as", "capture-run", "-o", tmp_path / "out")
+        assert exported.returncode == 0, exported.stderr
+        return Artifacts(Path(exported.stdout.decode().strip()), done.returncode)
+
+    return run

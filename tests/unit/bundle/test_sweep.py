@@ -1,0 +1,132 @@
+"""The sweep: a secret that got into a spool does not get into a bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spools import RUN_ID, contents, small_spool
+from steno.bundle.folder import Folder
+from steno.bundle.seal import seal
+from steno.bundle.sweep import Sweeper, is_judged
+from steno.bundle.verify import Status, verify
+from steno.errors import SealError
+from steno.events import canonical, index, layout
+from steno.events.index import Arrival
+
+SECRET = b"ghp_" + b"0aB1" * 9
+LITERAL = b"correct horse battery"
+
+
+def plant(path: Path, data: bytes) -> None:
+    """Put bytes into a spool file by a way that does not pass the redactor."""
+    path.write_bytes(path.read_bytes() + data)
+
+
+def plant_in_stream(spool: Path, data: bytes) -> None:
+    plant(spool / layout.STDOUT, data)
+    plant(spool / layout.index_of(layout.STDOUT), index.pack([Arrival(10**15, len(data))]))
+
+
+def plant_in_event(spool: Path, data: bytes) -> None:
+    lines = (spool / layout.EVENTS).read_bytes().splitlines(keepends=True)
+    first = canonical.decode_line(lines[0])
+    first["data"]["cmd_redacted"].append(data.decode())
+    (spool / layout.EVENTS).write_bytes(b"".join([canonical.encode_line(first), *lines[1:]]))
+
+
+def plant_in_patch(spool: Path, data: bytes) -> None:
+    plant(spool / layout.DIFF, b"+" + data + b"\n")
+
+
+def plant_in_changes(spool: Path, data: bytes) -> None:
+    (spool / layout.CHANGES).write_bytes(canonical.encode([{"path": data.decode(), "status": "A"}]))
+
+
+PLACES = [plant_in_stream, plant_in_event, plant_in_patch, plant_in_changes]
+
+
+@pytest.mark.parametrize("planted", [SECRET, LITERAL], ids=["by-shape", "by-value"])
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
+def test_a_secret_in_a_spool_file_is_masked_before_it_is_sealed(
+    tmp_path: Path, place: Any, planted: bytes
+) -> None:
+    small_spool(tmp_path / "run")
+    place(tmp_path / "run/spool", planted)
+    with Folder(tmp_path / "run") as folder:
+        seal(folder, RUN_ID, Sweeper([LITERAL]))
+        assert verify(folder).status is Status.VALID
+    for path, data in contents(tmp_path / "run").items():
+        assert planted not in data, path
+
+
+def test_a_clean_spool_is_not_rewritten(tmp_path: Path) -> None:
+    small_spool(tmp_path / "run")
+    before = (tmp_path / "run/spool" / layout.DIFF).stat().st_ino
+    with Folder(tmp_path / "run") as folder:
+        seal(folder, RUN_ID, Sweeper([LITERAL]))
+    assert (tmp_path / "run" / layout.DIFF).stat().st_ino == before
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
+def test_one_that_cannot_be_masked_fails_the_seal_and_the_spool_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: Any
+) -> None:
+    def unchanged(_sweeper: Sweeper, _path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        yield from blocks
+
+    small_spool(tmp_path / "run")
+    place(tmp_path / "run/spool", SECRET)
+    monkeypatch.setattr(Sweeper, "masked", unchanged)
+    with Folder(tmp_path / "run") as folder:
+        with pytest.raises(SealError, match="call a secret"):
+            seal(folder, RUN_ID, Sweeper())
+        assert not folder.has(layout.MANIFEST)
+        assert folder.has_folder(layout.SPOOL)
+    outside = {
+        path: data for path, data in contents(tmp_path / "run").items() if not path.startswith("spool/")
+    }
+    assert not [path for path, data in outside.items() if SECRET in data]
+
+
+def test_a_secret_that_only_a_derived_file_would_hold_fails_the_seal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_spool(tmp_path / "run")
+    monkeypatch.setattr("steno.derive.summaries.EMPTY_TALLY", {"total": SECRET.decode()})
+    with Folder(tmp_path / "run") as folder:
+        with pytest.raises(SealError, match=layout.REDACTION_REPORT):
+            seal(folder, RUN_ID, Sweeper())
+        assert not folder.has(layout.MANIFEST)
+        assert not folder.has(layout.REDACTION_REPORT)
+
+
+def test_the_sweep_tells_digest_size_and_rules() -> None:
+    clean = Sweeper().sweep(layout.STDOUT, [b"plain ", b"text\n"], judge=True)
+    assert (clean.digest.bytes, clean.rules) == (11, [])
+    found = Sweeper([LITERAL]).sweep(layout.STDOUT, [LITERAL[:5], LITERAL[5:]], judge=True)
+    assert len(found.rules) == 1
+    unjudged = Sweeper([LITERAL]).sweep(layout.STDOUT, [LITERAL], judge=False)
+    assert unjudged.rules == []
+    assert unjudged.digest == found.digest
+
+
+def test_masking_keeps_lines_and_lengths() -> None:
+    lines = [canonical.encode_line({"a": "x"}), canonical.encode_line({"a": LITERAL.decode()})]
+    masked = b"".join(Sweeper([LITERAL]).masked(layout.EVENTS, [b"".join(lines)[:9], b"".join(lines)[9:]]))
+    assert masked.startswith(lines[0])
+    assert LITERAL not in masked
+    assert canonical.decode(masked.splitlines()[0]) == {"a": "x"}
+    stream = b"".join(Sweeper([LITERAL]).masked(layout.STDOUT, [b"a ", LITERAL, b" b"]))
+    assert stream == b"a " + b"*" * len(LITERAL) + b" b"
+
+
+def test_only_numbers_and_what_is_made_of_swept_streams_is_not_judged() -> None:
+    unjudged = {layout.index_of(tape) for tape in layout.TAPES} | {layout.TIMING, layout.CAST}
+    assert not any(is_judged(path, derived=True) for path in unjudged | {layout.OUTPUT})
+    judged = [*layout.TAPES, *layout.PRIMARY_FILES]
+    assert all(is_judged(path, derived=False) for path in judged)
+    assert is_judged(layout.RUN, derived=True)

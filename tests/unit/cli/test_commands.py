@@ -1,0 +1,128 @@
+"""Every command: its help, its page in the docs, its usage errors, its completion."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from conftest import PROGRAM, Steno
+from making import RUN_ID, make_run
+from steno.cli.main import COMMANDS, steno
+from steno.cli.opening import complete_run
+
+ROOT = Path(__file__).parents[3]
+READERS = ["list", "show", "play", "verify", "recover", "export", "pack", "doctor"]
+
+
+def command_named(name: str) -> click.Command:
+    found = steno.get_command(click.Context(steno), name)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_every_command_explains_itself_with_examples(name: str) -> None:
+    command = command_named(name)
+    text = command.get_help(click.Context(command, info_name=name))
+    assert "Examples:" in text
+    assert command.help
+    assert all(option.help for option in command.params if isinstance(option, click.Option))
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_reading_command_has_json(name: str) -> None:
+    assert any("--json" in option.opts for option in command_named(name).params)
+
+
+def words(text: str) -> list[str]:
+    """Click's versions wrap lines differently; the words are what must be fresh."""
+    return re.sub(r"\s+", " ", text).split()
+
+
+def test_the_page_of_the_command_line_is_fresh() -> None:
+    page = runpy.run_path(str(ROOT / "docs" / "generate_cli.py"))["page"]
+    assert words((ROOT / "docs" / "cli.md").read_text(encoding="utf-8")) == words(page()), (
+        "run `python docs/generate_cli.py --write`"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["list", "--limit", "-1"],
+        ["show"],
+        ["show", "@last", "extra"],
+        ["show", "nothing-like-this"],
+        ["play", "@last", "--speed", "0"],
+        ["play", "@last", "--speed", "-1"],
+        ["play", "@last", "--speed", "nan"],
+        ["play", "@last", "--speed", "inf"],
+        ["play", "@last", "--speed", "fast"],
+        ["play", "@last", "--idle-limit", "-1"],
+        ["play", "@last", "--idle-limit", "nan"],
+        ["verify"],
+        ["verify", "nothing-like-this"],
+        ["recover"],
+        ["recover", "@last", "--all"],
+        ["export", "@last"],
+        ["export", "@last", "--as", "nonsense"],
+        ["pack", "@last", "-o", "-", "--json"],
+        ["completion", "tcsh"],
+        ["nonsense"],
+        ["list", "--nonsense"],
+    ],
+)
+def test_a_wrong_command_line_is_a_usage_error_with_a_hint(
+    steno: Steno, store: Path, line: list[str]
+) -> None:
+    make_run(store)
+    done = steno(*line)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"steno: ")
+    assert done.stderr.count(b"\nhint: ") == 1
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_script_is_printed(steno: Steno, shell: str) -> None:
+    done = steno("completion", shell)
+    assert done.returncode == 0
+    assert b"_STENO_COMPLETE" in done.stdout
+
+
+def test_the_shell_completes_runs_and_commands(store: Path, clean_env: dict[str, str]) -> None:
+    make_run(store)
+
+    def completed(line: str, at: int) -> list[str]:
+        env = {**clean_env, "_STENO_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(at)}
+        done = subprocess.run([PROGRAM], env=env, capture_output=True, text=True, timeout=30, check=False)
+        return [answer.partition(",")[2] for answer in done.stdout.splitlines()]
+
+    assert completed("steno show 2026", 2) == [RUN_ID]
+    assert completed("steno verify @", 2) == ["@last"]
+    assert "export" in completed("steno ex", 1)
+
+
+def test_completion_never_fails(tmp_path: Path) -> None:
+    context = click.Context(steno)
+    context.params["store"] = str(tmp_path / "none")
+    assert complete_run(context, click.Argument(["run"]), "2026") == []
+    (tmp_path / "file").write_bytes(b"")
+    context.params["store"] = str(tmp_path / "file")
+    assert complete_run(context, click.Argument(["run"]), "@") == []
+
+
+def test_the_module_runs_as_the_program(clean_env: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "steno", "--version"],
+        env=clean_env,
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.stdout.startswith(b"steno ")
