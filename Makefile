@@ -6,15 +6,15 @@ PYTHON ?= python3
 # What the tests drive for real: terminals, editors, pagers, shells, git, script(1).
 PROGRAMS := git gcc script scriptreplay vim less tmux dash
 
-.PHONY: test check unit bench demo fmt soak programs player clean
+.PHONY: test check unit bench demo docs fmt soak programs player clean
 .DEFAULT_GOAL := test
 
 test: check player
 	STENO_NODE_MODULES=$(CURDIR)/$(VENV)/node_modules $(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
 check: $(VENV)/.ready programs
-	$(BIN)/ruff format --check src tests
-	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests docs
+	$(BIN)/ruff check src tests docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -30,9 +30,13 @@ bench: $(VENV)/.ready programs
 demo: $(VENV)/.ready
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo.sh
 
+# The help of every command and the table of redaction rules, written into the docs; tests hold them fresh.
+docs: $(VENV)/.ready
+	$(BIN)/python docs/generate_cli.py --write
+
 fmt: $(VENV)/.ready
-	$(BIN)/ruff check --fix --exit-zero src tests
-	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix --exit-zero src tests docs
+	$(BIN)/ruff format src tests docs
 
 programs:
 	@PYTHON=$(PYTHON) sh tests/install-programs.sh $(PROGRAMS)

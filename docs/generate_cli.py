@@ -3,6 +3,8 @@
 In: the commands themselves. Out: the page on stdout, or in its place with --write. Never edited by hand.
 """
 
+# ruff: noqa: INP001 - a script, not a package
+
 from __future__ import annotations
 
 import sys

@@ -53,7 +53,9 @@ def make_run(
     folder = create_run_folder(store, run_id)
     spool = Spool(folder, run_id, Redactor(findings=Findings()), mono_origin_ns=0)
     folder = publish_run_folder(folder, run_id)
-    made = {name: spool.tape(name) for name in (layout.STDOUT, layout.STDERR)}
+    merged = any(isinstance(event, kinds.RunStart) and event.terminal == PTY for event in events)
+    streams = (layout.STDIN, layout.OUTPUT) if merged else (layout.STDOUT, layout.STDERR)
+    made = {name: spool.tape(name) for name in streams}
     for name, mono_ns, data in tapes:
         if name not in made:
             made[name] = spool.tape(name)

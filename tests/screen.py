@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pexpect
+
 from conftest import PROGRAM
 
 SECONDS = 20
@@ -57,6 +58,6 @@ class Screen:
     def hang_up(self) -> None:
         self._child.close(force=False)
 
-    @property
-    def pid(self) -> int:
-        return self._child.pid
+    def signal(self, number: int) -> None:
+        """To the program that was started, as `kill` would."""
+        self._child.kill(number)

@@ -239,6 +239,11 @@ HOSTILE = {
     "colours": b"\x1b[0m",
     "literals": b"known-secret-valu",
     "netrc": b"login password ",
+    "long names": b"key_" * 5000 + b"=x ",
+    "nearly masked": b'password: "' + b"*" * 250 + b'0"\n',
+    "nearly prose": b"password: '" + b"a-a\\'" * 50 + b"1'\n",
+    "nearly blank keys": b"-----BEGIN PRIVATE KEY-----" + b"\\n" * 200 + b"!\n",
+    "braces": b'token: "' + b"{" * 250 + b'"\n',
 }
 
 

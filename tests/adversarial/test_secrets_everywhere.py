@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Steno
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from conftest import Steno
 from recorded import Recorded, only_run, runs
 from screen import Screen
 
@@ -137,7 +138,7 @@ def assert_absent(planted: list[Planted], *places: Path) -> None:
 
 
 def export_and_pack(steno: Steno, run: Recorded, out: Path) -> None:
-    out.mkdir(exist_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
     for words in (
         ["export", str(run.path), "--as", "capture-run", "-o", str(out)],
         ["pack", str(run.path), "-o", str(out / "run.tar.gz")],
@@ -196,7 +197,7 @@ def test_a_secret_in_the_arguments_is_nowhere(steno: Steno, store: Path, out: Pa
         "--password=Tq7nXb2Lm5Vd",
     )
     for run in runs(store):
-        export_and_pack(steno, run, out / run.path.name) if out.mkdir(exist_ok=True) is None else None
+        export_and_pack(steno, run, out / run.path.name)
     assert_absent(
         [*planted, Planted("apart", "", "Zk3v9QpLw8Rt"), Planted("joined", "", "Tq7nXb2Lm5Vd")], store, out
     )

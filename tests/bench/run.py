@@ -116,7 +116,7 @@ def _flood(place: _Place, options: argparse.Namespace) -> list[Row]:
             "steno run": cleared([str(PROGRAM), "run", "--no-git", "--", *flood]),
         },
         options.flood_rounds,
-        budgets={"steno run": "≤ 1.5 × script, ≤ 150 MB"},
+        budgets={"steno run": "≤ 1.5 x script, ≤ 150 MB"},
     )
 
 
@@ -141,11 +141,12 @@ def _interleaved(
 def _print_table(title: str, rows: list[Row]) -> None:
     script = next(row.median for row in rows if row.name.startswith("script"))
     print(f"\n{title} ({len(rows[0].seconds)} rounds, interleaved)")
-    print(f"  {'':<28} {'median':>9} {'min':>9} {'max':>9} {'× script':>9} {'peak':>9}")
+    print(f"  {'':<28} {'median':>9} {'min':>9} {'max':>9} {'x script':>9} {'peak':>9}")
     for row in rows:
         print(
             f"  {row.name:<28} {row.median:8.3f}s {min(row.seconds):8.3f}s {max(row.seconds):8.3f}s"
-            f" {row.median / script:9.2f} {row.peak_kib // 1024:6d} MB   {row.budget and 'budget ' + row.budget}"
+            f" {row.median / script:9.2f} {row.peak_kib // 1024:6d} MB"
+            + (f"   budget {row.budget}" if row.budget else "")
         )
 
 

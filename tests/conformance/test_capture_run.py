@@ -77,6 +77,14 @@ def test_raw_logs_are_off_by_default_and_masked_when_on(capture: Capture) -> Non
     assert b"0123456789abcdefXYZ" not in found.everything
 
 
+def test_on_a_terminal_the_merged_output_is_stdout_and_env_json_says_so(capture: Capture) -> None:
+    found = capture("sh", "-c", "echo out; echo err >&2", options=("--pty", "always", "--raw-logs"))
+    assert found.json("env.json")["streams"] == "merged"
+    for name in ("full", "tail"):
+        assert found.raw(f"stdout_{name}.txt") == b"out\r\nerr\r\n"
+        assert found.raw(f"stderr_{name}.txt") == b""
+
+
 # --- Outputs --------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from conftest import PROGRAM, Steno
 from recorded import only_run, runs
 
@@ -92,8 +93,8 @@ def test_a_descriptor_that_was_closed_is_closed_for_the_command_too(
     clean_env: dict[str, str], tmp_path: Path, store: Path, fd: int
 ) -> None:
     seen = tmp_path / "seen"
-    script = f"steno run --no-git -- sh -c 'test -e /proc/self/fd/{fd} && echo open >{seen} || echo closed >{seen}' {fd}>&-"
-    done = shell(script, clean_env, tmp_path)
+    look = f"test -e /proc/self/fd/{fd} && echo open >{seen} || echo closed >{seen}"
+    done = shell(f"steno run --no-git -- sh -c '{look}' {fd}>&-", clean_env, tmp_path)
     assert done.returncode == 0
     assert seen.read_text() == "closed\n"
     assert only_run(store).is_valid

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 
 import pytest
+
 from recorded import only_run, runs
 from screen import Screen
 from waiting import until
@@ -234,7 +234,7 @@ def test_a_daemon_that_keeps_the_terminal_survives_and_is_declared(
     screen.see("left")
     screen.see("rc=0")
     screen.rest()
-    until(lambda: (tmp_path / "alive").exists())
+    until((tmp_path / "alive").exists)
     run = only_run(store)
     assert "terminal_held" in run.types
     assert run.verdict().exit_code == 3
@@ -248,7 +248,7 @@ def test_a_closed_window_hangs_up_the_command_and_the_record_is_sealed(
     )
     screen.see("on\r\n")
     screen.hang_up()
-    until(lambda: (only_run(store).path / "manifest.json").exists())
+    until((only_run(store).path / "manifest.json").exists)
     assert only_run(store).event("command_finished")["signal"] == "SIGHUP"
 
 
@@ -260,7 +260,7 @@ def test_a_signal_to_the_recorder_reaches_the_command(
         ["steno", "run", "--no-git", "--", "sh", "-c", "echo on; exec sleep 60"], clean_env, tmp_path
     )
     screen.see("on\r\n")
-    os.kill(screen.pid, number)
+    screen.signal(number)
     screen.rest()
     run = only_run(store)
     assert run.event("command_finished")["exit_code"] == 128 + number

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from conftest import Steno
 from recorded import Recorded, only_run
 from screen import Screen

@@ -13,7 +13,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -142,7 +142,10 @@ class Spool:
 
     def _give_up_reserve(self) -> None:
         if self._reserve_kept:
-            self._folder.remove(RESERVE)
+            with suppress(
+                FileNotFoundError
+            ):  # the command may have removed the store: there is nothing to give up
+                self._folder.remove(RESERVE)
             self._reserve_kept = False
 
 

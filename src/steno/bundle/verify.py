@@ -36,7 +36,7 @@ STEPS = {
     2: "the manifest is canonical, of this version, and its root covers it",
     3: "the files are those of the manifest: none missing, none added, no links",
     4: "every file has the size and the SHA-256 of the manifest",
-    5: "the events are canonical, of known kinds, in sequence, and of this run",
+    5: "the events are canonical, of known kinds, in sequence, of this run, and agree with each other",
     6: "every stream is covered by its index, to the byte",
     7: "every derived file is what the primary files give",
     8: "nothing that should be in the record is missing",
@@ -194,11 +194,10 @@ class _Verification:
             if event.mono_ns < mono_ns:
                 return [f"event {seq} goes back in time"]
             mono_ns = event.mono_ns
-        return (
-            _order_problems([event.type for event in self._layers.events()])
-            if seq >= 0
-            else ["there are no events"]
-        )
+        if seq < 0:
+            return ["there are no events"]
+        problems = _order_problems([event.type for event in self._layers.events()])
+        return problems or _contradictions(RunFacts.of(self._layers))
 
     def _check_indexes(self) -> list[str]:
         problems = []
@@ -266,6 +265,16 @@ def _order_problems(types: list[str]) -> list[str]:
     if types[0] != kinds.RunStart.type:
         return ["the events do not begin with run_start"]
     return [] if types[-1] == kinds.RunFinish.type else ["the events do not end with run_finish"]
+
+
+def _contradictions(facts: RunFacts) -> list[str]:
+    """The end of the command and the end of the run are told apart; they must tell the same end."""
+    if facts.finished is None:
+        unseen = facts.completed and not facts.gaps
+        return ["the run is said to be completed, and the end of the command is not there"] if unseen else []
+    if facts.exit_code != facts.finished.exit_code:
+        return [f"the command ended with {facts.finished.exit_code}, the run says {facts.exit_code}"]
+    return []
 
 
 def _files_that_events_speak_of(facts: RunFacts) -> Iterator[str]:

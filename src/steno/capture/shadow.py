@@ -61,6 +61,19 @@ def remove_shadow(path: Path, *, fallback: Path | None = None) -> bool:
     return not os.path.lexists(path)
 
 
+def abandoned_shadows() -> list[Path]:
+    """Directories of ours in memory whose recorder was killed before its record could name them."""
+    found = [path for parent in memory_directories() for path in parent.glob(f"{PREFIX}*")]
+    return [
+        path for path in found if (pid := _maker_of(path)) is not None and not Path(f"/proc/{pid}").exists()
+    ]
+
+
+def _maker_of(path: Path) -> int | None:
+    number = path.name.removeprefix(PREFIX).partition("-")[0]
+    return int(number) if number.isdecimal() else None
+
+
 def room_in(directory: Path) -> int:
     """Return how many bytes can still be written below a directory."""
     found = os.statvfs(directory)
@@ -68,7 +81,7 @@ def room_in(directory: Path) -> int:
 
 
 def _private_directory(parent: Path) -> Path:
-    return Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+    return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
 
 
 def _same_place(one: Path, other: Path) -> bool:

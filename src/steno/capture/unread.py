@@ -1,9 +1,9 @@
 """Input that we took and the command did not: put back where it came from, where that can be exact.
 
-In: our stdin (a pipe), the pipe we relayed it into, and what we still hold. Out: how many bytes were left, and
-whether they are back. A shell loop such as `list | while read x; do steno run -- cmd; done` shares one
+In: our stdin (a pipe), the pipe we relayed it into, and what we still hold. Out: how many bytes were left,
+and whether they are back. A shell loop such as `list | while read x; do steno run -- cmd; done` shares one
 pipe among many commands; taking its rest away would end the loop. Bytes can go back only to the end of a
-pipe, so this is done only when its writer is gone and everything still in it can be written again behind them.
+pipe, so this is done only when its writer is gone and all that is in it can be written again behind them.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from steno.errors import BadRequestError, CaptureError, StenoError
 from steno.record.run import Outcome, RunRequest, record
 from steno.record.witness import NOT_FOUND
 
-
 LONG_WORK_BYTES = 100_000_000
 
 

@@ -19,7 +19,7 @@ from steno.bundle.reader import event_lines
 from steno.bundle.recover import finish_interrupted_seal, recover
 from steno.bundle.spool import is_live
 from steno.bundle.store import UNPUBLISHED, RunState, run_ids, state_of
-from steno.capture.shadow import remove_shadow
+from steno.capture.shadow import abandoned_shadows, remove_shadow
 from steno.errors import BadRequestError, StenoError, UnreadableBundleError
 from steno.events import kinds, layout
 
@@ -70,6 +70,9 @@ def recover_all(store: Path, *, now: float | None = None) -> Iterator[Report]:
         if _needs_recovery(path):
             yield _reported(path)
     yield from remove_unpublished(store, now=time.time() if now is None else now)
+    for path in abandoned_shadows():
+        if remove_shadow(path):
+            yield Report(str(path), Done.REMOVED, "private copies of a recorder that was killed are removed")
 
 
 def remove_unpublished(store: Path, *, now: float) -> Iterator[Report]:
@@ -143,9 +146,7 @@ def _remove(store: Folder, name: str) -> Report:
 def _remove_scratch(run: Folder, events: Folder) -> None:
     """Remove the private directories that the run's first event names. `remove_shadow` knows ours."""
     for scratch in _scratch(events):
-        remove_shadow(scratch, fallback=run.path)
-        # One that lay in the run's own folder moved with it when the folder got its name.
-        remove_shadow(run.path / scratch.name, fallback=run.path)
+        remove_shadow(scratch, fallback=run.path.parent)
 
 
 def _scratch(events: Folder) -> list[Path]:

@@ -11,10 +11,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from steno import __version__
+from steno.bundle.folder import Folder
 from steno.bundle.manifest import Manifest
 from steno.bundle.seal import seal
 from steno.bundle.spool import Spool
@@ -96,8 +98,18 @@ class _Recording:
         self._run_id = format_run_id(time.time_ns() // 1_000_000, os.urandom(4))
         self._folder = create_run_folder(request.store, self._run_id)
         self._repo = self._watch_repository() if request.git else None
-        self._spool = self._open_spool()
+        try:
+            self._spool = self._open_spool()
+        except BaseException:
+            self._abandon()
+            raise
         self._witness = SpoolWitness(self._spool, self._wiring, findings)
+
+    def _abandon(self) -> None:
+        """The run never began: leave nothing of it."""
+        self.__exit__()
+        with suppress(OSError), Folder(self._request.store) as store:
+            store.remove_tree(self._folder.path.name)
 
     def __enter__(self) -> Self:
         return self
@@ -205,7 +217,7 @@ class _Recording:
         return RepoWatch(
             self._request.cwd,
             exclude=[self._request.store, *self._request.exclude],
-            fallback=self._folder.path,
+            fallback=self._request.store,
             finder=lambda data: bool(self._redactor.find(data)),
         )
 

@@ -17,6 +17,7 @@ from steno.redact.rule import compile_rule
 from steno.redact.tokens import COLOUR
 
 _NAME_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+NAME_MOST = 128
 _PLACEHOLDER = b"[REDACTED:"
 
 _WORD = rb"(?i:token|secret|pass|pwd|key|credential|bearer|auth|cookie)[A-Za-z0-9_-]*"
@@ -91,8 +92,8 @@ def _name_before(data: bytes, keyword: int, end: int) -> tuple[int, bytes]:
     reach = data[max(0, keyword - REACH) : keyword]
     start = keyword - (len(reach) - len(reach.rstrip(_NAME_LETTERS)))
     if data[max(0, start - 2) : start] == b"\x1b[":
-        return keyword, data[keyword:end]
-    return start, data[start:end]
+        start = keyword
+    return start, data[max(start, end - NAME_MOST) : end]
 
 
 def _assignment(data: bytes, lines: Lines, match: re.Match[bytes]) -> Pair | None:

@@ -94,7 +94,9 @@ class StreamRedactor:
     def _step(self, buffer: bytes, position: int, out: list[bytes]) -> int:
         """Decide some bytes from `position` on; return by how many the line or window moves on."""
         if self._value_end is not None:
-            return self._swallow(buffer, position, out)
+            taken = self._swallow(buffer, position, out)
+            if taken or self._value_end is not None:
+                return taken
         end = self._end_of_lines(buffer, position)
         if end:
             out.append(self._finish_lines(buffer[position:end]))

@@ -26,7 +26,6 @@ MAX_RUN_FILE = 4 << 20
 UNKNOWN = "-"
 _HEADINGS = ("RUN", "STATE", "AGE", "TIME", "EXIT", "COMMAND")
 _GAP = "  "
-_LEAST_COMMAND = 10
 _ROLES = {
     RunState.RUNNING: "good",
     RunState.UNSEALED: "warning",
@@ -116,10 +115,13 @@ def table(found: Iterable[Row], *, width: int, now_ms: int, paint: Paint) -> Ite
         return
     cells = [_HEADINGS, *(_cells(one, now_ms) for one in found)]
     widths = [max(columns(line[place]) for line in cells) for place in range(len(_HEADINGS) - 1)]
-    room = max(width - sum(widths) - len(_GAP) * len(widths), _LEAST_COMMAND)
+    room = width - sum(widths) - len(_GAP) * len(widths)
     for line, one in zip(cells, [None, *found], strict=True):
         padded = [pad(cell, wide) for cell, wide in zip(line[:-1], widths, strict=True)]
-        yield _painted(padded, cut(line[-1], room), one, paint)
+        if room > 0:
+            yield _painted(padded, cut(line[-1], room), one, paint)
+        else:  # a very narrow terminal: no room for the command, nor for colours that a cut would break
+            yield cut(_GAP.join(padded).rstrip(), width)
 
 
 def _painted(padded: list[str], last: str, one: Row | None, paint: Paint) -> str:

@@ -77,7 +77,7 @@ def test_names_cannot_reach_the_terminal(tmp_path: Path) -> None:
     assert "a\\x1b[2Jb: printf" in lines[1]
 
 
-@pytest.mark.parametrize("width", [80, 100, 200])
+@pytest.mark.parametrize("width", [20, 60, 67, 80, 100, 200])
 def test_no_line_is_wider_than_the_terminal(tmp_path: Path, width: int) -> None:
     make_run(tmp_path, start("echo", "x" * 500), *FINISHED)
     assert all(len(line) <= width for line in printed(list(rows(tmp_path)), width))

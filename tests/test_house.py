@@ -1,0 +1,191 @@
+"""The rules of the house that no linter knows: docstrings, lengths, names, and that the pages tell it all."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from steno import errors
+from steno.bundle.verify import EXIT_CODES, STEPS
+from steno.capture import host
+from steno.cli.main import COMMANDS
+from steno.events import kinds, layout
+from steno.redact import RULES
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+SOURCES = sorted((ROOT / "src" / "steno").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+MOST_LINES = 400
+FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "misc"}
+# Where a gap is written down: the reasons are literals there.
+GAP_SOURCES = ["record/witness.py", "record/run.py", "bundle/recover.py"]
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text()
+
+
+def file_names() -> set[str]:
+    """Every file name that `events/layout.py` knows."""
+    constants = [value for name, value in vars(layout).items() if name.isupper()]
+    texts = {text for value in constants for text in ([value] if isinstance(value, str) else value)}
+    return (texts - {layout.INDEX_SUFFIX}) | {layout.index_of(tape) for tape in layout.TAPES}
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if path.stat().st_size], ids=name_of)
+def test_every_module_says_what_it_is_for(path: Path) -> None:
+    said = ast.get_docstring(ast.parse(path.read_text()))
+    assert said, "there is no docstring"
+    first = said.splitlines()[0]
+    assert len(first.split()) >= 4, f"{first!r} is little more than a name"
+    assert first[-1] in ".?", f"{first!r} is not a sentence"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_no_module_is_longer_than_can_be_read(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= MOST_LINES
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    assert not {name_of(path) for path in [*SOURCES, *TESTS] if path.stem in FORBIDDEN_NAMES}
+
+
+def test_no_file_names_the_place_where_it_was_written() -> None:
+    # Put together here, so that this file does not name it either.
+    places = ["/".join(["", "work", name]) for name in ("main", "shared")]
+    written = [
+        *SOURCES,
+        *TESTS,
+        *DOCS.rglob("*.md"),
+        *ROOT.glob("*.md"),
+        ROOT / "pyproject.toml",
+        ROOT / "Makefile",
+    ]
+    assert not {(name_of(path), place) for path in written for place in places if place in path.read_text()}
+
+
+def test_every_error_says_when_it_is_raised() -> None:
+    found = [
+        value
+        for _, value in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(value, errors.StenoError) and value.__module__ == errors.__name__
+    ]
+    assert len(found) > 5
+    for error in found:
+        assert len((error.__doc__ or "").split()) >= 4, error
+        assert error.__name__.endswith("Error")
+
+
+def test_every_exception_class_of_the_house_has_a_docstring() -> None:
+    silent = [
+        f"{name_of(path)}: {node.name}"
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Error") and not ast.get_docstring(node)
+    ]
+    assert not silent
+
+
+@pytest.mark.parametrize("kind", kinds.KINDS.values(), ids=lambda kind: kind.type)
+def test_the_spec_has_every_kind_of_event_with_every_field(kind: type[kinds.EventData]) -> None:
+    rows = {row.split("|")[1].strip(): row for row in page("spec.md").splitlines() if row.startswith("| `")}
+    row = rows[f"`{kind.type}`"]
+    if kind is kinds.RepoSnapshotAfter:
+        row += rows["`repo_snapshot_before`"]
+    for field in msgspec.structs.fields(kind):
+        mark = f"`{field.encode_name}`" + ("" if field.required else "?")
+        assert mark in row, f"{kind.type}: {mark}"
+
+
+def test_the_spec_has_the_fields_of_host_and_terminal() -> None:
+    for part in (kinds.Host, kinds.Terminal):
+        listed = ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(part))
+        assert f"{{{listed}}}" in page("spec.md")
+
+
+@pytest.mark.parametrize("name", sorted(file_names()))
+def test_the_spec_has_every_file_of_a_bundle(name: str) -> None:
+    assert f"`{name}`" in page("spec.md") or f"`<run_id>/{name}/`" in page("spec.md")
+
+
+def test_the_spec_has_every_step_of_verification_with_its_number_and_words() -> None:
+    section = page("spec.md").split("## 10. Verification")[1].split("\n## ")[0]
+    steps = dict(re.findall(r"^(\d+)\. (.+)$", section, re.MULTILINE))
+    assert steps == {str(number): says for number, says in STEPS.items()}
+
+
+def test_the_spec_has_every_verdict_with_its_exit_code() -> None:
+    for status, code in EXIT_CODES.items():
+        assert f"| `{status}` | {code} |" in page("spec.md")
+
+
+def test_the_spec_has_every_reason_of_a_gap_and_no_other() -> None:
+    code = "".join((ROOT / "src" / "steno" / name).read_text() for name in GAP_SOURCES)
+    used = set(re.findall(r"\.gap\(\s*\"(\w+)\"", code)) | set(
+        re.findall(r"^(?:KILLED|TORN) = \"(\w+)\"", code, re.MULTILINE)
+    )
+    table = page("spec.md").split("| reason of a `gap` |")[1].split("\n\n")[0]
+    assert used == set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
+
+
+def test_the_spec_has_every_variable_whose_value_is_recorded() -> None:
+    environment = dict.fromkeys(re.findall(r"`([A-Z_]+)`", page("spec.md")), "value") | {"OTHER": "value"}
+    recorded = {name for name, value in host.describe_environment(environment).items() if value is not None}
+    listed = page("spec.md").split("format and find\n  things: ")[1].split("Every other")[0]
+    assert recorded == set(re.findall(r"`([A-Z_]+)`", listed))
+    source = inspect.getsource(host).split("_HARMLESS = frozenset(")[1].split(")")[0]
+    assert recorded == set(re.findall(r'"([A-Z_]+)"', source))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_pages_have_every_command(command: str) -> None:
+    assert f"## steno {command}" in page("cli.md")
+    assert (ROOT / "src" / "steno" / "cli" / f"{command}.py").exists()
+
+
+def test_the_page_on_redaction_has_every_rule() -> None:
+    assert not [rule.name for rule in RULES if f"`{rule.name}`" not in page("redaction.md")]
+
+
+def test_every_dependency_has_its_reason_licence_and_weight() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = [
+        *project["build-system"]["requires"],
+        *project["project"]["dependencies"],
+        *project["dependency-groups"]["dev"],
+    ]
+    names = {re.split(r"[<>=~!\[; ]", line)[0] for line in wanted}
+    rows = {
+        row.split("|")[1].strip(" `"): row
+        for row in page("dependencies.md").splitlines()
+        if row.startswith("| `")
+    }
+    assert set(rows) == names
+    for row in rows.values():
+        assert all(cell.strip() for cell in row.strip("|").split("|"))
+
+
+def test_every_decision_has_a_context_a_decision_and_consequences() -> None:
+    records = sorted((DOCS / "adr").glob("*.md"))
+    assert [int(path.name[:4]) for path in records] == list(range(1, len(records) + 1))
+    for path in records:
+        text = path.read_text()
+        assert text.startswith(f"# {int(path.name[:4])}. ")
+        assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Decision", "Consequences"]
+
+
+def test_links_between_the_pages_lead_somewhere() -> None:
+    for path in [*DOCS.rglob("*.md"), *ROOT.glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
+            assert (path.parent / target).exists(), f"{name_of(path)}: {target}"
