@@ -44,7 +44,8 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # it is, when our stdout was closed
+                sys.stdout.flush()
         except OSError as error:
             raise _SystemError from error
         return result

@@ -8,10 +8,11 @@ does not run; from then on nothing we fail at may disturb it: a loss is counted 
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -39,6 +40,7 @@ from steno.redact.findings import Findings
 OWN_FAILURE = 125
 STATUS_UNKNOWN = "exit_status_unknown"
 SYNC_SECONDS = 1.0
+_NOT_NOW = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
 
 
 class RunRequest(NamedTuple):
@@ -73,10 +75,24 @@ def record(request: RunRequest, *, on_sealing: Callable[[int], None]) -> Outcome
     secrets = [*redactor.secrets_in_env(request.environ), *redactor.secrets_in_argv(request.command)]
     redactor.learn(secrets)
     with _Recording(request, redactor, findings) as recording:
-        recording.run()
-        recording.finish()
-        on_sealing(recording.stream_bytes)
-        return recording.seal(Sweeper(secrets))
+        before = recording.look_before()
+        recording.run_command()
+        with _undisturbed():
+            recording.look_after(before)
+            recording.finish()
+            on_sealing(recording.stream_bytes)
+            return recording.seal(Sweeper(secrets))
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """The command is over and the rest is short: a second Control-C must not cost the record its seal."""
+    found = {number: signal.signal(number, signal.SIG_IGN) for number in _NOT_NOW}
+    try:
+        yield
+    finally:
+        for number, handler in found.items():
+            signal.signal(number, handler)
 
 
 def _check_cwd(cwd: Path) -> None:
@@ -119,13 +135,15 @@ class _Recording:
             self._repo.close()
         self._folder.close()
 
-    def run(self) -> None:
-        before = self._repo.before() if self._repo else None
-        if self._repo and before:
-            self._keep_snapshot(self._repo, before)
-        self._run_command()
-        self._witness.close_tapes()
-        if self._repo and before:
+    def look_before(self) -> Snapshot | Skip | None:
+        if self._repo is None:
+            return None
+        before = self._repo.before()
+        self._keep_snapshot(self._repo, before)
+        return before
+
+    def look_after(self, before: Snapshot | Skip | None) -> None:
+        if self._repo is not None and before is not None:
             self._keep_comparison(self._repo, before, self._repo.after())
 
     @property
@@ -198,7 +216,7 @@ class _Recording:
             scratch=[str(path) for path in self._repo.shadow_paths] if self._repo else [],
         )
 
-    def _run_command(self) -> None:
+    def run_command(self) -> None:
         wiring = self._wiring
         keeper = launch(
             self._request.command,
@@ -210,6 +228,7 @@ class _Recording:
         with _Syncing(self._spool):
             Pump(keeper, wiring, self._witness).run()
         keeper.release()
+        self._witness.close_tapes()
 
     # --- git ---------------------------------------------------------------------------------------
 

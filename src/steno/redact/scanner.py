@@ -114,8 +114,15 @@ class Scanner:
         is_last = not spans or (len(spans) == len(reading.spans) and not reading.refused)
         return merged(spans), is_last
 
-    def open_at(self, data: bytes) -> int:
-        """Where the first value begins that `data` may not end; the length of `data` when there is none."""
+    def open_at(self, data: bytes, spans: list[Span]) -> int:
+        """Where the first value begins that `data` may not end; the length of `data` when there is none.
+
+        Masking the spans that are found may bring out another, as it does in `spans`.
+        """
+        first = self._open_at(data)
+        return min(first, self._open_at(masked(data, spans))) if spans else first
+
+    def _open_at(self, data: bytes) -> int:
         ends = [len(data)]
         pair = pairs.read(data).open_at
         if pair is not None:

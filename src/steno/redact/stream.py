@@ -70,10 +70,11 @@ class StreamRedactor:
         """The stream is idle: return all that cannot be part of a secret. Nothing is counted yet."""
         if self._block.active or not self._raw:
             return b""
-        limit = min(self._scanner.open_at(self._raw), self._open_block())
+        spans = self._scanner.spans(self._raw)
+        limit = min(self._scanner.open_at(self._raw, spans), self._open_block())
         if limit <= self._sent:
             return b""
-        shown = masked(self._raw, self._scanner.spans(self._raw))[self._sent : limit]
+        shown = masked(self._raw, spans)[self._sent : limit]
         self._sent = limit
         return shown
 
@@ -124,7 +125,7 @@ class StreamRedactor:
         if self._block.active:
             return self._finish_block_window(window, out)
         spans = self._scanner.spans(window)
-        open_at = self._scanner.open_at(window)
+        open_at = self._scanner.open_at(window, spans)
         limit = min(WINDOW - CONTEXT, open_at)
         for span in spans:
             if span.start < limit < span.end <= open_at:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.spool import holding
 from steno.bundle.store import UNPUBLISHED, RunState, state_of
 from steno.bundle.verify import Status, verify
-from steno.capture.shadow import make_shadow
+from steno.capture.shadow import make_shadow, memory_directories, remove_shadow
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.events import layout
 from steno.record.recovery import STALE_SECONDS, Done, recover_all, recover_run
@@ -58,20 +59,32 @@ def test_the_leftover_of_an_interrupted_seal_is_removed(tmp_path: Path) -> None:
 
 def test_private_copies_are_removed_and_nothing_else_is(tmp_path: Path) -> None:
     shadow, _ = make_shadow(tmp_path / "fallback")
-    precious = tmp_path / "steno-shadow-precious"
-    precious.mkdir(mode=0o700)
+    precious = tmp_path / "elsewhere" / "steno-shadow-precious"
+    precious.mkdir(mode=0o700, parents=True)
     path = make_run(tmp_path, start(scratch=[str(shadow), str(precious), "/"]), sealed=False)
     recover_run(path)
     assert not shadow.exists()
     assert precious.exists()
 
 
-def test_copies_in_the_runs_own_folder_are_removed(tmp_path: Path) -> None:
-    path = make_run(tmp_path, start(scratch=[str(tmp_path / NEW / "steno-shadow-x")]), sealed=False)
-    (path / "steno-shadow-x").mkdir(mode=0o700)
+def test_copies_in_the_store_are_removed(tmp_path: Path) -> None:
+    shadow = tmp_path / "steno-shadow-x"
+    shadow.mkdir(mode=0o700)
+    path = make_run(tmp_path, start(scratch=[str(shadow)]), sealed=False)
     recover_run(path)
-    with Folder(path) as folder:
-        assert verify(folder).status is Status.INCOMPLETE
+    assert not shadow.exists()
+
+
+def test_copies_of_a_recorder_that_was_killed_before_its_first_event_are_removed(tmp_path: Path) -> None:
+    ended = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, check=True).stdout.decode().strip()
+    abandoned = memory_directories()[0] / f"steno-shadow-{ended}-left"
+    ours, _ = make_shadow(tmp_path / "fallback")
+    abandoned.mkdir(mode=0o700)
+    reports = list(recover_all(tmp_path))
+    assert str(abandoned) in {report.run for report in reports}
+    assert not abandoned.exists()
+    assert ours.exists()
+    remove_shadow(ours, fallback=tmp_path / "fallback")
 
 
 @pytest.mark.parametrize("content", ["nothing", "file"])
