@@ -31,6 +31,9 @@ _IGNORED = (
 _RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
+_NEAR_KIB = 4096
+
+
 class What(IntEnum):
     STARTED = 1
     NOT_STARTED = 2
@@ -113,13 +116,14 @@ def _keep(job: _Job, status: int, leash: int) -> NoReturn:
         _become_command(job, found, failure_write)
     os.close(failure_write)
     _close_all_but(status, leash, failure_read)
-    failure = os.read(failure_read, 8)
+    last_words = _read_to_end(failure_read)
+    our_image_kib, failure = (int.from_bytes(word, "little") for word in (last_words[:8], last_words[8:]))
     if failure:
         os.waitpid(command, 0)
-        _send(status, StatusRecord(What.NOT_STARTED, int.from_bytes(failure, "little")))
+        _send(status, StatusRecord(What.NOT_STARTED, failure))
     else:
         _send(status, StatusRecord(What.STARTED, command))
-        _watch(command, status)
+        _watch(command, status, our_image_kib)
     if job.terminal is not None:
         _take_terminal_back()
     os.read(leash, 1)
@@ -128,6 +132,7 @@ def _keep(job: _Job, status: int, leash: int) -> NoReturn:
 
 def _become_command(job: _Job, found: Mapping[signal.Signals, object], failure: int) -> NoReturn:
     try:
+        os.write(failure, getrusage(RUSAGE_SELF).ru_maxrss.to_bytes(8, "little"))
         if job.terminal is not None:
             os.setpgid(0, 0)
             os.tcsetpgrp(job.terminal, os.getpid())
@@ -164,7 +169,14 @@ def _place_descriptors(on: Descriptors) -> None:
             os.dup2(source, target)
 
 
-def _watch(command: int, status: int) -> None:
+def _read_to_end(fd: int) -> bytes:
+    parts = []
+    while part := os.read(fd, 64):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _watch(command: int, status: int, our_image_kib: int) -> None:
     while True:
         _, state, usage = os.wait4(command, os.WUNTRACED | os.WCONTINUED)
         if os.WIFSTOPPED(state):
@@ -173,8 +185,8 @@ def _watch(command: int, status: int) -> None:
             _send(status, StatusRecord(What.CONTINUED, 0))
         else:
             user_us, system_us = round(usage.ru_utime * 1e6), round(usage.ru_stime * 1e6)
-            # The kernel's peak includes our own image before exec; at or below that it says nothing.
-            peak = usage.ru_maxrss if usage.ru_maxrss > getrusage(RUSAGE_SELF).ru_maxrss else 0
+            # The kernel's peak includes our own image before exec; near that it says nothing of the command.
+            peak = usage.ru_maxrss if usage.ru_maxrss > our_image_kib + _NEAR_KIB else 0
             _send(status, StatusRecord(What.ENDED, state, user_us, system_us, peak))
             return
 

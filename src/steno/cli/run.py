@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from steno.cli.opening import chosen_store, say, say_hint
+from steno.derive.tails import MAX_TAIL_BYTES
 from steno.errors import BadRequestError, CaptureError, StenoError
 from steno.record.run import Outcome, RunRequest, record
 from steno.record.witness import NOT_FOUND
@@ -38,7 +39,7 @@ cannot be executed, 125 when Steno itself fails before the command starts.""",
     help="Give the command a terminal: where you have one, always, or never.",
 )
 @click.option(
-    "--tail-bytes", type=click.IntRange(0), default=4000, show_default=True, metavar="N",
+    "--tail-bytes", type=click.IntRange(0, MAX_TAIL_BYTES), default=4000, show_default=True, metavar="N",
     help="How much of the end of stdout and stderr the summaries keep.",
 )  # fmt: skip
 @click.option("--raw-logs", is_flag=True, help="Let capture-run exports hold the full (masked) logs.")

@@ -12,6 +12,8 @@ from steno.events.layers import Layers
 
 _CONTINUATION = range(0x80, 0xC0)
 _LONGEST_CHARACTER = 4
+# A tail is held in memory; a bundle that asks for more is not believed.
+MAX_TAIL_BYTES = 16 << 20
 
 
 def tail(layers: Layers, tape: str, limit: int) -> bytes:
@@ -19,7 +21,7 @@ def tail(layers: Layers, tape: str, limit: int) -> bytes:
     if limit <= 0 or not layers.has(source):
         return b""
     begin = tape_start(layers, source)
-    start = max(begin, layers.size(source) - limit)
+    start = max(begin, layers.size(source) - min(limit, MAX_TAIL_BYTES))
     data = b"".join(layers.read(source, start))
     return data if start == begin else data[_broken_character(data) :]
 

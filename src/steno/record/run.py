@@ -296,6 +296,8 @@ class _Recording:
             return None, str(error)
         except OSError as error:
             return None, f"the record could not be sealed: {error.strerror}"
+        except ValueError as error:  # the command may have written into its own spool
+            return None, f"the record could not be sealed, its spool is damaged: {error}"
 
 
 def _facts(snapshot: Snapshot) -> dict[str, Any]:

@@ -28,6 +28,8 @@ _PASSWORD_WORDS = frozenset((b"password", b"passwd", b"passphrase", b"passcode",
 _PASSWORD_ENDINGS = (b"password", b"passwd", b"passphrase", b"sshpass")
 _SECRET_WORDS = frozenset((b"token", b"secret", b"credential", b"credentials", b"bearer", b"authorization"))
 _SECRET_ENDINGS = (b"token", b"secret", b"apikey", b"secretkey", b"privatekey", b"accesskey", b"authkey")
+# Every shell sets these: the working directory, and the one before it.
+_WORKING_DIRECTORIES = frozenset((b"PWD", b"OLDPWD"))
 # Words that make a key a secret key. `public key`, `primary key`, `cache key`, `sort key` are none.
 _KEY_QUALIFIERS = frozenset(
     b"api secret private access auth account encryption encrypt signing signature master session admin "
@@ -88,6 +90,8 @@ def is_upper(name: bytes) -> bool:
 def strength_of(name: bytes) -> Strength:
     """The strength of a name, in a text of any kind."""
     lowered = name.lower()
+    if name in _WORKING_DIRECTORIES:
+        return Strength.NONE
     if lowered in _HEADERS:
         return Strength.HEADER
     words = words_of(name)

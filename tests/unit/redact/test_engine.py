@@ -156,3 +156,11 @@ def test_spans_are_sorted_and_apart(redactor: Redactor) -> None:
     data = b"Authorization: Bearer ghp_" + b"EXAMPLEexample0123456789" * 2 + b"\npassword: x\n"
     spans = redactor.find(data)
     assert [data[span.start : span.end][:4] for span in spans] == [b"ghp_", b"x"]
+
+
+def test_the_working_directory_of_a_shell_is_not_a_password() -> None:
+    redactor = Redactor(findings=Findings())
+    directory = "/tmp/x8fK2pQ9/a-long-directory"
+    assert redactor.secrets_in_env({"PWD": directory, "OLDPWD": directory}) == []
+    assert redactor.mask(f"PWD={directory}\n".encode(), "x") == f"PWD={directory}\n".encode()
+    assert redactor.secrets_in_env({"DB_PWD": "x8fK2pQ9Lw"}) == [b"x8fK2pQ9Lw"]
