@@ -27,6 +27,8 @@ from steno.events import layout
 
 TEMPORARY = ".sealing"
 WRITE_SIZE = 1 << 20
+# From here on a second thread is worth its start: masking and hashing leave the interpreter free.
+LARGE_BYTES = 16 << 20
 
 
 def seal(run: Folder, run_id: str, sweeper: Sweeper) -> Manifest:
@@ -42,16 +44,51 @@ def seal_held(run: Folder, spool: Folder, run_id: str, sweeper: Sweeper) -> Mani
     facts = RunFacts.of(layers)
     if facts.finish is None:
         raise SealError(f"the end of {run_id} is not in its events", hint="`steno recover` closes the run")
-    files = {path: _seal_primary(run, spool, path, sweeper) for path in primary_files(spool)}
-    for path, derive in derivations(layers).items():
-        write_file(run, path, derive(layers))
-        files[path] = _swept(run, path, sweeper, judge=is_judged(path, derived=True))
+    files = _seal_files(run, spool, layers, sweeper)
     manifest = manifests.build(run_id, completeness_of(RunFacts.of(layers)), files)
     _sync_files(run, files)
     write_file(run, layout.MANIFEST, iter([manifests.to_bytes(manifest)]), sync=True)
     run.sync()
     run.remove_tree(layout.SPOOL)
     return manifest
+
+
+def _seal_files(run: Folder, spool: Folder, layers: FolderLayers, sweeper: Sweeper) -> dict[str, FileDigest]:
+    if sum(spool.size(path) for path in primary_files(spool)) < LARGE_BYTES:
+        primaries, _ = _seal_primaries(run, spool, sweeper)
+        return primaries | _seal_derived(run, layers, sweeper)
+    from concurrent.futures import ThreadPoolExecutor  # late: small runs have a start-up budget
+
+    with ThreadPoolExecutor(1) as helper:
+        derived = helper.submit(_seal_derived, run, layers, sweeper)
+        primaries, mended = _seal_primaries(run, spool, sweeper)
+        files = derived.result()
+    return primaries | (_seal_derived(run, layers, sweeper) if mended else files)
+
+
+def _seal_primaries(run: Folder, spool: Folder, sweeper: Sweeper) -> tuple[dict[str, FileDigest], bool]:
+    """The digests, and whether a file had to be masked again, so that what was derived from it is stale."""
+    files, mended = {}, False
+    for path in primary_files(spool):
+        judge = is_judged(path, derived=False)
+        _adopt(run, spool, path)
+        swept = sweeper.sweep(path, run.read(path), judge=judge)
+        if swept.rules:
+            mended = True
+            write_file(spool, path, sweeper.masked(path, spool.read(path)))
+            _adopt(run, spool, path)
+            files[path] = _swept(run, path, sweeper, judge=judge)
+        else:
+            files[path] = swept.digest
+    return files, mended
+
+
+def _seal_derived(run: Folder, layers: FolderLayers, sweeper: Sweeper) -> dict[str, FileDigest]:
+    files = {}
+    for path, derive in derivations(layers).items():
+        write_file(run, path, derive(layers))
+        files[path] = _swept(run, path, sweeper, judge=is_judged(path, derived=True))
+    return files
 
 
 def completeness_of(facts: RunFacts) -> Completeness:
@@ -80,17 +117,6 @@ def write_file(folder: Folder, path: str, blocks: Iterator[bytes], *, sync: bool
             file.flush()
             os.fsync(file.fileno())
     folder.replace(temporary, path)
-
-
-def _seal_primary(run: Folder, spool: Folder, path: str, sweeper: Sweeper) -> FileDigest:
-    judge = is_judged(path, derived=False)
-    _adopt(run, spool, path)
-    first = sweeper.sweep(path, run.read(path), judge=judge)
-    if not first.rules:
-        return first.digest
-    write_file(spool, path, sweeper.masked(path, spool.read(path)))
-    _adopt(run, spool, path)
-    return _swept(run, path, sweeper, judge=judge)
 
 
 def _swept(run: Folder, path: str, sweeper: Sweeper, *, judge: bool) -> FileDigest:

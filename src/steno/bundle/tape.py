@@ -16,6 +16,10 @@ from steno.bundle.folder import Folder
 from steno.events import index, layout
 from steno.events.index import Arrival
 
+BATCH_BYTES = 64 * 1024
+# What comes within half a millisecond has come at one time.
+ONE_MOMENT_NS = 500_000
+
 
 class Masker(Protocol):
     def feed(self, data: bytes) -> bytes: ...
@@ -30,6 +34,8 @@ class Tape:
         self.failure: OSError | None = None
         self._masker = masker
         self._waiting: deque[Arrival] = deque()
+        self._batch: list[bytes] = []
+        self._batch_bytes = 0
         self._data = folder.create(name, append=True)
         self._index = folder.create(layout.index_of(name), append=True)
         write_all(self._data, header)
@@ -44,13 +50,35 @@ class Tape:
         return bool(self._waiting)
 
     def append(self, mono_ns: int, data: bytes) -> None:
+        """Take bytes that have just come. A flood is masked and written in larger pieces than it comes in."""
         for start in range(0, len(data), index.MAX_LENGTH):
             part = data[start : start + index.MAX_LENGTH]
-            self._waiting.append(Arrival(mono_ns, len(part)))
-            self._keep(self._masker.feed(part))
+            self._note(mono_ns, len(part))
+            self._batch.append(part)
+            self._batch_bytes += len(part)
+        if self._batch_bytes >= BATCH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Mask and write what has come; done whenever the streams are quiet for a moment."""
+        if self._batch:
+            batch, self._batch, self._batch_bytes = b"".join(self._batch), [], 0
+            self._keep(self._masker.feed(batch))
+
+    def _note(self, mono_ns: int, length: int) -> None:
+        last = self._waiting[-1] if self._waiting else None
+        if (
+            last is not None
+            and mono_ns - last.mono_ns < ONE_MOMENT_NS
+            and last.length + length <= index.MAX_LENGTH
+        ):
+            self._waiting[-1] = Arrival(last.mono_ns, last.length + length)
+        else:
+            self._waiting.append(Arrival(mono_ns, length))
 
     def settle(self) -> None:
         """The stream is quiet: keep everything that cannot become a secret any more."""
+        self.flush()
         self._keep(self._masker.settle())
 
     def sync(self) -> None:
@@ -58,6 +86,7 @@ class Tape:
         os.fdatasync(self._index)
 
     def close(self) -> None:
+        self.flush()
         self._keep(self._masker.close())
         os.close(self._data)
         os.close(self._index)

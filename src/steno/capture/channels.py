@@ -18,6 +18,8 @@ READ_SIZE = 65536
 # POLLOUT on a pipe promises room for this much and no more; a larger write could block on it.
 PIPE_PROMISE = select.PIPE_BUF
 
+PAGES_AT_ONCE = 15
+
 Watch = tuple[int, int]
 
 
@@ -32,6 +34,7 @@ class Channel:
         self._observe = observe
         self._backlog = b""
         self._may_block = sink is not None and _may_block(sink)
+        self._never_waits = not os.get_blocking(source)
 
     @property
     def ended(self) -> bool:
@@ -55,7 +58,12 @@ class Channel:
         """Do what poll said can be done now; says whether anything moved."""
         if self._backlog and self.sink is not None:
             return self._write()
-        return self._read()
+        moved = self._read()
+        if self._never_waits:  # a flood comes a page at a time: asking again costs less than polling for it
+            for _ in range(PAGES_AT_ONCE):
+                if self._backlog or not self._read():
+                    break
+        return moved
 
     def push(self, data: bytes) -> None:
         """Give the sink something that did not come from the source."""
@@ -73,11 +81,12 @@ class Channel:
         if not data:
             self.source = None
             return True
-        self._observe(data)
         if self.sink is not None:
             self._backlog = data
             if not self._may_block:
                 self._write()
+        # Observed after it was passed on: the reader and the command go on while we look at it.
+        self._observe(data)
         return True
 
     def _write(self) -> bool:
@@ -104,18 +113,6 @@ def _may_block(sink: int) -> bool:
 
 def read_available(source: int) -> bytes | None:
     """What is there now; b"" at the end; None when there is nothing yet."""
-    data = _read_once(source)
-    if not data or len(data) == READ_SIZE or os.get_blocking(source):
-        return data
-    # A terminal gives a page at a time: take what follows at once, so that the rest is done once for all.
-    parts, total = [data], len(data)
-    while total < READ_SIZE and (data := _read_once(source)):
-        parts.append(data)
-        total += len(data)
-    return b"".join(parts)
-
-
-def _read_once(source: int) -> bytes | None:
     try:
         return os.read(source, READ_SIZE)
     except BlockingIOError:

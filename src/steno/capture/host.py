@@ -7,9 +7,7 @@ missing or slow is simply not listed) and the environment with values only where
 from __future__ import annotations
 
 import os
-import platform
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -63,7 +61,7 @@ def describe_host() -> Host:
         release=system.release,
         machine=system.machine,
         platform=sys.platform,
-        name=socket.gethostname(),
+        name=system.nodename,
     )
 
 
@@ -92,7 +90,7 @@ class ToolVersions:
                 self._versions[name] = self._known[key] = answer
         if self._asked and self._memory is not None:
             _remember(self._memory, self._known)
-        return {"python": platform.python_version(), **self._versions}
+        return {"python": ".".join(map(str, sys.version_info[:3])), **self._versions}
 
     def _find(self, name: str, environ: Mapping[str, str]) -> None:
         program = shutil.which(name, path=environ.get("PATH"))

@@ -41,6 +41,7 @@ class Witness(Protocol):
     def sink_closed(self, tape: str, error: OSError) -> None: ...
     def held(self, tape: str) -> None: ...
     def stdin_unread(self, count: int, *, given_back: bool) -> None: ...
+    def quiet(self) -> None: ...
     def idle(self) -> None: ...
     def tick(self) -> None: ...
 
@@ -94,7 +95,11 @@ class Pump:
         if not self._keeper_gone:
             watched[self._keeper.status] = select.POLLIN
         watched[self._signals.fd] = select.POLLIN
-        return self._poller.poll(watched, self._timeout_ms())
+        ready = self._poller.poll(watched, 0)
+        if not ready:
+            self._witness.quiet()  # a moment with nothing to move is the moment to write things down
+            ready = self._poller.poll(watched, self._timeout_ms())
+        return ready
 
     def _timeout_ms(self) -> float:
         seconds = IDLE_SECONDS

@@ -13,8 +13,9 @@ the directory. A detached HEAD has no branch; before the first commit there is n
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Self
+
+from msgspec.structs import replace
 
 from steno.capture.repo_find import find_repository, is_real_directory, place_at, read_settings
 from steno.capture.repo_git import Git, find_git

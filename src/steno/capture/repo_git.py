@@ -15,8 +15,9 @@ import subprocess
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
+
+import msgspec
 
 from steno.capture.repo_types import SnapshotFailedError
 
@@ -41,8 +42,7 @@ _FIXED = {
 _OWN_CONFIG = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(msgspec.Struct, frozen=True):
     stdout: bytes
     stderr: str
 

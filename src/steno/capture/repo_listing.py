@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from steno.capture.repo_types import Omitted
 
@@ -23,21 +24,19 @@ _TRACKED_PARENT = re.compile(rb"\t([^\0]+)/[^\0/]*\0")
 _TRACKED_PATH = re.compile(rb"(?:\A|\0)[^?] [^\t\0]*\t([^\0]*)(?=\0)")
 
 
-@dataclass
-class Budget:
+class Budget(msgspec.Struct):
     """How many bytes of file content may still be copied into memory."""
 
     left: int
 
 
-@dataclass
-class Listing:
+class Listing(msgspec.Struct):
     """What `git ls-files` says about the work tree."""
 
-    changed: set[bytes] = field(default_factory=set)
-    blobs: dict[bytes, str] = field(default_factory=dict)
-    gitlinks: list[bytes] = field(default_factory=list)
-    embedded: list[bytes] = field(default_factory=list)
+    changed: set[bytes] = msgspec.field(default_factory=set)
+    blobs: dict[bytes, str] = msgspec.field(default_factory=dict)
+    gitlinks: list[bytes] = msgspec.field(default_factory=list)
+    embedded: list[bytes] = msgspec.field(default_factory=list)
     has_assumed: bool = False
     has_attributes: bool = False
 

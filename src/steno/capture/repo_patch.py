@@ -9,8 +9,10 @@ Never holds a whole patch or a whole file in memory.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from steno.capture.repo_names import quote
 from steno.capture.repo_types import Change, Comparison, Omitted, Skip, SnapshotFailedError
@@ -28,8 +30,7 @@ _CHUNK = 1 << 20
 _OVERLAP = 1 << 16
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(msgspec.Struct, frozen=True):
     """Two trees of one repository. Paths in `omitted` are not compared: a tree does not hold them."""
 
     repo: ShadowRepo
@@ -39,8 +40,7 @@ class Pair:
     omitted: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """One path of a pair, as git lists it."""
 
     path: bytes
@@ -50,8 +50,7 @@ class Difference:
     lines: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(msgspec.Struct, frozen=True):
     """A pair with what differs in it, split by what may be shown."""
 
     pair: Pair
@@ -60,8 +59,7 @@ class Compared:
     left_out: tuple[bytes, ...]
 
 
-@dataclass(frozen=True)
-class Evaluation:
+class Evaluation(msgspec.Struct, frozen=True):
     """All pairs compared, and the comparison as the caller sees it."""
 
     pairs: list[Compared]

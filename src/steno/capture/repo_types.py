@@ -6,8 +6,9 @@ with surrogate escapes, so that `os.fsencode` gives the exact bytes back. Never 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,8 +20,7 @@ EMPTY_TREE = {
 }
 
 
-@dataclass(frozen=True)
-class Skip:
+class Skip(msgspec.Struct, frozen=True):
     """Why there is no snapshot: `reason` is a code, `detail` is for a person."""
 
     reason: str
@@ -35,18 +35,16 @@ class SnapshotFailedError(Exception):
         self.skip = Skip(reason, detail)
 
 
-@dataclass(frozen=True)
-class Omitted:
+class Omitted(msgspec.Struct, frozen=True):
     """A file whose content is in no tree. `identity` tells whether it changed; None: it is absent."""
 
     path: str
     size: int
     reason: str
-    identity: tuple[int, ...] | None = field(default=None, repr=False)
+    identity: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One path that differs. `added` and `deleted` count lines; both are None for a binary file."""
 
     path: str
@@ -57,8 +55,7 @@ class Change:
     withheld: bool = False
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a repository lives: its work tree, its git directory, and the directory it shares."""
 
     root: Path
@@ -66,8 +63,7 @@ class Place:
     common_dir: Path
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """What the shadow needs to know of a repository's configuration; frozen before the run."""
 
     object_format: str
@@ -79,8 +75,7 @@ class Settings:
     bare: bool
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """The state of one repository: the outermost one (`prefix` empty) or one nested inside it."""
 
     prefix: bytes
@@ -94,8 +89,7 @@ class Part:
     failure: Skip | None = None
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """The state of a work tree: what git says of it, and a tree that holds all of it."""
 
     root: str
@@ -107,11 +101,10 @@ class Snapshot:
     omitted: tuple[Omitted, ...]
     notes: tuple[str, ...]
     embedded: tuple[str, ...]
-    parts: tuple[Part, ...] = field(repr=False)
+    parts: tuple[Part, ...]
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """What differs between two states. `unpatched` differs too, but its content is not in the patch."""
 
     changes: tuple[Change, ...]

@@ -16,7 +16,6 @@ from typing import Any
 import click
 
 from steno.bundle.folder import Folder
-from steno.bundle.pack import unpacked
 from steno.bundle.store import LAST, find_run, run_ids, store_path
 from steno.errors import StenoError, UnreadableBundleError
 from steno.events import canonical
@@ -60,6 +59,8 @@ def open_run(word: str, store: str | None) -> Iterator[Folder]:
 def open_path(path: Path) -> Iterator[Folder]:
     """The folder of the run; a packed bundle is unpacked for the time it is looked at."""
     if os.path.isfile(path):  # noqa: PTH113 - unlike pathlib's, it does not raise for a name that is too long
+        from steno.bundle.pack import unpacked  # late: tarfile is slow to start, and rarely needed
+
         with unpacked(path) as folder:
             yield folder
         return

@@ -92,6 +92,10 @@ class SpoolWitness:
         if not given_back:
             self.swallowed_input = count
 
+    def quiet(self) -> None:
+        for tape in self._tapes.values():
+            tape.flush()
+
     def idle(self) -> None:
         self._spool.settle()
 

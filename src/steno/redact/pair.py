@@ -8,8 +8,9 @@ so that source code is not shredded: calls, attributes, types, constants, refere
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from steno.redact import values
 from steno.redact.names import Strength, is_upper, strength_in_environment, words_of
@@ -31,8 +32,7 @@ _STOP_WORDS = frozenset(
 )
 
 
-@dataclasses.dataclass(slots=True)
-class Pair:
+class Pair(msgspec.Struct):
     """A name, and where its value lies."""
 
     data: bytes

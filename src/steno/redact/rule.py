@@ -12,24 +12,22 @@ A pair rule has no patterns: `steno.redact.pairs` reads key and value; here are 
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
+import msgspec
 import re2
 
 DFA_BYTES = 64 << 20
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Example:
+class Example(msgspec.Struct, frozen=True):
     """A line that must be caught, and the part of it that is the secret."""
 
     line: bytes
     secret: bytes
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: str
     examples: tuple[Example, ...]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steno.bundle.folder import Folder
-from steno.bundle.tape import Tape
+from steno.bundle.tape import BATCH_BYTES, ONE_MOMENT_NS, Tape
 from steno.events import index, layout
 from steno.events.index import Arrival
 from steno.redact.engine import Redactor
@@ -57,15 +57,34 @@ def test_every_byte_keeps_the_time_at_which_it_came(chunks: list[bytes], amounts
     with TemporaryDirectory() as scratch, Folder(Path(scratch)) as folder:
         tape = Tape(folder, layout.STDIN, HoldingMasker(iter(amounts)), HEADER)
         for time, chunk in enumerate(chunks):
-            tape.append(time, chunk)
+            tape.append(time * ONE_MOMENT_NS, chunk)
             tape.settle()
         tape.close()
         data, arrivals = read_tape(Path(scratch))
     assert data == HEADER + b"".join(chunks)
     times = [arrival.mono_ns for arrival in arrivals for _ in range(arrival.length)]
-    assert times == [time for time, chunk in enumerate(chunks) for _ in chunk]
+    assert times == [time * ONE_MOMENT_NS for time, chunk in enumerate(chunks) for _ in chunk]
     assert tape.lost_bytes == 0
     assert not tape.waiting
+
+
+def test_what_comes_within_one_moment_is_one_arrival(tmp_path: Path) -> None:
+    with Folder(tmp_path) as folder:
+        tape = Tape(folder, layout.STDOUT, HoldingMasker(iter([100])), b"")
+        for time in (0, ONE_MOMENT_NS - 1, ONE_MOMENT_NS):
+            tape.append(time, b"abc")
+        tape.close()
+    assert read_tape(tmp_path, layout.STDOUT)[1] == [Arrival(0, 6), Arrival(ONE_MOMENT_NS, 3)]
+
+
+def test_a_flood_is_written_before_it_is_over(tmp_path: Path) -> None:
+    with Folder(tmp_path) as folder:
+        tape = Tape(folder, layout.STDOUT, HoldingMasker(iter([BATCH_BYTES] * 2)), b"")
+        tape.append(0, bytes(BATCH_BYTES - 1))
+        assert read_tape(tmp_path, layout.STDOUT)[0] == b""
+        tape.append(0, b"x")
+        assert len(read_tape(tmp_path, layout.STDOUT)[0]) == BATCH_BYTES
+        tape.close()
 
 
 @given(st.lists(st.integers(1, 60), max_size=12))
@@ -113,8 +132,10 @@ def test_a_write_that_fails_anywhere_leaves_bytes_and_index_in_agreement(
         with monkeypatch.context() as patch:
             patch.setattr(os, "write", write)
             for time, chunk in enumerate((b"abc", b"defg", b"hijklmn")):
-                tape.append(time, chunk)
-        tape.append(9, b"later")
+                tape.append(time * ONE_MOMENT_NS, chunk)
+                tape.flush()
+        tape.append(9 * ONE_MOMENT_NS, b"later")
+        tape.flush()
         tape.close()
     data, arrivals = read_tape(tmp_path)
     kept = data.removeprefix(HEADER)
