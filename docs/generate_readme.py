@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 README = Path(__file__).parent.parent / "README.md"
-CONTROL_SEQUENCE = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\(B|>)")
+CONTROL_SEQUENCE = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\(B|>)|\x0f|\r(?=\r*\n)")
 BLOCK = re.compile(r"(?<=```console\n)(.*?)(?=```)", re.DOTALL)
 VARYING = (
     (re.compile(r"\d{4}-\d{2}-\d{2}T[\d-]+Z_[0-9a-f]{8}"), "<run>"),
@@ -81,7 +81,7 @@ class _Shell:
         os.waitpid(pid, 0)
         os.close(terminal)
         self._cwd = Path(where.read_text().strip())
-        text = CONTROL_SEQUENCE.sub("", shown.decode()).replace("\r\n", "\n")
+        text = CONTROL_SEQUENCE.sub("", shown.decode())
         return text.replace(str(self._home), "/home/ada")
 
 

@@ -270,6 +270,7 @@ def _as_user(words: list[str], cwd: Path, env: dict[str, str]) -> subprocess.Com
 
 
 def _peak_kib(command: list[str], env: dict[str, str], cwd: Path) -> int:
+    """The most memory the recorder had, by the kernel's own mark; what its parent had before exec is not in it."""
     process = subprocess.Popen(
         [PROGRAM, "run", "--no-git", "--", *command],
         stdin=subprocess.DEVNULL,
@@ -277,7 +278,11 @@ def _peak_kib(command: list[str], env: dict[str, str], cwd: Path) -> int:
         cwd=cwd,
         env=env,
     )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    status = Path(f"/proc/{process.pid}/status")
+    peak = 0
+    while process.poll() is None:
+        marks = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
+        peak = max([peak, *(int(mark.split()[1]) for mark in marks)])
     assert process.returncode == 0
-    return usage.ru_maxrss
+    assert peak > 0
+    return peak
