@@ -95,3 +95,13 @@ def repo(tmp_path: Path, clean_env: dict[str, str]) -> Path:
     for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "first"]):
         subprocess.run(["git", *words], cwd=path, env=clean_env, check=True, timeout=SECONDS)
     return path
+
+
+@pytest.fixture
+def clean_git(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that call git in this process: nobody's configuration, and an identity to commit with."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    for name, value in IDENTITY.items():
+        monkeypatch.setenv(name, value)

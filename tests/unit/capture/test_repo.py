@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from steno.capture import repo_listing
-from steno.capture.repo import RepoWatch, Skip, Snapshot
+from steno.capture.repo import RepoWatch, Skip
+from watched import git, taken, watch
+
+pytestmark = pytest.mark.usefixtures("clean_git")
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,22 +28,6 @@ EMPTY_SUMMARY = {
     "untracked": 0,
 }
 needs_ordinary_user = pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-
-
-@pytest.fixture(autouse=True)
-def clean_identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    for who in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{who}_NAME", "T")
-        monkeypatch.setenv(f"GIT_{who}_EMAIL", "t@example.org")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-
-
-def git(where: Path, *args: str) -> bytes:
-    return subprocess.run(["git", *args], cwd=where, check=True, capture_output=True).stdout
 
 
 @pytest.fixture
@@ -59,15 +46,6 @@ def work(tmp_path: Path) -> Path:
 @pytest.fixture
 def fallback(tmp_path: Path) -> Path:
     return tmp_path / "fallback"
-
-
-def watch(cwd: Path, *, exclude: tuple[Path, ...] = ()) -> RepoWatch:
-    return RepoWatch(cwd, exclude=exclude, fallback=cwd.parent / "fallback", finder=lambda _: False)
-
-
-def taken(result: Snapshot | Skip) -> Snapshot:
-    assert isinstance(result, Snapshot), result
-    return result
 
 
 def reason(cwd: Path) -> str:

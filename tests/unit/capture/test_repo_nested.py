@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from steno.capture.repo import RepoWatch, Skip, Snapshot
+from steno.capture.repo import RepoWatch, Snapshot
+from watched import git, taken, watch
 
-
-@pytest.fixture(autouse=True)
-def clean_identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    for who in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{who}_NAME", "T")
-        monkeypatch.setenv(f"GIT_{who}_EMAIL", "t@example.org")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-
-
-def git(where: Path, *args: str) -> bytes:
-    command = ["git", "-c", "protocol.file.allow=always", *args]
-    return subprocess.run(command, cwd=where, check=True, capture_output=True).stdout
-
-
-def watch(cwd: Path) -> RepoWatch:
-    return RepoWatch(cwd, fallback=cwd.parent / "fallback", finder=lambda _: False)
-
-
-def taken(result: Snapshot | Skip) -> Snapshot:
-    assert isinstance(result, Snapshot), result
-    return result
+pytestmark = pytest.mark.usefixtures("clean_git")
 
 
 def make_repo(root: Path, name: str) -> Path:

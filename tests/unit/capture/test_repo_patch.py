@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from steno.capture.repo import RepoWatch, Skip, Snapshot
+from watched import git, taken, watch
+
+pytestmark = pytest.mark.usefixtures("clean_git")
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 SECRET = b"hunter2-is-the-password"
@@ -42,30 +43,6 @@ CONTENTS = [
     b"".join(b"line %d\n" % number for number in range(200)),
     b"diff --git a/x b/x\n--- a/x\n+++ b/x\n",
 ]
-
-
-@pytest.fixture(autouse=True)
-def clean_identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    for who in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{who}_NAME", "T")
-        monkeypatch.setenv(f"GIT_{who}_EMAIL", "t@example.org")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-
-
-def git(where: Path, *args: str, check: bool = True) -> bytes:
-    return subprocess.run(["git", *args], cwd=where, check=check, capture_output=True).stdout
-
-
-def watch(cwd: Path, finder: Callable[[bytes], bool] = lambda _: False) -> RepoWatch:
-    return RepoWatch(cwd, fallback=cwd.parent / "fallback", finder=finder)
-
-
-def taken(result: Snapshot | Skip) -> Snapshot:
-    assert isinstance(result, Snapshot), result
-    return result
 
 
 @pytest.fixture
