@@ -270,7 +270,7 @@ def _as_user(words: list[str], cwd: Path, env: dict[str, str]) -> subprocess.Com
 
 
 def _peak_kib(command: list[str], env: dict[str, str], cwd: Path) -> int:
-    """The most memory the recorder had, by the kernel's mark; what its parent had before exec is not in it."""
+    """The most memory the recorder had, by the kernel's mark; not what its parent had before exec."""
     process = subprocess.Popen(
         [PROGRAM, "run", "--no-git", "--", *command],
         stdin=subprocess.DEVNULL,
