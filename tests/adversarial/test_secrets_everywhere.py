@@ -18,9 +18,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conftest import Steno
+from conftest import PROGRAM, Steno
 from recorded import Recorded, only_run, runs
 from screen import Screen
+from waiting import until
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -219,6 +220,26 @@ def test_a_secret_in_the_environment_is_nowhere_also_when_it_is_printed_bare(
     assert_absent(
         [Planted(name, "", value.removeprefix("ghp_")) for name, value in secrets.items()], store, out
     )
+
+
+def test_a_secret_is_not_on_the_disk_while_the_command_runs(
+    clean_env: dict[str, str], store: Path, repo: Path, tmp_path: Path
+) -> None:
+    planted = [*everything(8), Planted("bare variable", "", "Vb8xQ2nLp4Rz7Kd")]
+    (tmp_path / "text").write_text(text_of(everything(8)))
+    (repo / "untracked.txt").write_text(text_of(everything(8)))
+    running = subprocess.Popen(
+        [PROGRAM, "run", "--", "sh", "-c", 'cat ../text; echo "bare $MY_API_TOKEN done"; exec sleep 60'],
+        cwd=repo,
+        env={**clean_env, "MY_API_TOKEN": "Vb8xQ2nLp4Rz7Kd", "TMPDIR": str(tmp_path / "home")},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    until(lambda: any(b" done" in data for path, data in files_of(store) if path.name == "stdout"))
+    assert_absent(planted, store, tmp_path / "home")
+    running.terminate()
+    assert running.wait(timeout=60) == 143
+    assert_absent(planted, store, tmp_path / "home")
 
 
 @pytest.mark.parametrize("staged", [False, True])
