@@ -1,0 +1,66 @@
+"""Facts of the host: harmless values only, tools by their own word, remembered by their file."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+from steno.capture.host import ToolVersions, describe_environment, describe_host
+
+
+def tool(directory: Path, name: str, says: str) -> Path:
+    directory.mkdir(exist_ok=True)
+    path = directory / name
+    path.write_text(f"#!/bin/sh\necho asked >>{directory}/asked\n{says}\n")
+    path.chmod(0o755)
+    return path
+
+
+def versions(tmp_path: Path) -> dict[str, str]:
+    return ToolVersions({"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path)}).collect()
+
+
+def test_the_host_is_described_as_uname_does() -> None:
+    host = describe_host()
+    assert (host.os, host.release, host.machine, host.name) == (
+        os.uname().sysname,
+        os.uname().release,
+        os.uname().machine,
+        os.uname().nodename,
+    )
+
+
+def test_every_name_is_told_and_only_harmless_values() -> None:
+    told = describe_environment({"TERM": "xterm", "LC_TIME": "C", "MY_TOKEN": "x", "EDITOR_SECRET": "y"})
+    assert told == {"EDITOR_SECRET": None, "LC_TIME": "C", "MY_TOKEN": None, "TERM": "xterm"}
+
+
+def test_a_tool_that_is_missing_is_not_listed(tmp_path: Path) -> None:
+    assert versions(tmp_path) == {"python": platform.python_version()}
+
+
+def test_a_tool_that_fails_is_not_listed(tmp_path: Path) -> None:
+    tool(tmp_path / "bin", "git", "exit 1")
+    assert "git" not in versions(tmp_path)
+
+
+def test_a_tool_is_asked_once_for_each_version_of_its_file(tmp_path: Path) -> None:
+    path = tool(tmp_path / "bin", "git", "echo git version 9.9")
+    assert versions(tmp_path)["git"] == versions(tmp_path)["git"] == "9.9"
+    assert (tmp_path / "bin/asked").read_text() == "asked\n"
+    path.write_text(path.read_text().replace("9.9", "9.10"))
+    assert versions(tmp_path)["git"] == "9.10"
+
+
+def test_a_broken_memory_is_no_harm(tmp_path: Path) -> None:
+    tool(tmp_path / "bin", "git", "echo git version 9.9")
+    (tmp_path / ".cache/steno").mkdir(parents=True)
+    (tmp_path / ".cache/steno/tool-versions.json").write_bytes(b"\xff{]")
+    assert versions(tmp_path)["git"] == "9.9"
+
+
+def test_a_home_that_cannot_be_written_is_no_harm(tmp_path: Path) -> None:
+    tool(tmp_path / "bin", "git", "echo git version 9.9")
+    (tmp_path / ".cache").write_bytes(b"a file, where a directory should be")
+    assert versions(tmp_path)["git"] == "9.9"

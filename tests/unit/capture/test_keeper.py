@@ -1,0 +1,86 @@
+"""The keeper: tells how the command began, stopped and ended, and gives it what it should find."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from steno.capture.keeper import Descriptors, Keeper, StatusRecord, What, launch
+
+
+def records(keeper: Keeper) -> Iterator[StatusRecord]:
+    while found := list(keeper.read_records()):
+        yield from found
+        if found[-1].what in {What.ENDED, What.NOT_STARTED}:
+            return
+
+
+def life_of(*argv: str, cwd: Path = Path("/")) -> list[StatusRecord]:
+    null = os.open(os.devnull, os.O_RDWR)
+    on = Descriptors(null, null, null)
+    keeper = launch(argv, cwd=str(cwd), environ={"PATH": os.environ["PATH"]}, on=on, terminal=None)
+    told = list(records(keeper))
+    keeper.release()
+    os.close(null)
+    return told
+
+
+def test_a_command_starts_and_ends_with_its_status() -> None:
+    started, ended = life_of("sh", "-c", "exit 9")
+    assert started.what == What.STARTED
+    assert ended.what == What.ENDED
+    assert os.waitstatus_to_exitcode(ended.value) == 9
+
+
+def test_a_signal_is_told_as_a_signal() -> None:
+    *_, ended = life_of("sh", "-c", "kill -TERM $$")
+    assert os.WTERMSIG(ended.value) == signal.SIGTERM
+
+
+def test_stopping_and_going_on_are_told() -> None:
+    script = (
+        "(while ! grep -q 'T (stopped)' /proc/$$/status; do :; done; kill -CONT $$) & kill -STOP $$; exit 0"
+    )
+    assert [record.what for record in life_of("sh", "-c", script)] == [
+        What.STARTED,
+        What.STOPPED,
+        What.CONTINUED,
+        What.ENDED,
+    ]
+
+
+@pytest.mark.parametrize(("argv", "number"), [("no-such-program", errno.ENOENT), ("/", errno.EACCES)])
+def test_what_cannot_be_run_is_told_with_its_error(argv: str, number: int) -> None:
+    assert life_of(argv) == [StatusRecord(What.NOT_STARTED, number)]
+
+
+def test_a_directory_that_is_gone_is_told_with_its_error(tmp_path: Path) -> None:
+    assert life_of("true", cwd=tmp_path / "gone") == [StatusRecord(What.NOT_STARTED, errno.ENOENT)]
+
+
+def test_the_memory_of_a_small_command_is_not_known_and_of_a_large_one_is() -> None:
+    *_, small = life_of("true")
+    *_, large = life_of("python3", "-c", "x = bytearray(300_000_000)")
+    assert small.max_rss_kib == 0
+    assert large.max_rss_kib > 250_000
+
+
+def test_the_command_gets_no_descriptor_of_ours() -> None:
+    read, write = os.pipe()
+    null = os.open(os.devnull, os.O_RDWR)
+    keeper = launch(
+        ["sh", "-c", "ls /proc/self/fd"],
+        cwd="/",
+        environ={"PATH": os.environ["PATH"]},
+        on=Descriptors(null, write, null),
+        terminal=None,
+    )
+    list(records(keeper))
+    keeper.release()
+    os.close(write)
+    assert os.read(read, 1000).split() == [b"0", b"1", b"2", b"3"]  # the last is the directory that ls reads
