@@ -193,7 +193,7 @@ def test_a_command_that_deletes_the_store_leaves_no_record_that_looks_whole(
     steno: Steno, store: Path
 ) -> None:
     done = steno("run", "--no-git", "--", "sh", "-c", f"rm -rf {store}; echo still here; exit 6")
-    assert_clear(done, 6, "could not be sealed")
+    assert_clear(done, 6, "could not be sealed", "nothing of the record is left")
     assert done.stdout == b"still here\n"
     assert runs(store) == []
 

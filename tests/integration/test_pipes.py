@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from conftest import PROGRAM, Steno
 from recorded import only_run, runs
+from waiting import until
 
 BIG = 3_000_000
 
@@ -113,7 +116,7 @@ def test_a_loop_that_shares_one_pipe_sees_every_line(
     clean_env: dict[str, str], tmp_path: Path, store: Path
 ) -> None:
     done = shell(
-        "seq 40 | while read n; do test $n -gt 3 || steno run --no-git -- true; echo $n; done",
+        "seq 40 | while read n; do test $n -gt 3 || steno run --no-git -- sleep 0.2; echo $n; done",
         clean_env,
         tmp_path,
     )
@@ -208,6 +211,83 @@ def test_a_process_that_keeps_the_output_open_is_declared(
     assert "terminal_held" in run.types
     assert run.verdict().gaps == ["terminal_held"]
     assert run.verdict().exit_code == 3
+
+
+def test_a_process_left_behind_goes_on_writing_to_the_users_file(
+    clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> None:
+    script = "(sleep 1.5; echo late; echo ok >alive) & echo now"
+    done = shell(f"steno run --no-git -- sh -c '{script}' >out 2>err", clean_env, tmp_path)
+    assert done.returncode == 0
+    assert (tmp_path / "out").read_text() == "now\n"
+    until((tmp_path / "alive").exists)
+    until(lambda: (tmp_path / "out").read_text() == "now\nlate\n")
+    run = only_run(store)
+    assert run.stream("stdout") == b"now\n"
+    assert run.verdict().gaps == ["terminal_held"]
+
+
+@pytest.mark.parametrize("left", [b"", b"x" * 1000])
+def test_a_socket_as_stdin_is_relayed(
+    clean_env: dict[str, str], tmp_path: Path, store: Path, left: bytes
+) -> None:
+    ours, theirs = socket.socketpair()
+    with ours:
+        ours.sendall(b"hello\n" + left)
+    with theirs:
+        done = subprocess.run(
+            [PROGRAM, "run", "--no-git", "--", "sh", "-c", "read line; echo got $line; exit 5"],
+            stdin=theirs.fileno(),
+            capture_output=True,
+            cwd=tmp_path,
+            env=clean_env,
+            timeout=60,
+            check=False,
+        )
+    assert (done.returncode, done.stdout) == (5, b"got hello\n")
+    assert only_run(store).is_valid
+
+
+def test_an_output_that_cannot_be_written_ends_the_command(
+    clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> None:
+    done = shell(
+        "steno run --no-git -- sh -c 'echo hi; sleep 0.5; echo ho; echo after >seen' >/dev/full",
+        clean_env,
+        tmp_path,
+    )
+    assert done.returncode == 128 + 13
+    assert not (tmp_path / "seen").exists()
+    assert only_run(store).event("stream_closed")["reason"] == "No space left on device"
+
+
+def test_the_command_finds_exactly_the_environment_that_we_were_given(tmp_path: Path, store: Path) -> None:
+    given = {"PATH": os.environ["PATH"], "STENO_HOME": str(store)}
+    done = subprocess.run(
+        [PROGRAM, "run", "--no-git", "--", "env"], env=given, capture_output=True, cwd=tmp_path, check=True
+    )
+    assert dict(line.split("=", 1) for line in done.stdout.decode().splitlines()) == given
+    assert only_run(store).json("run.json")["env"].keys() == given.keys()
+
+
+@pytest.mark.parametrize("name", ["USR1", "ALRM"])
+def test_a_signal_that_the_command_handles_reaches_it(
+    clean_env: dict[str, str], tmp_path: Path, store: Path, name: str
+) -> None:
+    script = f"trap 'echo caught; exit 4' {name}; echo on; while :; do sleep 0.05; done"
+    process = subprocess.Popen(
+        [PROGRAM, "run", "--no-git", "--", "sh", "-c", script],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
+        env=clean_env,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"on\n"
+    process.send_signal(signal.Signals[f"SIG{name}"])
+    assert process.communicate(timeout=60)[0] == b"caught\n"
+    assert process.returncode == 4
+    assert only_run(store).event("recorder_signalled") == {"signal": f"SIG{name}", "forwarded": True}
 
 
 def test_the_name_and_the_directory_are_recorded(steno: Steno, store: Path, tmp_path: Path) -> None:

@@ -202,6 +202,31 @@ def test_a_password_typed_without_echo_is_not_in_the_record(
     assert report["examples"][0]["length"] == 13
 
 
+def test_a_password_that_is_shown_later_is_masked_too(
+    clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> None:
+    screen = Screen.of_shell(
+        f"{RUN} bash -c 'read -s -p word: p; echo; echo you typed $p; echo end'", clean_env, tmp_path
+    )
+    screen.see("word:")
+    screen.line("correct-horse-battery")
+    screen.see("you typed correct-horse-battery")
+    screen.rest()
+    run = only_run(store)
+    assert b"you typed *********************\r\nend" in run.stream("output")
+
+
+def test_keys_for_a_full_screen_program_are_masked_and_told_apart(
+    clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> None:
+    screen = Screen(["steno", "run", "--no-git", "--", "vim", "-u", "NONE", "x"], clean_env, tmp_path)
+    until(lambda: bool(_spooled_output(store)))
+    screen.keys(":q!\r")
+    screen.rest()
+    report = only_run(store).json("redaction-report.json")
+    assert report["counts"] == {"typed-key-by-key": 1}
+
+
 def test_stderr_that_was_sent_elsewhere_stays_apart(
     clean_env: dict[str, str], tmp_path: Path, store: Path
 ) -> None:

@@ -132,17 +132,31 @@ class Folder:
             os.unlink(name, dir_fd=parent)
 
     def remove_tree(self, path: str) -> None:
-        """Remove a directory of ours; links in it are removed, never followed."""
+        """Remove whatever has that name; links are removed, never followed. Any depth: it is made flat first."""
         try:
             below = self.sub(path)
         except NotADirectoryError:
             self.remove(path)
             return
         with below:
-            for name in os.listdir(below._fd):  # noqa: SLF001 - the same class
-                below.remove_tree(name) if below.has_folder(name) else below.remove(name)
+            while names := below.names():
+                for name in names:
+                    below._remove_level(name) if below.has_folder(name) else below.remove(name)  # noqa: SLF001
         with self._parent(path) as (parent, name):
             os.rmdir(name, dir_fd=parent)
+
+    def _remove_level(self, name: str) -> None:
+        """Remove one directory; those in it move up beside it."""
+        with self.sub(name) as below:
+            for inner in below.names():
+                if below.has_folder(inner):
+                    os.rename(inner, os.urandom(8).hex(), src_dir_fd=below._fd, dst_dir_fd=self._fd)
+                else:
+                    below.remove(inner)
+        os.rmdir(name, dir_fd=self._fd)
+
+    def names(self) -> list[str]:
+        return sorted(os.listdir(self._fd))
 
     def entries(self) -> Iterator[Entry]:
         """Everything that is not a directory, and every empty directory, below this folder."""

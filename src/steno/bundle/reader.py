@@ -6,7 +6,8 @@ every file is bounded by what the caller is ready to hold.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from steno.bundle.folder import Folder
@@ -43,6 +44,13 @@ class FolderLayers:
 
     def json(self, path: str) -> Any:
         return canonical.decode(self._folder.read_all(path, MAX_SMALL_FILE))
+
+
+def digest_of(blocks: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for block in blocks:
+        digest.update(block)
+    return digest.hexdigest()
 
 
 def event_lines(folder: Folder) -> Iterator[bytes]:

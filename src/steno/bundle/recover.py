@@ -14,9 +14,10 @@ from typing import NamedTuple
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import Manifest
-from steno.bundle.reader import FolderLayers, event_lines
-from steno.bundle.seal import TEMPORARY, seal_held
-from steno.bundle.spool import RESERVE, holding, is_live
+from steno.bundle.reader import FolderLayers, digest_of, event_lines
+from steno.bundle.room import TEMPORARY
+from steno.bundle.seal import seal_held
+from steno.bundle.spool import RESERVE, holding, is_live, remove_spool
 from steno.bundle.sweep import Sweeper
 from steno.bundle.tape import write_all
 from steno.derive.facts import RunFacts
@@ -46,12 +47,21 @@ class Recovered(NamedTuple):
 def recover(run: Folder) -> Recovered:
     if finish_interrupted_seal(run):
         return _as_sealed(run)
+    try:
+        return _recover_alone(run)
+    except FileNotFoundError:
+        if run.has_folder(layout.SPOOL) or not _is_whole(run):
+            raise
+        return _as_sealed(run)  # another process has sealed it meanwhile
+
+
+def _recover_alone(run: Folder) -> Recovered:
     with run.sub(layout.SPOOL) as spool, holding(spool) as held:
         if not held:
             raise BadRequestError(
                 f"{run.path.name} is still being recorded", hint="wait for it to end, or stop its recorder"
             )
-        if run.has(layout.MANIFEST):  # another process has sealed it while we asked for the lock
+        if _is_whole(run):  # another process has sealed it while we asked for the lock
             return _as_sealed(run)
         return _recover_held(run, spool)
 
@@ -80,10 +90,26 @@ def _as_sealed(run: Folder) -> Recovered:
 
 def finish_interrupted_seal(run: Folder) -> bool:
     """A kill between the manifest and the removal of the spool left a whole bundle; tidy it."""
-    if run.has(layout.MANIFEST) and run.has_folder(layout.SPOOL) and not is_live(run):
-        run.remove_tree(layout.SPOOL)
+    if run.has(layout.MANIFEST) and run.has_folder(layout.SPOOL) and not is_live(run) and _is_whole(run):
+        remove_spool(run)
         return True
     return False
+
+
+def _is_whole(run: Folder) -> bool:
+    """Whether there is a manifest and all that it promises; the command may have put one there itself."""
+    try:
+        manifest = manifests.parse(run.read_all(layout.MANIFEST, manifests.MAX_BYTES))
+        return (
+            layout.EVENTS in manifest.files
+            and manifests.root_matches(manifest)
+            and all(
+                run.size(path) == digest.bytes and digest_of(run.read(path)) == digest.sha256
+                for path, digest in manifest.files.items()
+            )
+        )
+    except (OSError, ValueError):
+        return False
 
 
 class _Books(NamedTuple):

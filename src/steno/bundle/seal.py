@@ -17,15 +17,15 @@ from contextlib import suppress
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import Completeness, FileDigest, Manifest
-from steno.bundle.reader import FolderLayers
-from steno.bundle.spool import holding
+from steno.bundle.reader import FolderLayers, event_lines
+from steno.bundle.room import TEMPORARY, clear_the_way
+from steno.bundle.spool import holding, remove_spool
 from steno.bundle.sweep import Sweeper, is_judged
 from steno.derive.catalogue import derivations
 from steno.derive.facts import RunFacts
 from steno.errors import SealError
-from steno.events import layout
+from steno.events import canonical, kinds, layout
 
-TEMPORARY = ".sealing"
 WRITE_SIZE = 1 << 20
 # From here on a second thread is worth its start: masking and hashing leave the interpreter free.
 LARGE_BYTES = 16 << 20
@@ -44,13 +44,21 @@ def seal_held(run: Folder, spool: Folder, run_id: str, sweeper: Sweeper) -> Mani
     facts = RunFacts.of(layers)
     if facts.finish is None:
         raise SealError(f"the end of {run_id} is not in its events", hint="`steno recover` closes the run")
+    clear_the_way(run)
+    _drop_changes_nobody_tells(spool, facts)
     files = _seal_files(run, spool, layers, sweeper)
     manifest = manifests.build(run_id, completeness_of(RunFacts.of(layers)), files)
     _sync_files(run, files)
     write_file(run, layout.MANIFEST, iter([manifests.to_bytes(manifest)]), sync=True)
     run.sync()
-    run.remove_tree(layout.SPOOL)
+    remove_spool(run)
     return manifest
+
+
+def _drop_changes_nobody_tells(spool: Folder, facts: RunFacts) -> None:
+    """A list that was not written to its end, or not by us: the event that tells its length is not there."""
+    if spool.has(layout.CHANGES) and (facts.after is None or facts.after.changed is None):
+        spool.remove(layout.CHANGES)
 
 
 def _seal_files(run: Folder, spool: Folder, layers: FolderLayers, sweeper: Sweeper) -> dict[str, FileDigest]:
@@ -68,8 +76,11 @@ def _seal_files(run: Folder, spool: Folder, layers: FolderLayers, sweeper: Sweep
 
 def _seal_primaries(run: Folder, spool: Folder, sweeper: Sweeper) -> tuple[dict[str, FileDigest], bool]:
     """The digests, and whether a file had to be masked again, so that what was derived from it is stale."""
-    files, mended = {}, False
-    for path in primary_files(spool):
+    files: dict[str, FileDigest] = {}
+    mended = False
+    for path in sorted(primary_files(spool), key=lambda path: path == layout.EVENTS):
+        if path == layout.EVENTS and layout.WORKTREE_DIFF in files:
+            mended |= _settle_diff_hash(spool, files[layout.WORKTREE_DIFF].sha256)
         judge = is_judged(path, derived=False)
         _adopt(run, spool, path)
         swept = sweeper.sweep(path, run.read(path), judge=judge)
@@ -81,6 +92,30 @@ def _seal_primaries(run: Folder, spool: Folder, sweeper: Sweeper) -> tuple[dict[
         else:
             files[path] = swept.digest
     return files, mended
+
+
+def _settle_diff_hash(spool: Folder, digest: str) -> bool:
+    """Let the snapshot tell the digest of the patch as it is sealed, also when it was masked once more.
+
+    It is compared every time, because a seal may have been killed between the patch and its event.
+    """
+    if not any(_tells_another(line, digest) for line in event_lines(spool)):
+        return False
+    write_file(spool, layout.EVENTS, (_told(line, digest) for line in event_lines(spool)), sync=True)
+    return True
+
+
+def _tells_another(line: bytes, digest: str) -> bool:
+    data = kinds.parse_line(line).data
+    return isinstance(data, kinds.RepoSnapshotAfter) and data.diff_hash not in {None, digest}
+
+
+def _told(line: bytes, digest: str) -> bytes:
+    if not _tells_another(line, digest):
+        return line
+    raw = canonical.decode_line(line)
+    raw["data"]["diff_hash"] = digest
+    return canonical.encode_line(raw)
 
 
 def _seal_derived(run: Folder, layers: FolderLayers, sweeper: Sweeper) -> dict[str, FileDigest]:

@@ -8,6 +8,7 @@ loss itself can still be written down.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -18,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from steno.bundle.folder import Folder
+from steno.bundle.folder import Folder, NotRegularError
 from steno.bundle.tape import Tape, write_all
 from steno.events import canonical, kinds, layout
 from steno.events.kinds import Event, EventData
@@ -37,6 +38,7 @@ class Spool:
         self._lock = self._folder.create(LOCK)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self._events = self._folder.create(layout.EVENTS, append=True)
+        fcntl.flock(self._events, fcntl.LOCK_EX)  # the command may remove the lock; we are alive all the same
         self._reserve_kept = self._keep_reserve()
         self._run_id = run_id
         self._redactor = redactor
@@ -151,12 +153,36 @@ class Spool:
 
 @contextmanager
 def holding(spool: Folder) -> Iterator[bool]:
-    """Hold the lock of a spool; False when its recorder, or another process that seals it, has it."""
-    fd = spool.open(LOCK, write=True)
+    """Hold a spool; False when its recorder, or another process that seals it, has it.
+
+    The recorder holds the lock and its events. Who comes later takes both, and makes a lock that is gone.
+    """
+    fds: list[int] = []
     try:
-        yield _locked(fd)
+        yield _take_events(spool, fds) and _take_lock(spool, fds)
     finally:
-        os.close(fd)
+        for fd in fds:
+            os.close(fd)
+
+
+def _take_events(spool: Folder, fds: list[int]) -> bool:
+    if not spool.has(layout.EVENTS):
+        return True
+    fds.append(spool.open(layout.EVENTS, write=True))
+    return _locked(fds[-1])
+
+
+def _take_lock(spool: Folder, fds: list[int]) -> bool:
+    if spool.has_folder(LOCK):
+        spool.remove_tree(LOCK)
+    with suppress(FileExistsError):
+        os.close(spool.create(LOCK))
+    try:
+        fds.append(spool.open(LOCK, write=True))
+    except NotRegularError:
+        spool.remove(LOCK)
+        fds.append(spool.create(LOCK))
+    return _locked(fds[-1])
 
 
 def _locked(fd: int) -> bool:
@@ -172,9 +198,13 @@ def _locked(fd: int) -> bool:
 
 
 def is_live(run_folder: Folder) -> bool:
-    """Whether a recorder is still writing this spool."""
+    """Whether a recorder is still writing this spool, or someone seals it."""
+    return any(_is_locked(run_folder, f"{layout.SPOOL}/{path}") for path in (LOCK, layout.EVENTS))
+
+
+def _is_locked(folder: Folder, path: str) -> bool:
     try:
-        fd = run_folder.open(f"{layout.SPOOL}/{LOCK}")
+        fd = folder.open(path)
     except OSError:
         return False
     try:
@@ -184,6 +214,19 @@ def is_live(run_folder: Folder) -> bool:
     finally:
         os.close(fd)
     return False
+
+
+def remove_spool(run_folder: Folder) -> None:
+    """Remove a spool: events first, so that half a spool is never sealed; the lock last."""
+    with run_folder.sub(layout.SPOOL) as spool:
+        for name in sorted(spool.names(), key=lambda name: (name == LOCK, name != layout.EVENTS)):
+            spool.remove_tree(name)
+    try:
+        run_folder.remove_tree(layout.SPOOL)
+    except OSError as error:
+        if error.errno != errno.ENOTEMPTY:  # someone has just made the lock again, to look what is here
+            raise
+        run_folder.remove_tree(layout.SPOOL)
 
 
 def _write_and_hash(fd: int, data: bytes, digest: hashlib._Hash) -> None:

@@ -7,19 +7,20 @@ primary files, recomputes every derived file from them and compares; a digest al
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
+import msgspec
+
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import FileDigest, Manifest
-from steno.bundle.reader import FolderLayers
+from steno.bundle.reader import FolderLayers, digest_of
 from steno.bundle.seal import completeness_of, primary_files
 from steno.derive.catalogue import derivations
 from steno.derive.facts import NoRunStartError, RunFacts
-from steno.events import index, kinds, layout
+from steno.events import canonical, index, kinds, layout
 
 
 class Status(StrEnum):
@@ -38,9 +39,19 @@ STEPS = {
     4: "every file has the size and the SHA-256 of the manifest",
     5: "the events are canonical, of known kinds, in sequence, of this run, and agree with each other",
     6: "every stream is covered by its index, to the byte",
-    7: "every derived file is what the primary files give",
+    7: "every derived file is what the primary files give, and the snapshot tells of its files",
     8: "nothing that should be in the record is missing",
 }
+
+
+class _Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of `repo/changes.json`."""
+
+    path: str
+    status: str
+    added: int | None = None
+    deleted: int | None = None
+    binary: bool = False
 
 
 class Step(NamedTuple):
@@ -179,10 +190,8 @@ class _Verification:
         size = self._run.size(path)
         if size != expected.bytes:  # looked at first, so that a huge file is never read
             return [f"{size} bytes, the manifest says {expected.bytes}"]
-        digest = hashlib.sha256()
-        for block in self._run.read(path):
-            digest.update(block)
-        return [] if digest.hexdigest() == expected.sha256 else ["the content differs from the manifest"]
+        same = digest_of(self._run.read(path)) == expected.sha256
+        return [] if same else ["the content differs from the manifest"]
 
     def _check_events(self) -> list[str]:
         seq, mono_ns = -1, 0
@@ -230,14 +239,28 @@ class _Verification:
         promised = {*derived, *_files_that_events_speak_of(facts)}
         problems += [f"{path}: should be there" for path in sorted(promised - set(self._files))]
         for path in sorted(set(derived) & set(self._files)):
-            digest = hashlib.sha256()
-            for block in derived[path](self._layers):
-                digest.update(block)
-            if digest.hexdigest() != self._files[path].sha256:
+            if digest_of(derived[path](self._layers)) != self._files[path].sha256:
                 problems.append(f"{path}: is not what the recorded events and streams give")
+        problems += self._repository_problems(facts)
         if completeness_of(facts) != self._sealed.completeness:
             problems.append("manifest.json: completeness is not what the events say")
         return problems
+
+    def _repository_problems(self, facts: RunFacts) -> Iterator[str]:
+        """The snapshot after the command tells the digest of one file and the length of another."""
+        told = facts.after.diff_hash if facts.after else None
+        patch = self._files.get(layout.WORKTREE_DIFF)
+        if told is not None and patch is not None and patch.sha256 != told:
+            yield f"{layout.WORKTREE_DIFF}: is not the patch that the snapshot tells of"
+        if layout.CHANGES not in self._files:
+            return
+        try:
+            changes = msgspec.convert(self._layers.json(layout.CHANGES), list[_Change])
+        except (canonical.NotCanonicalError, msgspec.ValidationError) as error:
+            yield f"{layout.CHANGES}: {error}"
+            return
+        if facts.after is None or facts.after.changed != len(changes):
+            yield f"{layout.CHANGES}: {len(changes)} entries, which is not what the snapshot tells"
 
     def _check_completeness(self) -> list[str]:
         completeness = self._sealed.completeness

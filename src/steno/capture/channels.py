@@ -26,12 +26,21 @@ Watch = tuple[int, int]
 class Channel:
     """`sink` None drops nothing of the record: the bytes are observed and go nowhere."""
 
-    def __init__(self, name: str, source: int, sink: int | None, observe: Callable[[bytes], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        source: int,
+        sink: int | None,
+        observe: Callable[[bytes], None],
+        *,
+        observe_first: bool = False,
+    ) -> None:
         self.name = name
         self.source: int | None = source
         self.sink = sink
         self.broken: OSError | None = None  # why the sink went away
         self._observe = observe
+        self._observe_first = observe_first
         self._backlog = b""
         self._may_block = sink is not None and _may_block(sink)
         self._never_waits = not os.get_blocking(source)
@@ -81,12 +90,14 @@ class Channel:
         if not data:
             self.source = None
             return True
+        if self._observe_first:  # what is typed is judged by the state of the terminal before it is taken
+            self._observe(data)
         if self.sink is not None:
             self._backlog = data
             if not self._may_block:
                 self._write()
-        # Observed after it was passed on: the reader and the command go on while we look at it.
-        self._observe(data)
+        if not self._observe_first:  # the reader and the command go on while we look at it
+            self._observe(data)
         return True
 
     def _write(self) -> bool:

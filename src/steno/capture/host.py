@@ -65,6 +65,16 @@ def describe_host() -> Host:
     )
 
 
+def original_environment() -> dict[str, str]:
+    """The environment we were given. Python adds LC_CTYPE to its own where there is no locale."""
+    try:
+        block = Path("/proc/self/environ").read_bytes()
+    except OSError:
+        return dict(os.environ)
+    pairs = (entry.partition(b"=") for entry in reversed(block.split(b"\0")) if b"=" in entry)
+    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+
+
 def describe_environment(environ: Mapping[str, str]) -> dict[str, str | None]:
     def value(name: str) -> str | None:
         return environ[name] if name in _HARMLESS or name.startswith("LC_") else None

@@ -115,7 +115,7 @@ def _keep(job: _Job, status: int, leash: int) -> NoReturn:
     if command == 0:
         _become_command(job, found, failure_write)
     os.close(failure_write)
-    _close_all_but(status, leash, failure_read)
+    close_all_but(status, leash, failure_read)
     last_words = _read_to_end(failure_read)
     our_image_kib, failure = (int.from_bytes(word, "little") for word in (last_words[:8], last_words[8:]))
     if failure:
@@ -212,8 +212,8 @@ def _send(status: int, record: StatusRecord) -> None:
         os._exit(0)  # the recorder is gone; the command goes on without us
 
 
-def _close_all_but(*kept: int) -> None:
+def close_all_but(*kept: int) -> None:
     highest = os.sysconf("SC_OPEN_MAX")
-    edges = [-1, *sorted(kept), highest]
+    edges = [-1, *sorted(set(kept)), highest]
     for low, high in pairwise(edges):
         os.closerange(low + 1, high)

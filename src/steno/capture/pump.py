@@ -8,18 +8,18 @@ writes a file.
 
 from __future__ import annotations
 
-import errno
 import os
 import select
 import signal
 import stat
 import time
-from contextlib import suppress
 from typing import Protocol
 
 from steno.capture import terminal as terminals
 from steno.capture.channels import Channel
+from steno.capture.drain import leave_a_drain
 from steno.capture.keeper import Keeper, StatusRecord, What
+from steno.capture.signals import FORWARDED, Command, SignalPipe, default_action, in_foreground
 from steno.capture.streams import Inlet, Outlet, Wiring
 from steno.capture.unread import open_reader, return_unread
 
@@ -28,13 +28,12 @@ TICK_SECONDS = 1.0
 # How long the streams of an ended command may stay open in other hands before we leave.
 GRACE_SECONDS = 0.5
 
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
 
 
 class Witness(Protocol):
     def output(self, tape: str, data: bytes) -> None: ...
-    def input(self, data: bytes, *, echoed: bool) -> None: ...
+    def input(self, data: bytes, mode: terminals.InputMode) -> None: ...
     def status(self, record: StatusRecord) -> None: ...
     def resized(self, size: terminals.Size) -> None: ...
     def signalled(self, number: int, *, forwarded: bool) -> None: ...
@@ -53,12 +52,13 @@ class Pump:
         self._witness = witness
         self._outlets = {outlet.tape: self._open_outlet(outlet) for outlet in wiring.outlets}
         self._inlets = [self._open_inlet(inlet) for inlet in wiring.inlets]
-        self._command: _Command | None = None
+        self._command: Command | None = None
         self._closed: set[int] = set()
         self._relay_ends: dict[int, int] = {}  # a relay that was closed at the end of input -> its other end
         self._ended_at: float | None = None
         self._keeper_gone = False
-        self._signals = _SignalPipe()
+        self._signals = SignalPipe()
+        self._early_signals: list[int] = []
         self._poller = _Poller()
         self._moving: list[tuple[Channel, int, int]] = []  # what this turn of the loop waits for
         for fd in wiring.given_away:
@@ -166,7 +166,10 @@ class Pump:
             self._keeper_gone = True
         for record in records:
             if record.what == What.STARTED:
-                self._command = _Command(record.value)
+                self._command = Command(record.value)
+                early, self._early_signals = self._early_signals, []
+                for number in early:
+                    self._forward(number)
             self._witness.status(record)
             if record.what == What.STOPPED:
                 self._stop_with_the_command()
@@ -190,17 +193,22 @@ class Pump:
             self._follow_size()
         elif number == signal.SIGCONT:
             self._continue_with_the_user()
-        elif number in _FORWARDED:
-            forward = not self._keyboard_told_the_command(number)
-            if forward and self._command is not None:
-                self._command.send(number)
-            self._witness.signalled(number, forwarded=forward)
+        elif number in FORWARDED:
+            self._forward(number)
+
+    def _forward(self, number: int) -> None:
+        if self._command is None and self._ended_at is None:
+            self._early_signals.append(number)  # it will be there in a moment
+            return
+        wanted = not self._keyboard_told_the_command(number)
+        forwarded = wanted and self._command is not None and self._command.send(number)
+        self._witness.signalled(number, forwarded=forwarded)
 
     def _keyboard_told_the_command(self, number: int) -> bool:
         """Without a terminal of its own the command is in our group, and the kernel told all of it."""
         if self._wiring.terminal is not None or number not in _FROM_THE_KEYBOARD:
             return False
-        return _in_foreground()
+        return in_foreground()
 
     def _follow_size(self) -> None:
         user, pty = self._wiring.user, self._wiring.terminal
@@ -217,7 +225,7 @@ class Pump:
         if user is None or not user.foreground:
             return
         user.leave()
-        with _default_action(signal.SIGTSTP):
+        with default_action(signal.SIGTSTP):
             os.killpg(os.getpgrp(), signal.SIGTSTP)
         self._continue_with_the_user()
 
@@ -235,8 +243,8 @@ class Pump:
             channel.stop_reading()  # the command closed its stdin
             return
         self._witness.sink_closed(channel.name, error)
-        if error.errno == errno.EPIPE and self._wiring.terminal is None and channel.source is not None:
-            self._close(channel.source)  # the command meets the broken pipe itself, as it would bare
+        if self._wiring.terminal is None and channel.source is not None:
+            self._close(channel.source)  # the command meets the end of its output itself, as it would bare
             channel.stop_reading()
 
     def _on_end_of_input(self, channel: Channel) -> None:
@@ -254,9 +262,12 @@ class Pump:
             channel.sink = None
 
     def _report_leftovers(self) -> None:
-        for tape, channel in self._outlets.items():
-            if not channel.ended:
-                self._witness.held(tape)
+        held = {tape: channel for tape, channel in self._outlets.items() if not channel.ended}
+        for tape in held:
+            self._witness.held(tape)
+        ways = [(c.source, c.sink) for c in held.values() if c.source is not None and c.sink is not None]
+        if ways and self._wiring.terminal is None:
+            leave_a_drain(ways)
         for inlet, channel in zip(self._wiring.inlets, self._inlets, strict=True):
             if not inlet.is_terminal:
                 relay = self._relay_ends.get(inlet.sink, inlet.sink)
@@ -273,9 +284,10 @@ class Pump:
 
     def _open_inlet(self, inlet: Inlet) -> Channel:
         def observe(data: bytes) -> None:
-            self._witness.input(data, echoed=not inlet.is_terminal or terminals.echoes(inlet.sink))
+            mode = terminals.input_mode(inlet.sink) if inlet.is_terminal else terminals.InputMode.SHOWN
+            self._witness.input(data, mode)
 
-        return Channel("stdin", inlet.source, inlet.sink, observe)
+        return Channel("stdin", inlet.source, inlet.sink, observe, observe_first=True)
 
     def _close_everything(self) -> None:
         ours = {outlet.source for outlet in self._wiring.outlets} | {
@@ -306,84 +318,6 @@ class _Poller:
                 self._poll.register(fd, events)
             self._watched = watched
         return dict(self._poll.poll(timeout_ms))
-
-
-class _SignalPipe:
-    """Signals as bytes in a pipe, so that the loop meets them in order with everything else."""
-
-    _WATCHED = (*_FORWARDED, signal.SIGWINCH, signal.SIGCONT)
-
-    def __init__(self) -> None:
-        self.fd, self._write = os.pipe()
-        os.set_blocking(self.fd, False)
-        os.set_blocking(self._write, False)
-        self._wakeup_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
-        self._before = {
-            number: signal.signal(number, lambda *_: None)
-            for number in self._WATCHED
-            if signal.getsignal(number) is not signal.SIG_IGN
-        }
-
-    def read(self) -> list[int]:
-        try:
-            return list(os.read(self.fd, 512))
-        except BlockingIOError:
-            return []
-
-    def close(self) -> None:
-        signal.set_wakeup_fd(self._wakeup_before)
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        os.close(self.fd)
-        os.close(self._write)
-
-
-class _default_action:  # noqa: N801 - reads as a verb where it is used
-    def __init__(self, number: signal.Signals) -> None:
-        self._number = number
-
-    def __enter__(self) -> None:
-        self._before = signal.signal(self._number, signal.SIG_DFL)
-
-    def __exit__(self, *_: object) -> None:
-        signal.signal(self._number, self._before)
-
-
-class _Command:
-    """The running command, held so that a signal can never reach a later process with its number."""
-
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
-        try:
-            self._pidfd: int | None = os.pidfd_open(pid)
-        except ProcessLookupError:
-            self._pidfd = None  # it ended a moment ago; its status is on the way
-
-    def send(self, number: int) -> None:
-        if self._pidfd is not None:
-            with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._pidfd, number)
-
-    def continue_group(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._pid, signal.SIGCONT)
-
-    def close(self) -> None:
-        if self._pidfd is not None:
-            os.close(self._pidfd)
-
-
-def _in_foreground() -> bool:
-    try:
-        fd = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        return os.tcgetpgrp(fd) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
 
 
 def _is_pipe(fd: int) -> bool:

@@ -14,7 +14,6 @@ from typing import IO, TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from steno.capture.repo_names import quote
 from steno.capture.repo_types import Change, Comparison, Omitted, Skip, SnapshotFailedError
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ _NO_OBJECT = b"0"
 _ABSENT_MODE = b"000000"
 _CHUNK = 1 << 20
 _OVERLAP = 1 << 16
+_LINES_AT_ONCE = 512
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -116,9 +116,8 @@ def patch_chunks(git: Git, evaluation: Evaluation) -> Iterator[bytes]:
                 *_between(part.pair, part.left_out),
             ]
             directory = part.pair.repo.empty_directory
-            yield from git.stream(args, cwd=directory, env=part.pair.repo.reading(work_tree=directory))
-        for difference in part.withheld:
-            yield _withheld_stanza(part.pair.prefix, difference)
+            stream = git.stream(args, cwd=directory, env=part.pair.repo.reading(work_tree=directory))
+            yield from _without_text_hashes(stream)
 
 
 def _between(pair: Pair, left_out: Iterable[bytes]) -> list[str]:
@@ -174,21 +173,37 @@ def join(prefix: bytes, path: bytes) -> bytes:
     return prefix + b"/" + path if prefix else path
 
 
-def _withheld_stanza(prefix: bytes, difference: Difference) -> bytes:
-    # No index line: it would carry a bare hash of what is withheld.
-    old, new = quote(b"a/" + join(prefix, difference.path)), quote(b"b/" + join(prefix, difference.path))
-    lines = [b"diff --git %s %s" % (old, new)]
-    old_mode, new_mode = difference.modes
-    if old_mode == _ABSENT_MODE:
-        lines.append(b"new file mode " + new_mode)
-        old = b"/dev/null"
-    elif new_mode == _ABSENT_MODE:
-        lines.append(b"deleted file mode " + old_mode)
-        new = b"/dev/null"
-    elif old_mode != new_mode:
-        lines += [b"old mode " + old_mode, b"new mode " + new_mode]
-    lines.append(b"Binary files %s and %s differ\n" % (old, new))
-    return b"\n".join(lines)
+def _without_text_hashes(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Drop the `index` line of text files: beside a masked line it would be a bare hash to guess it by.
+
+    Only a binary stanza needs it to be applied. A line of content never begins so: it has its sign first.
+    """
+    kept: list[bytes] = []
+    held = b""
+    for line in _lines(chunks):
+        if held and line.startswith(b"GIT binary patch"):
+            kept.append(held)
+        held = line if line.startswith(b"index ") else b""
+        if not held:
+            kept.append(line)
+        if len(kept) >= _LINES_AT_ONCE:
+            yield b"".join(kept)
+            kept = []
+    yield b"".join(kept)
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    parts: list[bytes] = []  # of the line that is not over yet
+    for chunk in chunks:
+        head, newline, tail = chunk.partition(b"\n")
+        parts += [head, newline]
+        if newline:
+            yield b"".join(parts)
+            *lines, rest = tail.split(b"\n")
+            yield from (line + b"\n" for line in lines)
+            parts = [rest]
+    if any(parts):
+        yield b"".join(parts)
 
 
 # --- contents that only a finder may see ---------------------------------------------------------------

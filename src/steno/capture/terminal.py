@@ -12,6 +12,7 @@ import struct
 import termios
 import tty
 from contextlib import suppress
+from enum import Enum
 from typing import NamedTuple
 
 _SIZE = struct.Struct("HHHH")
@@ -36,9 +37,19 @@ def set_size(fd: int, size: Size) -> None:
     fcntl.ioctl(fd, termios.TIOCSWINSZ, _SIZE.pack(size.rows, size.cols, 0, 0))
 
 
-def echoes(master: int) -> bool:
-    """Whether what is typed on the pseudo-terminal is shown; a password prompt turns that off."""
-    return bool(termios.tcgetattr(master)[_LOCAL_FLAGS] & termios.ECHO)
+class InputMode(Enum):
+    """How a terminal takes what is typed now."""
+
+    SHOWN = "shown"
+    HIDDEN_LINE = "hidden line"  # no echo, line by line: a password prompt
+    KEY_BY_KEY = "key by key"  # no echo, raw: the program shows what it likes
+
+
+def input_mode(master: int) -> InputMode:
+    flags = termios.tcgetattr(master)[_LOCAL_FLAGS]
+    if flags & termios.ECHO:
+        return InputMode.SHOWN
+    return InputMode.HIDDEN_LINE if flags & termios.ICANON else InputMode.KEY_BY_KEY
 
 
 def end_of_input(master: int) -> bytes:

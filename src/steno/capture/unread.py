@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import select
+import stat
 import struct
 import termios
 from typing import NamedTuple
@@ -26,7 +27,9 @@ def return_unread(source: int, relay: int, held: bytes) -> Unread:
     count = pipe_bytes(relay) + len(held)
     if count == 0:
         return Unread(0, given_back=True)
-    if not _writer_is_gone(source) or count + pipe_bytes(source) > fcntl.fcntl(source, fcntl.F_GETPIPE_SZ):
+    if not stat.S_ISFIFO(os.fstat(source).st_mode) or not _writer_is_gone(source):
+        return Unread(count, given_back=False)
+    if count + pipe_bytes(source) > fcntl.fcntl(source, fcntl.F_GETPIPE_SZ):
         return Unread(count, given_back=False)
     try:
         content = _drain(relay) + held + _drain(source)

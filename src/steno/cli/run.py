@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import click
 
+from steno.capture.host import original_environment
 from steno.cli.opening import chosen_store, say, say_hint
 from steno.derive.tails import MAX_TAIL_BYTES
 from steno.errors import BadRequestError, CaptureError, StenoError
 from steno.record.run import Outcome, RunRequest, record
-from steno.record.witness import NOT_FOUND
 
+_START_HINTS = {
+    os.strerror(errno.ENOENT): "check the name and PATH",
+    os.strerror(errno.EMFILE): "raise the limit of open files with `ulimit -n`",
+}
 LONG_WORK_BYTES = 100_000_000
 
 
@@ -44,7 +49,7 @@ cannot be executed, 125 when Steno itself fails before the command starts.""",
 )  # fmt: skip
 @click.option("--raw-logs", is_flag=True, help="Let capture-run exports hold the full (masked) logs.")
 @click.option("--name", metavar="TEXT", help="A name for people to find the run by.")
-@click.option("--store", metavar="DIR", help="Keep the record in DIR (default: $STENO_HOME).")
+@click.option("--store", metavar="DIR", help="Keep the record in DIR (default: see `steno doctor`).")
 @click.option(
     "--export", "exports", multiple=True, metavar="NAME:DIR", help="Also write the run as NAME into DIR."
 )
@@ -75,7 +80,7 @@ def command(
             command=words,
             cwd=_directory(cwd),
             store=chosen_store(store).absolute(),
-            environ=dict(os.environ),
+            environ=original_environment(),
             git=git,
             pty=pty,
             tail_bytes=tail_bytes,
@@ -141,8 +146,7 @@ def _tell(outcome: Outcome, word: str) -> None:
     """On a terminal one line says where the record is; in a pipeline only trouble is worth a word."""
     if outcome.not_started is not None:
         say(f"cannot run {word}: {outcome.not_started}")
-        missing = outcome.exit_code == NOT_FOUND
-        say_hint("check the name and PATH" if missing else "check that it is an executable file")
+        say_hint(_START_HINTS.get(outcome.not_started, "check that it is an executable file"))
     for gap in outcome.gaps:
         lost = f" ({gap.lost_bytes} bytes lost)" if gap.lost_bytes else ""
         say(f"the record has a gap: {gap.reason}: {gap.detail}{lost}")
@@ -150,7 +154,10 @@ def _tell(outcome: Outcome, word: str) -> None:
         say(f"{outcome.swallowed_input} bytes of input were read ahead and not used by the command")
         say_hint("in a loop that reads the same pipe, give the command its own input: `</dev/null`")
     if outcome.seal_failure is not None:
-        say(f"{outcome.seal_failure}; what was recorded is kept in {outcome.path}")
-        say_hint(f"when the cause is gone, run `steno recover {outcome.path}`")
+        say(outcome.seal_failure)
+        if outcome.path.exists():
+            say_hint(f"what was recorded is kept; when the cause is gone, run `steno recover {outcome.path}`")
+        else:
+            say_hint("the run's directory was removed while the command ran; nothing of the record is left")
     elif os.isatty(2):
         say(f"recorded {outcome.run_id} (exit {outcome.exit_code}); `steno show @last` tells more")

@@ -7,6 +7,7 @@ a run whose recorder is alive, and never removes a directory that is not one of 
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -57,10 +58,24 @@ def recover_run(path: Path) -> Report:
         try:
             return _recover(run)
         except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else str(error)
             raise UnreadableBundleError(
-                f"{path} cannot be recovered: {why}", hint="make room if the disk is full, and try again"
+                f"{path} cannot be recovered: {_why(error)}", hint=_hint(error, path)
             ) from error
+
+
+def _why(error: OSError | ValueError) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return str(error.strerror if isinstance(error, OSError) else error)
+
+
+def _hint(error: OSError | ValueError, path: Path) -> str:
+    if not isinstance(error, OSError):
+        return f"the spool was changed by another program; what is left of it is in {path / layout.SPOOL}"
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return "make room on the disk, and try again"
+    named = f"{os.fsdecode(error.filename)} in " if error.filename else ""
+    return f"look at {named}{path}, and try again when it can be read and written"
 
 
 def recover_all(store: Path, *, now: float | None = None) -> Iterator[Report]:

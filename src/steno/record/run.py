@@ -119,7 +119,7 @@ class _Recording:
         except BaseException:
             self._abandon()
             raise
-        self._witness = SpoolWitness(self._spool, self._wiring, findings)
+        self._witness = SpoolWitness(self._spool, self._wiring, redactor, findings)
 
     def _abandon(self) -> None:
         """The run never began: leave nothing of it."""

@@ -17,13 +17,15 @@ from steno.bundle.spool import Spool
 from steno.capture.keeper import StatusRecord, What
 from steno.capture.repo_types import Skip
 from steno.capture.streams import Wiring
-from steno.capture.terminal import Size
+from steno.capture.terminal import InputMode, Size
 from steno.events import kinds, layout
 from steno.events.kinds import EventData
+from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 
 CANNOT_EXECUTE, NOT_FOUND, SIGNAL_BASE = 126, 127, 128
 TYPED_WITHOUT_ECHO = "typed-without-echo"
+TYPED_KEY_BY_KEY = "typed-key-by-key"
 # Control keys stay: they are not what a password is made of, and they keep the record readable.
 _CONTROL_KEYS = {*range(0x20), 0x7F}
 _MASKED_KEYS = bytes(byte if byte in _CONTROL_KEYS else ord("*") for byte in range(256))
@@ -31,13 +33,14 @@ _NORMAL_SKIPS = {"NOT_A_GIT_REPO", "BARE_REPOSITORY", "GIT_MISSING"}
 
 
 class SpoolWitness:
-    def __init__(self, spool: Spool, wiring: Wiring, findings: Findings) -> None:
+    def __init__(self, spool: Spool, wiring: Wiring, redactor: Redactor, findings: Findings) -> None:
         self._spool = spool
+        self._redactor = redactor
         self._findings = findings
         self._tapes = {outlet.tape: spool.tape(outlet.tape) for outlet in wiring.outlets}
         if wiring.inlets:
             self._tapes[layout.STDIN] = spool.tape(layout.STDIN)
-        self._typed_in_secret = b""
+        self._hidden = b""  # what was typed since the last line and not shown
         self._told_total = 0
         self._next_tally_ns = 0
         self._lost_events = 0
@@ -52,9 +55,9 @@ class SpoolWitness:
     def output(self, tape: str, data: bytes) -> None:
         self._tapes[tape].append(self._spool.now(), data)
 
-    def input(self, data: bytes, *, echoed: bool) -> None:
-        if not echoed:
-            self._note_typed_in_secret(data)
+    def input(self, data: bytes, mode: InputMode) -> None:
+        if mode is not InputMode.SHOWN:
+            self._note_hidden(data, TYPED_WITHOUT_ECHO if mode is InputMode.HIDDEN_LINE else TYPED_KEY_BY_KEY)
             data = data.translate(_MASKED_KEYS)
         self._tapes[layout.STDIN].append(self._spool.now(), data)
 
@@ -137,8 +140,8 @@ class SpoolWitness:
             self.event(kinds.RedactionTally(self._findings.snapshot()))
 
     def close_tapes(self) -> None:
-        if self._typed_in_secret:
-            self._tell_typed_in_secret()
+        if self._hidden:
+            self._tell_hidden(TYPED_KEY_BY_KEY)
         for tape in self._tapes.values():
             tape.close()
 
@@ -177,14 +180,17 @@ class SpoolWitness:
         self.exit_code = finished.exit_code
         self.event(finished)
 
-    def _note_typed_in_secret(self, data: bytes) -> None:
-        self._typed_in_secret += data
+    def _note_hidden(self, data: bytes, rule: str) -> None:
+        """One finding a line. A line at a password prompt is a secret wherever it shows up again."""
+        self._hidden += data
         if b"\r" in data or b"\n" in data:
-            self._tell_typed_in_secret()
+            if rule == TYPED_WITHOUT_ECHO:
+                self._redactor.learn([self._hidden.strip(b"\r\n")])
+            self._tell_hidden(rule)
 
-    def _tell_typed_in_secret(self) -> None:
-        self._findings.add(layout.STDIN, TYPED_WITHOUT_ECHO, self._typed_in_secret.strip(b"\r\n"))
-        self._typed_in_secret = b""
+    def _tell_hidden(self, rule: str) -> None:
+        self._findings.add(layout.STDIN, rule, self._hidden.strip(b"\r\n"))
+        self._hidden = b""
 
 
 def signal_name(number: int) -> str:

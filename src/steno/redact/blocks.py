@@ -8,22 +8,51 @@ no key material (a marker quoted in a source file is followed by code), or after
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from steno.redact.rule import compile_rule
+from steno.redact.sequences import ESCAPE, strip
 from steno.redact.values import is_masked
 
 BLOCK_LIMIT = 64 << 10
 STRAYS = 8
 STRAYS_BEFORE_MATERIAL = 2
 
-BEGIN = compile_rule(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-END = compile_rule(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KINDS = (b"-----BEGIN ", b"-----END ")
+_COLOURS = rb"(?:\x1b(?:\[[?]?[0-9;:]*[@-~]|[()][A-Z0-9]|\]8;[^\x07\x1b\r\n]*(?:\x07|\x1b\\)))*"
+_PLAIN = tuple(compile_rule(kind + rb"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----") for kind in _KINDS)
+
+
+def _coloured(letters: bytes) -> bytes:
+    return b"".join(b"%c%s" % (letter, _COLOURS) for letter in letters)
+
+
+_IN_COLOUR = tuple(
+    compile_rule(
+        _coloured(kind)
+        + b"(?:[A-Z0-9 ]%s){0,40}" % _COLOURS
+        + _coloured(b"PRIVATE KEY")
+        + b"(?:%s)?" % _coloured(b" BLOCK")
+        + _coloured(b"----")
+        + b"-"
+    )
+    for kind in _KINDS
+)
 RULE = "private-key"
 
 _MATERIAL = compile_rule(
     rb"[A-Za-z0-9+/=]{24,}|^[^A-Za-z0-9*]*[A-Za-z0-9+/]+={0,2}[^A-Za-z0-9*]*$|^[A-Za-z-]+: "
 )
 _QUOTES = re.compile(rb"(?:\\[nrt]|[\"',;+\\)\s`])*\Z")
+
+
+def begin_in(data: bytes) -> Any:
+    """The pattern of BEGIN; escape sequences may stand in it."""
+    return (_IN_COLOUR if ESCAPE in data else _PLAIN)[0]
+
+
+def end_in(data: bytes) -> Any:
+    return (_IN_COLOUR if ESCAPE in data else _PLAIN)[1]
 
 
 class KeyBlock:
@@ -47,20 +76,20 @@ class KeyBlock:
         """The marker was seen; return the part of the rest of its line that is to be masked."""
         self._begin()
         self.active = True
-        content = rest_of_line.strip()
+        content = strip(rest_of_line).strip()
         self._masked_before = bool(content) and is_masked(content)
         self._seen = not self._masked_before and _is_material(content)
         return self._mask(rest_of_line) if self._seen else (0, 0)
 
     def line(self, line: bytes) -> tuple[int, int]:
         """One more line; return the part of it that is to be masked."""
-        ending = END.search(line)
+        ending = end_in(line).search(line)
         if ending is None:
-            self._judge(line.strip())
+            self._judge(strip(line).strip())
             return self._mask(line) if self.active and self._seen else (0, 0)
         self.active = False
         before = line[: ending.start()]
-        return self._mask(before) if self._seen or _is_material(before.strip()) else (0, 0)
+        return self._mask(before) if self._seen or _is_material(strip(before).strip()) else (0, 0)
 
     def _judge(self, content: bytes) -> None:
         if not content:
@@ -85,7 +114,7 @@ class KeyBlock:
             return 0, 0
         start = part.find(content)
         self._size += len(content)
-        self._material += content
+        self._material += strip(content)
         return start, start + len(content)
 
     def secret(self) -> bytes:

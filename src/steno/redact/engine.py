@@ -12,6 +12,7 @@ from steno.redact import arguments, values
 from steno.redact.blocks import RULE as KEY_BLOCK
 from steno.redact.names import Strength, strength_in_environment
 from steno.redact.scanner import LITERAL_LEAST, Scanner, Span
+from steno.redact.sequences import strip
 from steno.redact.stream import StreamRedactor
 
 if TYPE_CHECKING:
@@ -85,8 +86,9 @@ class Redactor:
         pieces: list[bytes] = []
         position = 0
         for start, end, rule in spans:
-            self._findings.add(where, rule, data[start:end])
-            pieces += [data[position:start], placeholder(rule, end - start).encode()]
+            secret = strip(data[start:end])
+            self._findings.add(where, rule, secret)
+            pieces += [data[position:start], placeholder(rule, len(secret)).encode()]
             position = end
         pieces.append(data[position:])
         return _decoded(b"".join(pieces))
@@ -133,7 +135,7 @@ class Redactor:
             if _is_secret_variable(_encoded(name), data):
                 found[data] = None
             else:
-                found.update((data[start:end], None) for start, end, _ in self.find(data))
+                found.update((strip(data[start:end]), None) for start, end, _ in self.find(data))
         return _worth_learning(found)
 
     def secrets_in_argv(self, args: Sequence[str]) -> list[bytes]:
@@ -141,7 +143,7 @@ class Redactor:
         raw = [_encoded(argument) for argument in args]
         found = {raw[position][start:]: None for position, start in arguments.secrets_in(raw).items()}
         for argument in raw:
-            found.update((argument[start:end], None) for start, end, _ in self.find(argument))
+            found.update((strip(argument[start:end]), None) for start, end, _ in self.find(argument))
         return _worth_learning(found)
 
 

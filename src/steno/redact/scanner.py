@@ -3,6 +3,9 @@
 In: bytes that begin at the start of a line. Out: `spans`, sorted and apart from each other, and `open_at`.
 Never: state; the same bytes give the same answer. Spans are sought until masking them leaves nothing to
 find, so that looking at masked bytes again finds nothing.
+
+Bytes with escape sequences are judged twice: as they are, and as a copy without the sequences, so that a
+colour inside or beside a secret does not hide it. A span may then hold sequences; masking leaves them.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import re2
 from steno.redact import pairs, values
 from steno.redact.pair import JUDGED
 from steno.redact.rule import Rule, compile_rule
+from steno.redact.sequences import ESCAPE, Stripped, hide, strip
 from steno.redact.shapes import SHAPES
 
 LITERAL_LEAST = 8
@@ -56,14 +60,14 @@ def merged(spans: list[Span]) -> list[Span]:
 
 
 def masked(data: bytes, spans: list[Span]) -> bytes:
-    """Equal length; every byte of a span becomes an asterisk, line breaks stay."""
+    """Equal length; every byte of a span becomes an asterisk, line breaks and escape sequences stay."""
     pieces: list[bytes] = []
     position = 0
     for start, end, _ in spans:
         pieces.append(data[position:start])
         secret = data[start:end]
-        if b"\n" in secret or b"\r" in secret:
-            pieces.append(bytes(byte if byte in b"\r\n" else MASK[0] for byte in secret))
+        if b"\n" in secret or b"\r" in secret or ESCAPE in secret:
+            pieces.append(hide(secret))
         else:
             pieces.append(MASK * (end - start))
         position = end
@@ -88,11 +92,33 @@ class Scanner:
         self._any = compile_rule(b"(?m)" + _SHAPE_TRIGGERS + b"|" + pairs.PREFILTER + b"|" + known)
 
     def is_clean(self, data: bytes) -> bool:
-        return self._any.search(data) is None
+        if self._any.search(data) is not None:
+            return False
+        return ESCAPE not in data or self._any.search(strip(data)) is None
 
     def spans(self, data: bytes) -> list[Span]:
         if self.is_clean(data):
             return []
+        if ESCAPE not in data:
+            return self._spans(data)
+        spans: list[Span] = []
+        for _ in range(ROUNDS):
+            more = merged(spans + self._spans_of_both(masked(data, spans)))
+            if more == spans:
+                break
+            spans = more
+        return spans
+
+    def _spans_of_both(self, data: bytes) -> list[Span]:
+        """What the bytes give, and what they give without their escape sequences."""
+        copy = Stripped(data)
+        found = (
+            Span(copy.original(start), copy.original(end - 1) + 1, rule)
+            for start, end, rule in self._spans(copy.text)
+        )
+        return [*self._spans(data), *found]
+
+    def _spans(self, data: bytes) -> list[Span]:
         spans, is_last = self._look(data)
         for _ in range(ROUNDS):
             if is_last:
@@ -119,8 +145,16 @@ class Scanner:
 
         Masking the spans that are found may bring out another, as it does in `spans`.
         """
+        first = self._open_in_both(data)
+        return min(first, self._open_in_both(masked(data, spans))) if spans else first
+
+    def _open_in_both(self, data: bytes) -> int:
         first = self._open_at(data)
-        return min(first, self._open_at(masked(data, spans))) if spans else first
+        if ESCAPE not in data:
+            return first
+        copy = Stripped(data)
+        position = self._open_at(copy.text)
+        return min(first, copy.original(position)) if position < len(copy.text) else first
 
     def _open_at(self, data: bytes) -> int:
         ends = [len(data)]

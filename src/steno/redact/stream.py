@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from steno.redact.blocks import BEGIN, END, RULE, KeyBlock
+from steno.redact.blocks import RULE, KeyBlock, begin_in, end_in
 from steno.redact.rule import compile_rule
 from steno.redact.scanner import MASK, Scanner, Span, masked, merged
+from steno.redact.sequences import strip
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,8 +81,9 @@ class StreamRedactor:
 
     def _open_block(self) -> int:
         """The end of a marker that opens a block of a private key: the rest of its line is held."""
-        for marker in BEGIN.finditer(self._raw):
-            if END.search(self._raw, marker.end()) is None:
+        ending = end_in(self._raw)
+        for marker in begin_in(self._raw).finditer(self._raw):
+            if ending.search(self._raw, marker.end()) is None:
                 return int(marker.end())
         return len(self._raw)
 
@@ -169,7 +171,7 @@ class StreamRedactor:
 
     def _spans(self, lines: bytes) -> list[Span]:
         """The spans of whole lines; enters and leaves blocks of private keys on the way."""
-        if not self._block.active and BEGIN.search(lines) is None:
+        if not self._block.active and begin_in(lines).search(lines) is None:
             return self._scanner.spans(lines)
         spans: list[Span] = []
         position = 0
@@ -194,9 +196,10 @@ class StreamRedactor:
 
     def _read_to_block(self, lines: bytes, position: int, spans: list[Span]) -> int:
         """Ordinary lines up to the end of the one with the next marker that is not closed on its line."""
-        for marker in BEGIN.finditer(lines, position):
+        ending = end_in(lines)
+        for marker in begin_in(lines).finditer(lines, position):
             end = lines.find(b"\n", marker.end()) + 1 or len(lines)
-            if END.search(lines, marker.end(), end) is not None:
+            if ending.search(lines, marker.end(), end) is not None:
                 continue
             start, stop = self._block.enter(lines[marker.end() : end])
             if stop > start:
@@ -221,7 +224,7 @@ class StreamRedactor:
             if self._note is not None:
                 self._note(Span(self._offset + max(start, self._done), self._offset + min(end, limit), rule))
             if self._findings is not None and start >= self._done and rule != RULE:
-                self._findings.add(self._where, rule, data[start:end])
+                self._findings.add(self._where, rule, strip(data[start:end]))
 
     def _count_block(self) -> None:
         secret = self._block.secret()

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import re
 
+from steno.redact.sequences import HARMLESS, HARMLESS_PARTIAL
+
 # The standard module goes back when it fails, so no pattern here may match one text in two ways.
 # A value that is nothing but masks is not a secret any more; this is what makes redaction idempotent.
-_MASKED = re.compile(rb"(?:\*|\[REDACTED:[a-z0-9-]+:[0-9]+\]|[ \t\r\n])*\Z")
+# Masking leaves escape sequences, and a value may be looked at up to the middle of one.
+_MASKED = re.compile(
+    rb"(?:\*|\[REDACTED:[a-z0-9-]+:[0-9]+\]|[ \t\r\n]|" + HARMLESS + rb")*(?:" + HARMLESS_PARTIAL + rb")?\Z"
+)
 _REFERENCE = re.compile(
     rb"""(?: \$[A-Z_][A-Z0-9_]* | \$[a-z_]+ | \$\{[A-Za-z0-9_.]*\} | \$\(.* | \$\{\{.*\}\}
          | %[A-Z_][A-Z0-9_]*% | <[^<>]*> | \{\{.*\}\} | \{[^{}]*\} | %\(?\w*\)?[sdr] | \.\.\. | [xX]{3,}

@@ -7,7 +7,9 @@ import io
 import os
 import shutil
 import tarfile
+import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +23,8 @@ from steno.bundle.pack import pack, unpacked
 from steno.bundle.verify import Status, verify
 from steno.errors import UnreadableBundleError
 from steno.events import layout
+
+HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
 
 def packed(run: Path) -> bytes:
@@ -44,7 +48,13 @@ def archive_of(*members: tuple[tarfile.TarInfo, bytes], form: Literal[0, 1] = ta
         out.write(info.tobuf(form))
         out.write(data + bytes(-len(data) % tarfile.BLOCKSIZE))
     out.write(bytes(2 * tarfile.BLOCKSIZE))
-    return gzip.compress(out.getvalue(), mtime=0)
+    out.write(bytes(-out.tell() % tarfile.RECORDSIZE))
+    return zipped(out.getvalue())
+
+
+def zipped(data: bytes) -> bytes:
+    """With the header of a packed bundle, so that what is refused is refused for what follows it."""
+    return HEADER + gzip.compress(data, mtime=0)[len(HEADER) :]
 
 
 def manifest_for(**sizes: int) -> tuple[tarfile.TarInfo, bytes]:
@@ -86,7 +96,7 @@ def test_a_copy_with_other_times_owners_and_modes_packs_to_the_same_bytes(tmp_pa
 def test_the_packed_bytes_name_no_time_no_owner_and_no_operating_system(tmp_path: Path) -> None:
     sealed(tmp_path / "run")
     data = packed(tmp_path / "run")
-    assert data[:10] == b"\x1f\x8b\x08\x00\x00\x00\x00\x00" + data[8:9] + b"\xff"
+    assert data[:10] == HEADER
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         members = archive.getmembers()
     assert members[0].name == layout.MANIFEST
@@ -162,7 +172,7 @@ def test_an_extended_header_that_unpacks_to_gigabytes_is_not_read(tmp_path: Path
         zipped.write(bomb.tobuf(tarfile.GNU_FORMAT))
         for _ in range(64):
             zipped.write(bytes(1 << 20))
-    refused(tmp_path, data.getvalue())
+    refused(tmp_path, HEADER + data.getvalue()[len(HEADER) :])
 
 
 def test_a_manifest_that_is_too_large_is_not_read(tmp_path: Path) -> None:
@@ -175,22 +185,82 @@ def test_a_negative_size_is_refused(tmp_path: Path) -> None:
     buffer = bytearray(info.tobuf(tarfile.USTAR_FORMAT))
     buffer[124:136] = b"\xff" * 12
     buffer[148:156] = b"%06o\0 " % tarfile.calc_chksums(bytes(buffer))[0]  # type: ignore[attr-defined]
-    assert "plain file" in refused(tmp_path, gzip.compress(bytes(buffer) + data))
+    assert "plain file" in refused(tmp_path, zipped(bytes(buffer) + data))
 
 
-def test_a_bundle_cut_or_changed_anywhere_is_unreadable_or_not_valid(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bit", [1, 4, 128])
+def test_a_bundle_with_any_byte_changed_is_never_valid(tmp_path: Path, bit: int) -> None:
     sealed(tmp_path / "run")
     data = packed(tmp_path / "run")
-    path = tmp_path / "packed.tar.gz"
-    for at in range(0, len(data), 17):
-        for damaged in (data[:at], data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]):
-            path.write_bytes(damaged)
-            try:
-                with unpacked(path) as folder:
-                    harmless = contents(folder.path) == contents(tmp_path / "run")
-                    assert harmless or verify(folder).status is Status.INVALID, at
-            except UnreadableBundleError:
-                continue
+    assert is_valid(tmp_path, data)
+    for at in range(len(data)):
+        assert not is_valid(tmp_path, data[:at] + bytes([data[at] ^ bit]) + data[at + 1 :]), at
+
+
+def test_a_change_that_no_sum_can_see_is_seen(tmp_path: Path) -> None:
+    """The bits that fill the last byte of the deflate stream mean nothing, and some distances are alike."""
+    sealed(tmp_path / "run")
+    data = packed(tmp_path / "run")
+    unseen = []
+    for at in range(len(HEADER), len(data)):
+        for bit in range(8):
+            changed = data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :]
+            with suppress(OSError, zlib.error, EOFError):
+                if gzip.decompress(changed) == gzip.decompress(data):
+                    unseen.append(changed)
+    assert unseen
+    for changed in unseen:
+        assert "changed" in refused(tmp_path, changed)
+
+
+def test_a_bundle_packed_by_another_zlib_is_valid(tmp_path: Path) -> None:
+    sealed(tmp_path / "run")
+    data = gzip.decompress(packed(tmp_path / "run"))
+    for level in (0, 1, 9):
+        other = HEADER + gzip.compress(data, level, mtime=0)[len(HEADER) :]
+        assert level == 9 or other != packed(tmp_path / "run")
+        assert is_valid(tmp_path, other)
+
+
+def test_a_bundle_cut_anywhere_is_unreadable(tmp_path: Path) -> None:
+    sealed(tmp_path / "run")
+    data = packed(tmp_path / "run")
+    for length in [*range(0, len(data), 17), *range(len(data) - 20, len(data))]:
+        refused(tmp_path, data[:length])
+
+
+@pytest.mark.parametrize("more", [b"\0", b"x", bytes(512), gzip.compress(b"", mtime=0), gzip.compress(b"x")])
+def test_nothing_may_follow_the_end(tmp_path: Path, more: bytes) -> None:
+    sealed(tmp_path / "run")
+    refused(tmp_path, packed(tmp_path / "run") + more)
+
+
+def test_every_byte_around_the_files_is_the_one_that_packing_writes(tmp_path: Path) -> None:
+    """Someone who packs by himself has the sums right; a header, a padding or an end of his own is refused."""
+    sealed(tmp_path / "run")
+    plain = gzip.decompress(packed(tmp_path / "run"))
+    with tarfile.open(fileobj=io.BytesIO(plain)) as archive:
+        members = archive.getmembers()
+    inside = {at for one in members for at in range(one.offset_data, one.offset_data + one.size)}
+    for at in range(0, len(plain), 13):
+        if at not in inside:
+            refused(tmp_path, zipped(plain[:at] + bytes([plain[at] ^ 1]) + plain[at + 1 :]))
+    for changed in (plain + bytes(512), plain + bytes(10240), plain[:-512], plain[:-10240], plain + b"x"):
+        refused(tmp_path, zipped(changed))
+
+
+def test_the_members_are_sorted_and_all_there(tmp_path: Path) -> None:
+    assert "no" in refused(tmp_path, archive_of(manifest_for(a=1, b=1), member("b", b"x"), member("a", b"x")))
+    refused(tmp_path, archive_of(manifest_for(a=1, b=1), member("a", b"x")))
+
+
+def is_valid(tmp_path: Path, data: bytes) -> bool:
+    (tmp_path / "packed.tar.gz").write_bytes(data)
+    try:
+        with unpacked(tmp_path / "packed.tar.gz") as folder:
+            return verify(folder).status is Status.VALID
+    except UnreadableBundleError:
+        return False
 
 
 @pytest.mark.parametrize(

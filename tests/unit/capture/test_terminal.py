@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import termios
+import tty
 
 from steno.capture.terminal import (
     DEFAULT_SIZE,
+    InputMode,
     Size,
     UserTerminal,
-    echoes,
     end_of_input,
+    input_mode,
     open_pseudo_terminal,
     set_size,
     size_of,
@@ -47,13 +49,15 @@ def test_a_terminal_that_is_gone_keeps_the_size_it_had() -> None:
     assert terminal.size() == Size(100, 30)
 
 
-def test_echo_is_seen_from_the_other_side() -> None:
+def test_the_way_input_is_taken_is_seen_from_the_other_side() -> None:
     terminal = open_pseudo_terminal(None)
-    assert echoes(terminal.master)
+    assert input_mode(terminal.master) is InputMode.SHOWN
     modes = termios.tcgetattr(terminal.slave)
     modes[3] &= ~termios.ECHO
     termios.tcsetattr(terminal.slave, termios.TCSANOW, modes)
-    assert not echoes(terminal.master)
+    assert input_mode(terminal.master) is InputMode.HIDDEN_LINE
+    tty.setraw(terminal.slave)
+    assert input_mode(terminal.master) is InputMode.KEY_BY_KEY
 
 
 def test_a_terminal_of_another_session_is_never_entered() -> None:

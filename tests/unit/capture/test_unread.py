@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 
 import pytest
 
@@ -54,6 +55,13 @@ def test_a_pipe_with_a_living_writer_is_left_alone() -> None:
     assert return_unread(source.read, relay.write, b"") == Unread(5, given_back=False)
     assert rest_of(source) == b"later"
     assert pipe_bytes(relay.write) == 5
+
+
+def test_a_socket_takes_nothing_back() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        ours.close()
+        assert return_unread(theirs.fileno(), Pipe(b"taken").write, b"") == Unread(5, given_back=False)
 
 
 def test_more_than_the_pipe_holds_is_not_given_back() -> None:

@@ -27,6 +27,8 @@ from steno.derive.tails import tail
 from steno.errors import UnreadableBundleError
 from steno.events import canonical, kinds, layout
 from steno.events.kinds import Event, RepoSnapshot
+from steno.redact.engine import Redactor
+from steno.redact.findings import Findings
 from steno.views.export.placing import place_tree
 from steno.views.plain import utf8
 
@@ -69,7 +71,9 @@ class _CaptureRun:
         self._completeness = manifest.completeness
         self._facts = RunFacts.of(self._layers)
         self.place = f"{PLACE}/{manifest.run_id}"  # the manifest's reader has checked its form
-        self._artifact_dir = utf8(str(directory.absolute() / self.place))
+        # The one text in the export that is not from the bundle, so it is the one to be masked here.
+        place = utf8(str(directory.absolute() / self.place))
+        self._artifact_dir = Redactor(findings=Findings()).text(place, "artifact_dir")
 
     def files(self) -> dict[str, Iterable[bytes]]:
         facts, layers = self._facts, self._layers

@@ -1,0 +1,99 @@
+"""Signals: ours as bytes in a pipe, and the command's through a handle that cannot reach another process.
+
+In: signal numbers. Out: what arrived, in order, and whether a signal could be passed on. Handlers are put
+back as they were found; a signal that was ignored when we started stays ignored.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+
+FORWARDED = (
+    signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT,
+    signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM,
+)  # fmt: skip
+
+
+class SignalPipe:
+    """Signals as bytes in a pipe, so that the loop meets them in order with everything else."""
+
+    _WATCHED = (*FORWARDED, signal.SIGWINCH, signal.SIGCONT)
+
+    def __init__(self) -> None:
+        self.fd, self._write = os.pipe()
+        os.set_blocking(self.fd, False)
+        os.set_blocking(self._write, False)
+        self._wakeup_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        self._before = {
+            number: signal.signal(number, lambda *_: None)
+            for number in self._WATCHED
+            if signal.getsignal(number) is not signal.SIG_IGN
+        }
+
+    def read(self) -> list[int]:
+        try:
+            return list(os.read(self.fd, 512))
+        except BlockingIOError:
+            return []
+
+    def close(self) -> None:
+        signal.set_wakeup_fd(self._wakeup_before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        os.close(self.fd)
+        os.close(self._write)
+
+
+class default_action:  # noqa: N801 - reads as a verb where it is used
+    def __init__(self, number: signal.Signals) -> None:
+        self._number = number
+
+    def __enter__(self) -> None:
+        self._before = signal.signal(self._number, signal.SIG_DFL)
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(self._number, self._before)
+
+
+class Command:
+    """The running command, held so that a signal can never reach a later process with its number."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        try:
+            self._pidfd: int | None = os.pidfd_open(pid)
+        except ProcessLookupError:
+            self._pidfd = None  # it ended a moment ago; its status is on the way
+
+    def send(self, number: int) -> bool:
+        """Whether it could be sent: the command may have ended, or have become another user."""
+        if self._pidfd is None:
+            return False
+        try:
+            signal.pidfd_send_signal(self._pidfd, number)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def continue_group(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):  # likewise
+            os.killpg(self._pid, signal.SIGCONT)
+
+    def close(self) -> None:
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+
+
+def in_foreground() -> bool:
+    try:
+        fd = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(fd) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
