@@ -256,6 +256,8 @@ def test_a_secret_in_a_changed_file_is_nowhere(
     assert steno("run", "--", "sh", "-c", script, cwd=repo).returncode == 0
     run = only_run(store)
     assert run.json("repo/changes.json")
+    if when == "during":
+        assert run.event("repo_snapshot_after")["masked_in_patch"] > 0
     export_and_pack(steno, run, out)
     assert_absent(planted, store, out)
     assert run.verdict().status == "valid"
@@ -271,6 +273,7 @@ def test_a_secret_in_a_binary_file_is_not_in_the_patch(
     steno("run", "--", "sh", "-c", "cp ../raw ../wide .; printf '\\0\\1harmless' > plain.bin", cwd=repo)
     run = only_run(store)
     assert sorted(run.event("repo_snapshot_after")["withheld"]) == ["raw", "wide"]
+    assert run.json("redaction-report.json")["counts"]["withheld-file"] == 2
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", repo, clone], env=clean_env, check=True)
     subprocess.run(

@@ -88,6 +88,7 @@ class RepoSnapshotAfter(RepoSnapshot, frozen=True):
     added_lines: int | None = None
     deleted_lines: int | None = None
     withheld: list[str] = []  # binary files whose content held a secret: named, content left out
+    masked_in_patch: int = 0  # `git apply` refuses a file whose masked line it would have to find
     unpatched: list[str] = []  # files that changed and are too large for the patch
 
 

@@ -38,6 +38,7 @@ from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 
 OWN_FAILURE = 125
+WITHHELD = "withheld-file"
 STATUS_UNKNOWN = "exit_status_unknown"
 SYNC_SECONDS = 1.0
 _NOT_NOW = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
@@ -109,6 +110,7 @@ class _Recording:
     def __init__(self, request: RunRequest, redactor: Redactor, findings: Findings) -> None:
         self._request = request
         self._redactor = redactor
+        self._findings = findings
         self._tools = ToolVersions(request.environ)
         self._wiring = wire(request.pty)
         self._run_id = format_run_id(time.time_ns() // 1_000_000, os.urandom(4))
@@ -273,7 +275,11 @@ class _Recording:
     def _keep_patch(self, repo: RepoWatch, before: Snapshot, after: Snapshot) -> dict[str, Any]:
         compared = repo.compare(before, after)
         patch = repo.patch(before, after)
+        masked_before = self._findings.total
         self._spool.file(layout.DIFF, patch)
+        masked = self._findings.total - masked_before
+        for path in compared.withheld:
+            self._findings.add(f"{layout.DIFF}:{path}", WITHHELD, b"")
         self._spool.json_file(layout.CHANGES, [_change(change) for change in compared.changes])
         if compared.unpatched:
             paths = ", ".join(f"{file.path} ({file.reason})" for file in compared.unpatched)
@@ -286,6 +292,7 @@ class _Recording:
             "added_lines": sum(change.added or 0 for change in compared.changes),
             "deleted_lines": sum(change.deleted or 0 for change in compared.changes),
             "withheld": list(compared.withheld),
+            "masked_in_patch": masked,
             "unpatched": [file.path for file in compared.unpatched],
         }
 

@@ -198,6 +198,9 @@ def _counts(change: Data) -> str:
 def _left_out(before: Data, after: Data) -> Iterator[str]:
     if after.get("withheld"):
         yield f"content withheld, because it held a secret: {listed(after['withheld'], _WORDS_SHOWN)}"
+    if after.get("masked_in_patch"):
+        masked = after["masked_in_patch"]
+        yield f"diff.patch is masked in {masked} place{'s' if masked > 1 else ''}: git apply gives masked text, or refuses"
     if after.get("unpatched"):
         yield f"changed, but too large for the patch: {listed(after['unpatched'], _WORDS_SHOWN)}"
     omitted = {

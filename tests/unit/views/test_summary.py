@@ -165,7 +165,9 @@ def test_what_git_saw_is_told(tmp_path: Path) -> None:
 
 
 def test_many_files_are_counted_not_printed(tmp_path: Path) -> None:
-    after = kinds.RepoSnapshotAfter(head="a" * 40, branch="main", status_summary=CLEAN, diff_hash="0" * 64)
+    after = kinds.RepoSnapshotAfter(
+        head="a" * 40, branch="main", status_summary=CLEAN, diff_hash="0" * 64, changed=50
+    )
     changes: list[dict[str, Any]] = [
         {"path": f"f{number}", "status": "M", "added": 1, "deleted": 0, "binary": False}
         for number in range(50)
