@@ -369,10 +369,28 @@ def test_a_replay_or_a_layer_that_shows_something_else_is_refused(bundle: Path, 
     assert caught(bundle, step=7)
 
 
-@pytest.mark.parametrize("name", [layout.STDIN, layout.STDOUT, layout.STDERR, layout.DIFF])
+@pytest.mark.parametrize(
+    "name", [layout.STDIN, layout.STDOUT, layout.STDERR, layout.DIFF, layout.WORKTREE_DIFF]
+)
 def test_a_stream_or_a_patch_of_equal_length_is_refused(bundle: Path, name: str) -> None:
     data = (bundle / name).read_bytes()
     (bundle / name).write_bytes(data[:-2] + b"X" + data[-1:])
+    assert caught(bundle, step=7)
+
+
+ENTRY = b'{"added":1,"binary":false,"deleted":0,"path":"kept.txt","status":"M"}'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"[]", b"[" + ENTRY + b"," + ENTRY + b"]", b"{}", ENTRY, b"[1]", b"[{}]", b"[" + ENTRY + b"]\n", b"",
+     b"x", b'[{"path":"a"}]', b'[{"path":1,"status":"M"}]', b'[{"path":"a","status":"M","x":1}]',
+     b'[{"added":"1","path":"a","status":"M"}]', b"[" * 70 + b"]" * 70, b"[" * 200_000,
+     b"[" * 200_000 + b"]" * 200_000],
+    ids=range(16),
+)  # fmt: skip
+def test_a_list_of_changes_that_is_none_or_of_another_length_is_refused(bundle: Path, data: bytes) -> None:
+    (bundle / layout.CHANGES).write_bytes(data)
     assert caught(bundle, step=7)
 
 

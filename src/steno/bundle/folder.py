@@ -132,7 +132,7 @@ class Folder:
             os.unlink(name, dir_fd=parent)
 
     def remove_tree(self, path: str) -> None:
-        """Remove whatever has that name; links are removed, never followed. Any depth: it is made flat first."""
+        """Remove whatever has that name, however deep; links are removed, never followed."""
         try:
             below = self.sub(path)
         except NotADirectoryError:
@@ -150,7 +150,7 @@ class Folder:
         with self.sub(name) as below:
             for inner in below.names():
                 if below.has_folder(inner):
-                    os.rename(inner, os.urandom(8).hex(), src_dir_fd=below._fd, dst_dir_fd=self._fd)
+                    os.rename(inner, os.urandom(8).hex(), src_dir_fd=below._fd, dst_dir_fd=self._fd)  # noqa: SLF001
                 else:
                     below.remove(inner)
         os.rmdir(name, dir_fd=self._fd)

@@ -19,7 +19,7 @@ STRAYS = 8
 STRAYS_BEFORE_MATERIAL = 2
 
 _KINDS = (b"-----BEGIN ", b"-----END ")
-_COLOURS = rb"(?:\x1b(?:\[[?]?[0-9;:]*[@-~]|[()][A-Z0-9]|\]8;[^\x07\x1b\r\n]*(?:\x07|\x1b\\)))*"
+_COLOURS = rb"(?:\x1b(?:\[[?]?[0-9;:]*[@-~]\x0f?|[()][A-Z0-9]|\]8;[^\x07\x1b\r\n]*(?:\x07|\x1b\\)))*"
 _PLAIN = tuple(compile_rule(kind + rb"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----") for kind in _KINDS)
 
 

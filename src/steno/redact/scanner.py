@@ -10,7 +10,9 @@ colour inside or beside a secret does not hide it. A span may then hold sequence
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import re2
 
@@ -210,8 +212,22 @@ def _pieces(value: bytes) -> list[bytes]:
     pieces: list[bytes] = []
     for line in lines:
         if len(line) >= LITERAL_LEAST and not values.is_masked(line):
-            pieces.extend(_cut(line))
+            for form in _forms(line):
+                pieces.extend(_cut(form))
     return pieces
+
+
+def _forms(line: bytes) -> list[bytes]:
+    """The value as it is, as a JSON string holds it, and as a URL does; mostly all of these are the same."""
+    forms = [line, quote(line, safe="").encode(), quote(line, safe="/").encode()]
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        return list(dict.fromkeys(forms))
+    for ascii_only in (True, False):
+        escaped = json.dumps(text, ensure_ascii=ascii_only)[1:-1].encode()
+        forms += [escaped, escaped.replace(b"/", rb"\/")]
+    return list(dict.fromkeys(forms))
 
 
 def _cut(line: bytes) -> list[bytes]:

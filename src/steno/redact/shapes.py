@@ -121,6 +121,32 @@ _COMPOSED = (
     ),
 )
 
+_LISTED = rb"(?i:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key)"
+_FIELDS = (
+    Rule(
+        name="header-list",
+        description='headers as JSON that have a list as value: `"Authorization": ["Bearer x"]`',
+        before=rb"\"" + _LISTED + rb"\\*\"[ \t]*:[ \t]*\[[ \t]*\\*\"(?:(?i:bearer|basic|token)[ \t]+)?",
+        value=rb"[^\"\\\r\n]+",
+        partial=rb"[^\"\\\r\n]+",
+        examples=(
+            Example(b'{"Authorization":["Bearer x"]}', b"x"),
+            Example(b'"Set-Cookie": [ "sid=31d4; Path=/" ]', b"sid=31d4; Path=/"),
+        ),
+        counterexamples=(b'"Authorization": []', b'"Accept": ["text/html"]'),
+    ),
+    Rule(
+        name="registry-auth",
+        description='`"auth": "<base64>"` of Docker, `_auth=<base64>` of npm',
+        before=rb"(?:\"auth\\*\"[ \t]*:[ \t]*\\*\"|\b_auth[ \t]*=[ \t]*\"?)",
+        value=rb"[A-Za-z0-9+/]{8,}={0,2}",
+        needs_digit=True,
+        partial=rb"[A-Za-z0-9+/]+={0,2}",
+        examples=(Example(b'{"auths":{"h":{"auth":"dTpwdzE5"}}}', b"dTpwdzE5"),),
+        counterexamples=(b'"auth": "required"', b'"auth": {"user": "joe"}'),
+    ),
+)
+
 # Other arguments between a program and its option, on one command line.
 _OTHERS = rb"[ \t](?:[^\r\n|;]*?[ \t])?"
 _PROGRAMS = (
@@ -195,4 +221,4 @@ _PROGRAMS = (
     ),
 )
 
-SHAPES: tuple[Rule, ...] = (*TOKENS, *_COMPOSED, *_PROGRAMS)
+SHAPES: tuple[Rule, ...] = (*TOKENS, *_COMPOSED, *_FIELDS, *_PROGRAMS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from pathlib import Path
@@ -40,6 +41,24 @@ def test_a_sealed_run_is_left_as_it_is(tmp_path: Path) -> None:
     before = (path / "manifest.json").read_bytes()
     assert recover_run(path).done is Done.ALREADY_SEALED
     assert (path / "manifest.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(errno.ENOSPC, "make room"), (errno.EDQUOT, "make room"), (errno.EACCES, "look at x in")],
+)
+def test_the_hint_fits_the_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, said: str
+) -> None:
+    path = make_run(tmp_path, start(), sealed=False)
+
+    def fail(_run: Folder) -> None:
+        raise OSError(number, os.strerror(number), "x")
+
+    monkeypatch.setattr("steno.record.recovery.recover", fail)
+    with pytest.raises(UnreadableBundleError, match=f"x: {os.strerror(number)}") as failure:
+        recover_run(path)
+    assert said in failure.value.hint
 
 
 def test_a_running_run_is_an_error(tmp_path: Path) -> None:

@@ -164,3 +164,18 @@ def test_the_working_directory_of_a_shell_is_not_a_password() -> None:
     assert redactor.secrets_in_env({"PWD": directory, "OLDPWD": directory}) == []
     assert redactor.mask(f"PWD={directory}\n".encode(), "x") == f"PWD={directory}\n".encode()
     assert redactor.secrets_in_env({"DB_PWD": "x8fK2pQ9Lw"}) == [b"x8fK2pQ9Lw"]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        b'pa"ss/w\\\\rd',
+        b'pa\\"ss/w\\\\\\\\rd',
+        b'pa\\"ss\\/w\\\\\\\\rd',
+        b"pa%22ss%2Fw%5C%5Crd",
+        b"pa%22ss/w%5C%5Crd",
+    ],
+)
+def test_a_known_value_is_masked_in_the_notation_of_json_and_of_urls_too(form: bytes) -> None:
+    redactor = Redactor(findings=Findings(), literals=[b'pa"ss/w\\\\rd'])
+    assert redactor.mask(b"it is " + form + b" here", "output") == b"it is " + b"*" * len(form) + b" here"
