@@ -200,7 +200,8 @@ def _left_out(before: Data, after: Data) -> Iterator[str]:
         yield f"content withheld, because it held a secret: {listed(after['withheld'], _WORDS_SHOWN)}"
     if after.get("masked_in_patch"):
         masked = after["masked_in_patch"]
-        yield f"diff.patch is masked in {masked} place{'s' if masked > 1 else ''}: git apply gives masked text, or refuses"
+        places = "one place" if masked == 1 else f"{masked} places"
+        yield f"diff.patch is masked in {places}: git apply gives masked text, or refuses"
     if after.get("unpatched"):
         yield f"changed, but too large for the patch: {listed(after['unpatched'], _WORDS_SHOWN)}"
     omitted = {
