@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -224,6 +225,24 @@ def test_memory_stays_flat_while_much_is_written(
     run = only_run(store)
     assert (run.path / "terminal/stdout").stat().st_size == size
     assert run.json("hashes.json")["stdout_tail_hash"] != run.json("hashes.json")["stderr_tail_hash"]
+
+
+@pytest.mark.soak
+def test_a_gigabyte_leaves_memory_flat_and_the_tail_right(
+    clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> None:
+    size = 1 << 30
+    script = f"yes 'a line of ordinary length' | head -c {size}; printf 'the very end'"
+    assert _peak_kib(["sh", "-c", script], clean_env, tmp_path) < MEMORY_KIB
+    run = only_run(store)
+    recorded = run.path / "terminal/stdout"
+    assert recorded.stat().st_size == size + len("the very end")
+    with recorded.open("rb") as file:
+        file.seek(-4000, os.SEEK_END)
+        tail = file.read()
+    assert tail.endswith(b"the very end")
+    assert run.json("hashes.json")["stdout_tail_hash"] == hashlib.sha256(tail).hexdigest()
+    assert run.is_valid
 
 
 def test_a_line_of_a_hundred_megabytes_is_recorded_whole(
