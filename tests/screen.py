@@ -47,6 +47,11 @@ class Screen:
     def line(self, text: str) -> None:
         self._child.send(text + "\r")
 
+    @property
+    def shell_has_the_terminal(self) -> bool:
+        """Whether the first program is in the foreground, and not one of its jobs."""
+        return os.tcgetpgrp(self._child.child_fd) == self._child.pid
+
     def resize(self, rows: int, cols: int) -> None:
         self._child.setwinsize(rows, cols)
 

@@ -122,6 +122,7 @@ def test_a_background_job_writes_and_can_be_brought_to_the_front(
     screen.line(f"{RUN} sh -c 'echo from behind; read x; echo got $x' &")
     until(lambda: b"from behind" in _spooled_output(store))
     screen.line("fg")
+    until(lambda: not screen.shell_has_the_terminal)  # or the shell would read what is typed next
     screen.see("steno run")
     screen.line("front")
     screen.see("got front")
