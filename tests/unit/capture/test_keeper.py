@@ -44,14 +44,20 @@ def test_a_signal_is_told_as_a_signal() -> None:
 
 
 def test_stopping_and_going_on_are_told() -> None:
-    wake = "while ! grep -q 'T (stopped)' /proc/$$/status; do :; done; kill -CONT $$"
-    script = f"({wake}) & kill -STOP $$; sleep 0.3"
-    assert [record.what for record in life_of("sh", "-c", script)] == [
-        What.STARTED,
-        What.STOPPED,
-        What.CONTINUED,
-        What.ENDED,
-    ]
+    read, write = os.pipe()
+    on = Descriptors(read, write, write)
+    script = ["sh", "-c", "kill -STOP $$; read line"]
+    keeper = launch(script, cwd="/", environ={"PATH": os.environ["PATH"]}, on=on, terminal=None)
+    life = records(keeper)
+    started = next(life)
+    assert next(life).what == What.STOPPED
+    os.kill(started.value, signal.SIGCONT)
+    assert next(life).what == What.CONTINUED
+    os.write(write, b"go on\n")
+    assert next(life).what == What.ENDED
+    keeper.release()
+    os.close(read)
+    os.close(write)
 
 
 @pytest.mark.parametrize(("argv", "number"), [("no-such-program", errno.ENOENT), ("/", errno.EACCES)])
