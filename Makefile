@@ -33,6 +33,7 @@ demo: $(VENV)/.ready
 # The help of every command and the table of redaction rules, written into the docs; tests hold them fresh.
 docs: $(VENV)/.ready
 	$(BIN)/python docs/generate_cli.py --write
+	$(BIN)/python tests/unit/redact/test_docs.py
 	$(BIN)/python docs/generate_readme.py --write
 
 fmt: $(VENV)/.ready

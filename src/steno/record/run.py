@@ -227,8 +227,10 @@ class _Recording:
             on=wiring.command,
             terminal=wiring.terminal.slave if wiring.terminal else None,
         )
-        with _Syncing(self._spool):
+        with _Syncing(self._spool) as syncing:
             Pump(keeper, wiring, self._witness).run()
+        if syncing.failure is not None:
+            self._witness.gap("sync_failed", f"the disk did not take the spool: {syncing.failure.strerror}")
         keeper.release()
         self._witness.close_tapes()
 
@@ -337,9 +339,11 @@ class _Syncing:
         self._spool = spool
         self._enough = threading.Event()
         self._thread = threading.Thread(target=self._work, name="steno-sync", daemon=True)
+        self.failure: OSError | None = None
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         self._thread.start()
+        return self
 
     def __exit__(self, *_: object) -> None:
         self._enough.set()
@@ -349,5 +353,7 @@ class _Syncing:
         while not self._enough.wait(SYNC_SECONDS):
             try:
                 self._spool.sync()
-            except OSError:
-                return  # a full or failing disk shows itself to the writer, who counts the loss
+            except OSError as error:
+                # The kernel tells of a failed write-back once: whoever syncs later would hear nothing.
+                self.failure = error
+                return

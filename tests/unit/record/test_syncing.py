@@ -1,0 +1,25 @@
+"""The spool is put on the disk while the command runs; an error of the disk is kept for the record."""
+
+from __future__ import annotations
+
+import errno
+from typing import cast
+
+import pytest
+
+from steno.bundle.spool import Spool
+from steno.record import run
+from waiting import until
+
+
+class FailingSpool:
+    def sync(self) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_an_error_of_the_disk_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "SYNC_SECONDS", 0.001)
+    with run._Syncing(cast("Spool", FailingSpool())) as syncing:  # noqa: SLF001 - the unit under test
+        until(lambda: syncing.failure is not None)
+    assert syncing.failure is not None
+    assert syncing.failure.errno == errno.EIO
