@@ -6,6 +6,7 @@ set -eu
 package_of() {
     case "$1" in
         script | scriptreplay) echo bsdutils ;;
+        gcc) echo gcc libc6-dev ;;
         vim) echo vim-tiny ;;
         *) echo "$1" ;;
     esac
@@ -15,6 +16,10 @@ missing=
 for program in "$@"; do
     command -v "$program" >/dev/null 2>&1 || missing="$missing $(package_of "$program")"
 done
+# A compiler may be there without the headers that it needs.
+case " $* " in
+    *" gcc "*) [ -e /usr/include/stdio.h ] || missing="$missing libc6-dev" ;;
+esac
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" = 0 ]; then

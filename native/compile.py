@@ -1,0 +1,61 @@
+"""Compiles steno-trace: `python native/compile.py OUTPUT [FLAG...]`.
+
+In: the sources in `native/trace`, `$CC`, `$CFLAGS` and `$LDFLAGS`. Out: the program at OUTPUT, replaced as a
+whole, so that one that runs is not disturbed. Without a compiler, or when it fails, says so and exits with 1;
+an older program is then removed rather than left to speak another language than its reader.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCES = Path(__file__).parent / "trace"
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-fstack-protector-strong", "-pthread"]
+COMPILERS = ("cc", "gcc", "clang")
+
+
+def compiler() -> list[str] | None:
+    chosen = shlex.split(os.environ.get("CC", ""))
+    if chosen:
+        return chosen
+    found = next(filter(None, map(shutil.which, COMPILERS)), None)
+    return [found] if found else None
+
+
+def main(output: Path, extra: list[str]) -> int:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = output.with_name(f".{output.name}.{os.getpid()}")
+    try:
+        failure = _compile(unfinished, extra)
+        if failure:
+            output.unlink(missing_ok=True)
+            print(f"steno: {output.name} is not built: {failure}", file=sys.stderr)
+            return 1
+        unfinished.replace(output)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return 0
+
+
+def _compile(output: Path, extra: list[str]) -> str | None:
+    command = compiler()
+    if command is None:
+        return f"no C compiler found ($CC, {', '.join(COMPILERS)})"
+    command += [*FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), *extra, "-o", str(output)]
+    command += [*map(str, sorted(SOURCES.glob("*.c"))), *shlex.split(os.environ.get("LDFLAGS", ""))]
+    try:
+        done = subprocess.run(command, check=False)
+    except OSError as error:
+        return f"{command[0]}: {error.strerror}"
+    return f"{command[0]} failed" if done.returncode else None
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 1:
+        sys.exit("usage: python native/compile.py OUTPUT [FLAG...]")
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))

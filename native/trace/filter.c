@@ -1,0 +1,195 @@
+/* The seccomp filter, made from the call tables: stop what is recorded or counted, let everything else run.
+ *
+ * Per machine a binary search over the numbers, so that a call costs a handful of comparisons; calls that are always
+ * let through cost nothing at all (the kernel keeps a bitmap of them). Pure: makes a program, installs nothing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "trace.h"
+
+#define X32_BIT 0x40000000u
+#define MOST 4096
+/* Descriptors on which terminal writes are seen: the first ten, and a range that we put opened terminals into. */
+#define LOW_WATCHED 10u
+
+#define STOP BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF)
+#define PASS BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define LOAD(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offset))
+#define LOW(argument) (offsetof(struct seccomp_data, args) + 8 * (argument))
+#define HIGH(argument) (LOW(argument) + 4)
+#define UNLESS_EQUAL(value, skip) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip)
+#define IF_EQUAL(value, skip) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, skip, 0)
+#define IF_SET(bits, skip) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, skip, 0)
+#define UNLESS_SET(bits, skip) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, skip)
+#define UNLESS_LESS(value, skip) BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, value, skip, 0)
+
+struct writer {
+    struct sock_filter *code;
+    size_t used;
+    bool split;
+};
+
+static void put(struct writer *out, struct sock_filter instruction)
+{
+    if (out->used < MOST)
+        out->code[out->used] = instruction;
+    out->used++;
+}
+
+#define PUT(out, ...) put(out, (struct sock_filter)__VA_ARGS__)
+
+static void put_shared_write(struct writer *out)
+{
+    PUT(out, LOAD(LOW(2)));
+    PUT(out, UNLESS_SET(PROT_WRITE, 4));
+    PUT(out, LOAD(LOW(3)));
+    PUT(out, IF_SET(MAP_ANONYMOUS, 2));
+    PUT(out, UNLESS_SET(MAP_SHARED, 1)); /* the bit is in MAP_SHARED_VALIDATE, too */
+    PUT(out, STOP);
+    PUT(out, PASS);
+}
+
+static void put_watched_descriptor(struct writer *out)
+{
+    PUT(out, LOAD(LOW(0)));
+    PUT(out, UNLESS_LESS(LOW_WATCHED, 1));
+    PUT(out, STOP);
+    PUT(out, UNLESS_LESS(SPLIT_FIRST, 1));
+    PUT(out, PASS);
+    PUT(out, UNLESS_LESS(SPLIT_FIRST + SPLIT_COUNT, 1));
+    PUT(out, STOP);
+    PUT(out, PASS);
+}
+
+/* What to do once the number is known. Ends with a return on every way. */
+static void put_verdict(struct writer *out, const struct call *call)
+{
+    switch (call->when) {
+    case WHEN_ADDRESS:
+        PUT(out, LOAD(LOW(4)));
+        PUT(out, UNLESS_EQUAL(0, 2));
+        PUT(out, LOAD(HIGH(4)));
+        PUT(out, IF_EQUAL(0, 1));
+        PUT(out, STOP);
+        PUT(out, PASS);
+        return;
+    case WHEN_SHARED_WRITE:
+        put_shared_write(out);
+        return;
+    case WHEN_SET_SECCOMP:
+        PUT(out, LOAD(LOW(0)));
+        PUT(out, UNLESS_EQUAL(PR_SET_SECCOMP, 1));
+        PUT(out, STOP);
+        PUT(out, PASS);
+        return;
+    case WHEN_SPLIT:
+        if (!out->split)
+            PUT(out, PASS);
+        else if (call->serve == on_write)
+            put_watched_descriptor(out);
+        else
+            PUT(out, STOP);
+        return;
+    case WHEN_DUPFD:
+        if (out->split) {
+            PUT(out, LOAD(LOW(1)));
+            PUT(out, IF_EQUAL(F_DUPFD, 1));
+            PUT(out, UNLESS_EQUAL(F_DUPFD_CLOEXEC, 1));
+            PUT(out, STOP);
+        }
+        PUT(out, PASS);
+        return;
+    default:
+        PUT(out, STOP);
+    }
+}
+
+/* A search tree: the accumulator holds the number. Distances beyond 255 need a jump of their own. */
+static void put_search(struct writer *out, const struct call *calls, size_t count)
+{
+    if (count == 1) {
+        PUT(out, IF_EQUAL(calls[0].number, 1));
+        PUT(out, PASS);
+        put_verdict(out, &calls[0]);
+        return;
+    }
+    size_t half = count / 2;
+    PUT(out, UNLESS_LESS(calls[half].number, 1));
+    PUT(out, BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0));
+    size_t jump = out->used;
+    PUT(out, BPF_JUMP(BPF_JMP | BPF_JA, 0, 0, 0));
+    put_search(out, calls, half);
+    if (jump < MOST)
+        out->code[jump].k = (uint32_t)(out->used - jump - 1);
+    put_search(out, calls + half, count - half);
+}
+
+static void put_machine(struct writer *out, const struct call_table *table)
+{
+    PUT(out, LOAD(offsetof(struct seccomp_data, nr)));
+    PUT(out, UNLESS_LESS(table->highest + 1, 1));
+    PUT(out, BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0));
+    PUT(out, STOP); /* newer than the tables, or of another kind: counted */
+    put_search(out, table->calls, table->count);
+}
+
+int build_filter(struct sock_fprog *program, bool split)
+{
+    struct writer out = {calloc(MOST, sizeof *out.code), 0, split};
+    if (!out.code)
+        return -ENOMEM;
+    PUT(&out, LOAD(offsetof(struct seccomp_data, arch)));
+#if defined(__x86_64__)
+    PUT(&out, IF_EQUAL(AUDIT_ARCH_X86_64, 1));
+    size_t other = out.used;
+    PUT(&out, BPF_JUMP(BPF_JMP | BPF_JA, 0, 0, 0));
+    put_machine(&out, &calls_x86_64);
+    out.code[other].k = (uint32_t)(out.used - other - 1);
+    PUT(&out, IF_EQUAL(AUDIT_ARCH_I386, 1));
+    PUT(&out, STOP);
+    put_machine(&out, &calls_i386);
+#elif defined(__aarch64__)
+    PUT(&out, IF_EQUAL(AUDIT_ARCH_AARCH64, 1));
+    PUT(&out, STOP);
+    put_machine(&out, &calls_aarch64);
+#else
+#error "steno-trace knows the system calls of x86_64, i386 and aarch64"
+#endif
+    if (out.used > MOST) {
+        free(out.code);
+        return -E2BIG;
+    }
+    *program = (struct sock_fprog){(unsigned short)out.used, out.code};
+    return 0;
+}
+
+static const struct call *find_in(const struct call_table *table, uint32_t number)
+{
+    size_t low = 0, high = table->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (table->calls[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < table->count && table->calls[low].number == number ? &table->calls[low] : NULL;
+}
+
+const struct call *find_call(uint32_t arch, uint32_t number)
+{
+#if defined(__x86_64__)
+    if (arch == AUDIT_ARCH_X86_64)
+        return number & X32_BIT ? NULL : find_in(&calls_x86_64, number);
+    return arch == AUDIT_ARCH_I386 ? find_in(&calls_i386, number) : NULL;
+#else
+    return arch == AUDIT_ARCH_AARCH64 ? find_in(&calls_aarch64, number) : NULL;
+#endif
+}

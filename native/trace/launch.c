@@ -1,0 +1,339 @@
+/* The keeper's life: start the command under the filter, watch it end, stay until the recorder lets go.
+ *
+ * On a terminal we are the session leader, as a login shell would be. We take over the processes that the command
+ * leaves behind (subreaper), so that the kernel lets us look into them and we learn how they end. As long as one of
+ * them lives we answer its calls, also when nothing is recorded any more: nobody else can.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trace.h"
+
+/* Our own descriptors in the command's process stay clear of those whose writes are watched. */
+#define ABOVE_WATCHED 20
+#define STRAGGLERS_MS 250
+#define NOT_EXECUTED 127
+
+enum what { STARTED = 1, NOT_STARTED, STOPPED, CONTINUED, ENDED, OBSERVED, RELEASED };
+
+/* As capture/keeper.py reads it. */
+struct __attribute__((packed)) status_record {
+    uint8_t what;
+    int32_t value;
+    int64_t user_us, system_us, max_rss_kib;
+};
+
+struct launch {
+    struct run *run;
+    pid_t command;
+    int failure[2];  /* errno of an exec that failed; closed by one that succeeds */
+    int listener[2]; /* number of the listener in the child, or -errno */
+    int go[2];
+    int signals;
+    bool ended, released;
+    sigset_t found_mask;
+};
+
+static const int ignored_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2, SIGPIPE};
+#define IGNORED_COUNT (sizeof ignored_signals / sizeof *ignored_signals)
+
+static void send_status(struct run *run, struct status_record record)
+{
+    if (run->options.status >= 0 && write(run->options.status, &record, sizeof record) != sizeof record) {
+        close(run->options.status); /* the recorder is gone; the command goes on, and so do we */
+        run->options.status = -1;
+    }
+}
+
+/* --- in the child ---------------------------------------------------------------------------------------- */
+
+static void place_descriptors(const int standard[3])
+{
+    int copies[3];
+    for (int i = 0; i < 3; i++)
+        copies[i] = standard[i] < 0 ? -1 : fcntl(standard[i], F_DUPFD_CLOEXEC, 3);
+    for (int i = 0; i < 3; i++) {
+        if (copies[i] < 0)
+            close(i);
+        else if (dup2(copies[i], i) < 0)
+            _exit(NOT_EXECUTED);
+    }
+}
+
+static void fail(struct launch *launch, int error)
+{
+    ssize_t told = write(launch->failure[1], &error, sizeof error);
+    _exit(told == sizeof error ? NOT_EXECUTED : NOT_EXECUTED + 1);
+}
+
+static int above_watched(int fd)
+{
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, ABOVE_WATCHED);
+    return moved < 0 ? fd : moved;
+}
+
+static void restore_signals(const bool was_ignored[IGNORED_COUNT], const sigset_t *found_mask)
+{
+    for (size_t i = 0; i < IGNORED_COUNT; i++) {
+        if (!was_ignored[i])
+            signal(ignored_signals[i], SIG_DFL);
+    }
+    sigprocmask(SIG_SETMASK, found_mask, NULL);
+}
+
+/* As execvp(3) and every shell: a script without an interpreter line is given to sh. */
+static int execute(char **command)
+{
+    execvp(command[0], command);
+    return errno;
+}
+
+static void become_command(struct launch *launch, const bool was_ignored[IGNORED_COUNT])
+{
+    struct options *options = &launch->run->options;
+    launch->failure[1] = above_watched(launch->failure[1]);
+    int listener_pipe = above_watched(launch->listener[1]), go = above_watched(launch->go[0]);
+    if (options->terminal >= 0 && (setpgid(0, 0) != 0 || tcsetpgrp(options->terminal, getpid()) != 0))
+        fail(launch, errno);
+    place_descriptors(options->standard);
+    restore_signals(was_ignored, &launch->found_mask);
+    if (chdir(options->cwd) != 0)
+        fail(launch, errno);
+    struct {
+        int listener;
+        uint64_t features;
+    } told = {0, 0};
+    told.listener = install_filter(launch->run->split != NULL, &told.features);
+    char byte;
+    if (write(listener_pipe, &told, sizeof told) != sizeof told || read(go, &byte, 1) != 1)
+        _exit(NOT_EXECUTED);
+    fail(launch, execute(options->command));
+}
+
+/* --- in the keeper --------------------------------------------------------------------------------------- */
+
+static int open_pipes(struct launch *launch)
+{
+    bool opened = pipe2(launch->failure, O_CLOEXEC) == 0 && pipe2(launch->listener, O_CLOEXEC) == 0 &&
+                  pipe2(launch->go, O_CLOEXEC) == 0;
+    return opened ? 0 : -errno;
+}
+
+static void forget_the_streams(struct run *run)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int i = 0; i < 3; i++) {
+        if (run->options.standard[i] > 2 && run->options.standard[i] != run->options.terminal)
+            close(run->options.standard[i]);
+        if (null >= 0)
+            dup2(null, i);
+    }
+    if (run->options.terminal > 2)
+        close(run->options.terminal);
+}
+
+/* Every process of the run costs us a descriptor. */
+static void raise_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+            return; /* then fewer ends are learned, and each of those is counted */
+    }
+}
+
+static int observe(struct launch *launch)
+{
+    struct run *run = launch->run;
+    struct {
+        int listener;
+        uint64_t features;
+    } told = {-EIO, 0};
+    if (read(launch->listener[0], &told, sizeof told) != sizeof told)
+        return -EIO;
+    if (told.listener < 0)
+        return told.listener;
+    run->listener = take_descriptor(launch->command, told.listener);
+    if (run->listener < 0)
+        return run->listener;
+    run->header->features |= told.features | (run->split ? FEATURE_SPLIT : 0) |
+                             (run->options.allow_io_uring ? FEATURE_IO_URING_ALLOWED : 0);
+    run->no_new_privs = told.features & FEATURE_NO_NEW_PRIVS;
+    meet_command(run, launch->command);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return start_serving(run, cores < 2 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (int)cores);
+}
+
+static void reap(struct launch *launch)
+{
+    struct rusage usage;
+    int status;
+    for (pid_t pid; (pid = wait4(-1, &status, WNOHANG | WUNTRACED | WCONTINUED, &usage)) > 0;) {
+        bool over = WIFEXITED(status) || WIFSIGNALED(status);
+        if (over)
+            note_reaped(launch->run, pid, status);
+        if (pid != launch->command)
+            continue;
+        if (WIFSTOPPED(status))
+            send_status(launch->run, (struct status_record){STOPPED, WSTOPSIG(status), 0, 0, 0});
+        else if (WIFCONTINUED(status))
+            send_status(launch->run, (struct status_record){CONTINUED, 0, 0, 0, 0});
+        else
+            launch->ended = true;
+        if (over)
+            send_status(launch->run, (struct status_record){
+                                         ENDED, status, usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec,
+                                         usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec, usage.ru_maxrss});
+    }
+}
+
+/* As a shell does when a job ends: what the command left behind is now in the background. */
+static void take_terminal_back(void)
+{
+    int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (terminal < 0)
+        return; /* it is gone already */
+    if (tcsetpgrp(terminal, getpgrp()) != 0) {
+        /* likewise */
+    }
+    close(terminal);
+}
+
+static void on_signals(struct launch *launch)
+{
+    struct signalfd_siginfo info;
+    while (read(launch->signals, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo == SIGHUP) { /* the terminal vanished: the command must hear of it, and we must stay */
+            kill(-launch->command, SIGHUP);
+            kill(-launch->command, SIGCONT);
+        }
+    }
+    bool had_ended = launch->ended;
+    reap(launch);
+    if (launch->ended && !had_ended && launch->run->options.terminal >= 0)
+        take_terminal_back();
+}
+
+/* One round: whatever the kernel has to tell, for at most `milliseconds`. True when the leash was let go. */
+static bool listen_once(struct launch *launch, int milliseconds)
+{
+    struct pollfd waits[] = {{launch->signals, POLLIN, 0},
+                             {tracees_poll_fd(launch->run), POLLIN, 0},
+                             {launch->released ? -1 : launch->run->options.leash, POLLIN, 0}};
+    if (poll(waits, 3, milliseconds) <= 0)
+        return false;
+    if (waits[0].revents)
+        on_signals(launch);
+    if (waits[1].revents)
+        collect_exits(launch->run);
+    return waits[2].revents != 0;
+}
+
+static uint64_t milliseconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void wait_for_stragglers(struct launch *launch)
+{
+    uint64_t enough = milliseconds_now() + STRAGGLERS_MS;
+    while (tell_survivors(launch->run, false) > 0) {
+        uint64_t now = milliseconds_now();
+        if (now >= enough)
+            return;
+        listen_once(launch, (int)(enough - now));
+    }
+}
+
+static void close_the_record(struct launch *launch)
+{
+    struct run *run = launch->run;
+    wait_for_stragglers(launch);
+    uint32_t survivors = tell_survivors(run, true);
+    run->header->outlived = survivors;
+    end_emitting(run);
+    send_status(run, (struct status_record){RELEASED, (int32_t)survivors, 0, 0, 0});
+    if (run->options.status >= 0)
+        close(run->options.status);
+    run->options.status = -1;
+}
+
+static void keep(struct launch *launch)
+{
+    while (!launch->released) {
+        if (listen_once(launch, -1))
+            launch->released = true;
+    }
+    /* Let go while the command runs: the recorder died. Nothing of the record is lost by that. */
+    while (!launch->ended)
+        listen_once(launch, -1);
+    close_the_record(launch);
+    while (tell_survivors(launch->run, false) > 0)
+        listen_once(launch, -1);
+}
+
+static int watch_signals(struct launch *launch, bool was_ignored[IGNORED_COUNT])
+{
+    for (size_t i = 0; i < IGNORED_COUNT; i++)
+        was_ignored[i] = signal(ignored_signals[i], SIG_IGN) == SIG_IGN;
+    sigset_t watched;
+    sigemptyset(&watched);
+    sigaddset(&watched, SIGCHLD);
+    sigaddset(&watched, SIGHUP);
+    if (sigprocmask(SIG_BLOCK, &watched, &launch->found_mask) != 0)
+        return -errno;
+    launch->signals = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
+    return launch->signals < 0 ? -errno : 0;
+}
+
+int launch_and_watch(struct run *run)
+{
+    struct launch launch = {.run = run};
+    bool was_ignored[IGNORED_COUNT];
+    int error = watch_signals(&launch, was_ignored);
+    error = error ? error : open_pipes(&launch);
+    if (error)
+        return error;
+    if (run->options.terminal >= 0 && (setsid() < 0 || ioctl(run->options.terminal, TIOCSCTTY, 0) != 0))
+        return -errno;
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
+        return -errno;
+    launch.command = fork();
+    if (launch.command < 0)
+        return -errno;
+    if (launch.command == 0)
+        become_command(&launch, was_ignored);
+    close(launch.failure[1]), close(launch.listener[1]), close(launch.go[0]);
+    forget_the_streams(run);
+    raise_limit();
+    int observed = observe(&launch);
+    send_status(run, (struct status_record){OBSERVED, -observed, 0, 0, 0});
+    if (write(launch.go[1], "", 1) != 1)
+        return -EPIPE;
+    int failure = 0;
+    ssize_t got = read(launch.failure[0], &failure, sizeof failure);
+    if (got == sizeof failure) {
+        waitpid(launch.command, NULL, 0);
+        launch.ended = true;
+        send_status(run, (struct status_record){NOT_STARTED, failure, 0, 0, 0});
+    } else {
+        send_status(run, (struct status_record){STARTED, launch.command, 0, 0, 0});
+    }
+    keep(&launch);
+    return 0;
+}

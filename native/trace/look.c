@@ -1,0 +1,149 @@
+/* Looking at what a call names, and the event that tells it. Shared by every handler with a path. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "look.h"
+
+uint64_t argument(const struct stop *stop, int position)
+{
+    return position < 0 ? 0 : stop->args[position];
+}
+
+int directory(const struct stop *stop, int position)
+{
+    return position < 0 ? AT_FDCWD : (int)stop->args[position];
+}
+
+static int64_t nanoseconds(struct timespec time)
+{
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static uint32_t state_of(struct run *run, const struct place *place, uint32_t resolved, bool changes)
+{
+    if (!place->exists)
+        return place->error == ENOENT || place->error == ENOTDIR ? WIRE_STATE_ABSENT : WIRE_STATE_NONE;
+    const struct stat *found = &place->found;
+    struct wire_state state = {
+        .dev = found->st_dev,
+        .ino = found->st_ino,
+        .size = (uint64_t)found->st_size,
+        .mtime_ns = nanoseconds(found->st_mtim),
+        .ctime_ns = nanoseconds(found->st_ctim),
+        .mode = found->st_mode,
+        .uid = found->st_uid,
+        .gid = found->st_gid,
+        .nlink = (uint32_t)found->st_nlink,
+        .target = intern_text(run, place->target),
+        .rdev = (uint32_t)(major(found->st_rdev) << 20 | minor(found->st_rdev)),
+    };
+    if (changes)
+        keep_content(run, place, &state);
+    return intern_state(run, resolved, &state);
+}
+
+/* What the state at the stop says of the outcome, if it settles it. */
+static int16_t result_of(enum op op, const struct place *place, uint64_t flags)
+{
+    if (!place->exists && place->known_result) {
+        bool makes = op == OP_MKDIR || op == OP_MKNOD || op == OP_SYMLINK || op == OP_RENAME_TO || op == OP_LINK_TO ||
+                     (op == OP_OPEN && flags & O_CREAT);
+        bool could_be_made = makes && place->error == ENOENT && !(place->notes & NOTE_NOT_RESOLVED);
+        return could_be_made ? WIRE_RESULT_UNKNOWN : (int16_t)-place->error;
+    }
+    if (!place->exists)
+        return WIRE_RESULT_UNKNOWN;
+    bool is_link = S_ISLNK(place->found.st_mode);
+    switch (op) {
+    case OP_STAT:
+    case OP_FOLLOW:
+        return 0;
+    case OP_READLINK:
+        return is_link ? 0 : -EINVAL;
+    case OP_MKDIR:
+    case OP_MKNOD:
+    case OP_SYMLINK:
+    case OP_LINK_TO:
+        return -EEXIST;
+    case OP_OPEN:
+        return (flags & O_CREAT) && (flags & O_EXCL) ? -EEXIST : WIRE_RESULT_UNKNOWN;
+    default:
+        return WIRE_RESULT_UNKNOWN;
+    }
+}
+
+struct wire_event event_at(struct stop *stop, enum op op, const char *path, const struct place *place, bool changes,
+                           uint64_t flags)
+{
+    struct wire_event event = event_of(stop, op);
+    event.notes |= place->notes;
+    event.path = intern_text(stop->run, path);
+    event.resolved = strcmp(path, place->resolved) == 0 ? event.path : intern_text(stop->run, place->resolved);
+    event.state = state_of(stop->run, place, event.resolved, changes);
+    event.result = result_of(op, place, flags);
+    return event;
+}
+
+/* Looks at a path; a link that the call follows is told by itself, and `place` is what it leads to. */
+void look(struct stop *stop, int dir, const char *path, bool nofollow, struct place *place)
+{
+    resolve(stop, dir, path, NOFOLLOW, place);
+    if (nofollow || !place->exists || !S_ISLNK(place->found.st_mode))
+        return;
+    struct wire_event event = event_at(stop, OP_FOLLOW, path, place, false, 0);
+    hold(stop, &event);
+    struct place behind;
+    resolve(stop, dir, path, FOLLOW, &behind);
+    if (behind.exists || behind.error != ENOENT) {
+        close_place(place);
+        *place = behind;
+    } else {
+        resolve_dangling(stop, place);
+    }
+}
+
+static bool has(const struct call *call, unsigned trait)
+{
+    return call->traits & trait;
+}
+
+static bool follows_not(const struct stop *stop)
+{
+    uint64_t flags = argument(stop, stop->call->flags);
+    return has(stop->call, TRAIT_NOFOLLOW) || (has(stop->call, TRAIT_AT_NOFOLLOW) && flags & AT_SYMLINK_NOFOLLOW) ||
+           (has(stop->call, TRAIT_AT_FOLLOW) && !(flags & AT_SYMLINK_FOLLOW));
+}
+
+/* Whether the call means the descriptor itself: no path, or an empty one where that is allowed. */
+static bool means_descriptor(const struct stop *stop, const char *path)
+{
+    if (has(stop->call, TRAIT_NULL) && stop->args[stop->call->path] == 0)
+        return true;
+    if (!has(stop->call, TRAIT_EMPTY) || path[0] || stop->notes & NOTE_PATH_UNREADABLE)
+        return false;
+    return stop->call->flags < 0 || argument(stop, stop->call->flags) & AT_EMPTY_PATH;
+}
+
+/* Reads and looks at the first path of the call. */
+void look_at_argument(struct stop *stop, char path[PATH_MAX], struct place *place)
+{
+    int dir = directory(stop, stop->call->dir);
+    path[0] = 0;
+    if (!(has(stop->call, TRAIT_NULL) && stop->args[stop->call->path] == 0))
+        (void)read_path(stop, stop->call->path, path); /* the notes tell */
+    if (!means_descriptor(stop, path))
+        look(stop, dir, path, follows_not(stop), place);
+    else if (dir == AT_FDCWD)
+        look(stop, dir, ".", false, place);
+    else
+        resolve_descriptor(stop, dir, place);
+}
+
+void tell(struct stop *stop, struct wire_event *event)
+{
+    event->arg = argument(stop, stop->call->arg);
+    event->arg2 = argument(stop, stop->call->arg2);
+    hold(stop, event);
+}

@@ -1,0 +1,182 @@
+/* Calls that name files. Each handler: read the path, look at what is there, keep what may change, tell it. */
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/mman.h>
+
+#include "look.h"
+
+#ifndef RENAME_EXCHANGE
+#define RENAME_EXCHANGE 2
+#endif
+
+static uint32_t second_word(struct stop *stop)
+{
+    char word[PATH_MAX];
+    if (stop->call->path2 < 0)
+        return 0;
+    ssize_t got = read_string(stop->tid, stop->args[stop->call->path2], word, sizeof word);
+    return got < 0 ? 0 : intern(stop->run, word, (size_t)got);
+}
+
+/* Newer C libraries ask for a descriptor's status with an empty path. */
+static bool is_fstat(const struct stop *stop)
+{
+    char first = 1;
+    bool descriptor = stop->call->dir >= 0 && directory(stop, stop->call->dir) >= 0;
+    return descriptor && argument(stop, stop->call->flags) & AT_EMPTY_PATH &&
+           (stop->args[stop->call->path] == 0 || read_memory(stop->tid, stop->args[stop->call->path], &first, 1) == 1) &&
+           (first == 0 || stop->args[stop->call->path] == 0);
+}
+
+static void on_one_path(struct stop *stop, enum op op)
+{
+    char path[PATH_MAX];
+    struct place place;
+    if (op == OP_STAT && is_fstat(stop))
+        return; /* what a descriptor shows was told when it was opened */
+    stop->only_looks = !op_changes(op) && op != OP_CHDIR && op != OP_CHROOT;
+    look_at_argument(stop, path, &place);
+    if (still_waiting(stop)) {
+        struct wire_event event = event_at(stop, op, path, &place, op_changes(op), 0);
+        event.extra = second_word(stop);
+        tell(stop, &event);
+    }
+    close_place(&place);
+}
+
+void on_path(struct stop *stop)
+{
+    if (stop->call->op == OP_CHROOT || stop->call->op == OP_PIVOT_ROOT)
+        atomic_store(&stop->run->roots_differ, true);
+    on_one_path(stop, stop->call->op);
+}
+
+void on_unlinkat(struct stop *stop)
+{
+    on_one_path(stop, argument(stop, stop->call->flags) & AT_REMOVEDIR ? OP_RMDIR : OP_UNLINK);
+}
+
+void on_mount(struct stop *stop)
+{
+    on_one_path(stop, OP_MOUNT);
+}
+
+void on_fd(struct stop *stop)
+{
+    struct place place;
+    stop->only_looks = stop->call->op == OP_LIST;
+    resolve_descriptor(stop, directory(stop, stop->call->dir), &place);
+    if (still_waiting(stop)) {
+        enum op op = stop->call->op;
+        struct wire_event event = event_at(stop, op, "", &place, op_changes(op), 0);
+        event.extra = second_word(stop);
+        tell(stop, &event);
+    }
+    close_place(&place);
+}
+
+static bool may_change(uint64_t flags)
+{
+    return (flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC);
+}
+
+static void open_with(struct stop *stop, uint64_t flags, uint64_t mode)
+{
+    char path[PATH_MAX];
+    struct place place;
+    (void)read_path(stop, stop->call->path, path); /* the notes tell */
+    stop->only_looks = !may_change(flags) && !stop->run->split;
+    bool nofollow = flags & O_NOFOLLOW || ((flags & O_CREAT) && (flags & O_EXCL));
+    look(stop, directory(stop, stop->call->dir), path, nofollow, &place);
+    if (still_waiting(stop)) {
+        struct wire_event event = event_at(stop, OP_OPEN, path, &place, may_change(flags), flags);
+        event.arg = flags;
+        event.arg2 = mode;
+        hold(stop, &event);
+        if (stop->run->split)
+            split_on_open(stop, &place, flags);
+    }
+    close_place(&place);
+}
+
+void on_open(struct stop *stop)
+{
+    bool is_creat = stop->call->flags < 0;
+    uint64_t flags = is_creat ? O_CREAT | O_WRONLY | O_TRUNC : argument(stop, stop->call->flags);
+    open_with(stop, (uint32_t)flags, argument(stop, stop->call->arg2));
+}
+
+void on_openat2(struct stop *stop)
+{
+    struct open_how how = {0};
+    size_t size = stop->args[3] < sizeof how ? (size_t)stop->args[3] : sizeof how;
+    if (read_memory(stop->tid, stop->args[2], &how, size) != (ssize_t)size)
+        stop->notes |= NOTE_PATH_UNREADABLE;
+    open_with(stop, how.flags, how.mode);
+}
+
+/* A file by its handle has no path to read; what it names is known once it is open. */
+void on_open_handle(struct stop *stop)
+{
+    struct wire_event event = event_of(stop, OP_OPEN_HANDLE);
+    event.notes |= NOTE_NOT_RESOLVED;
+    tell(stop, &event);
+}
+
+void on_two(struct stop *stop)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    struct place old, new;
+    enum op op = stop->call->op, op_to = op == OP_RENAME ? OP_RENAME_TO : OP_LINK_TO;
+    uint64_t flags = argument(stop, stop->call->flags);
+    look_at_argument(stop, from, &old);
+    uint16_t notes = stop->notes;
+    stop->notes = 0;
+    (void)read_path(stop, stop->call->path2, to); /* the notes tell */
+    look(stop, directory(stop, stop->call->dir2), to, true, &new);
+    if (still_waiting(stop)) {
+        uint16_t exchange = op == OP_RENAME && flags & RENAME_EXCHANGE ? NOTE_EXCHANGE : 0;
+        struct wire_event second = event_at(stop, op_to, to, &new, true, flags);
+        stop->notes = notes;
+        struct wire_event first = event_at(stop, op, from, &old, true, flags);
+        first.extra = second.resolved, second.extra = first.resolved;
+        first.arg = second.arg = flags;
+        first.notes |= exchange, second.notes |= exchange;
+        if (!old.exists && old.known_result)
+            second.result = first.result;
+        hold(stop, &first);
+        hold(stop, &second);
+    }
+    close_place(&old);
+    close_place(&new);
+}
+
+void on_symlink(struct stop *stop)
+{
+    on_one_path(stop, OP_SYMLINK);
+}
+
+void on_map(struct stop *stop)
+{
+    on_fd(stop);
+}
+
+/* i386 packs the arguments of its first mmap into a struct. */
+void on_map_old(struct stop *stop)
+{
+    enum { PROTECTION = 2, FLAGS = 3, DESCRIPTOR = 4, WORDS = 6 };
+    uint32_t words[WORDS];
+    if (read_memory(stop->tid, stop->args[0], words, sizeof words) != sizeof words)
+        return;
+    if (!(words[PROTECTION] & PROT_WRITE) || !(words[FLAGS] & MAP_SHARED) || words[FLAGS] & MAP_ANONYMOUS)
+        return;
+    struct place place;
+    resolve_descriptor(stop, (int)words[DESCRIPTOR], &place);
+    if (still_waiting(stop)) {
+        struct wire_event event = event_at(stop, OP_MAP, "", &place, true, 0);
+        event.arg = words[PROTECTION];
+        event.arg2 = words[FLAGS];
+        hold(stop, &event);
+    }
+    close_place(&place);
+}

@@ -1,0 +1,186 @@
+/* Calls that make, become, end or touch processes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "look.h"
+
+#define OTHER_ROOT_FLAGS (CLONE_NEWNS | CLONE_NEWUSER)
+#define MOST_ARGUMENTS (1u << 20)
+#define POINTERS_AT_ONCE 512
+#define I386_EXIT 1
+
+/* --- exec ------------------------------------------------------------------------------------------------ */
+
+struct arguments {
+    char *bytes; /* each ended by NUL */
+    size_t used;
+    uint64_t count;
+    bool cut;
+};
+
+static void add_argument(struct stop *stop, struct arguments *list, uint64_t pointer)
+{
+    list->count++;
+    if (list->cut)
+        return;
+    ssize_t length = read_string(stop->tid, pointer, list->bytes + list->used, MAX_ARGV_BYTES - list->used);
+    if (length < 0)
+        list->cut = true;
+    else
+        list->used += (size_t)length + 1;
+}
+
+static void read_arguments(struct stop *stop, uint64_t array, struct arguments *list)
+{
+    uint8_t words[POINTERS_AT_ONCE * 8];
+    size_t size = stop->compat ? 4 : 8;
+    while (array && list->count < MOST_ARGUMENTS) {
+        size_t wanted = sizeof words - array % sizeof words; /* never across a page that may not be there */
+        ssize_t got = read_memory(stop->tid, array, words, wanted - wanted % size ? wanted - wanted % size : size);
+        if (got < (ssize_t)size) {
+            list->cut = true;
+            return;
+        }
+        for (size_t at = 0; at + size <= (size_t)got; at += size) {
+            uint64_t pointer = 0;
+            memcpy(&pointer, words + at, size);
+            if (!pointer)
+                return;
+            add_argument(stop, list, pointer);
+        }
+        array += (uint64_t)got - (uint64_t)got % size;
+    }
+}
+
+static void tell_interpreter(struct stop *stop, const struct place *program)
+{
+    char link[64], line[INTERPRETER_LINE + 1];
+    if (program->fd < 0 || !S_ISREG(program->found.st_mode))
+        return;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", program->fd);
+    int fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return; /* a program may be executable and not readable; then it is no script either */
+    ssize_t got = read(fd, line, INTERPRETER_LINE);
+    close(fd);
+    if (got < 3 || line[0] != '#' || line[1] != '!')
+        return;
+    line[got] = 0;
+    line[strcspn(line, "\n")] = 0;
+    char *rest = NULL, *name = strtok_r(line + 2, " \t", &rest);
+    if (!name)
+        return;
+    struct place place;
+    look(stop, AT_FDCWD, name, false, &place);
+    struct wire_event event = event_at(stop, OP_INTERPRETER, name, &place, false, 0);
+    rest += strspn(rest, " \t");
+    event.extra = intern_text(stop->run, rest);
+    hold(stop, &event);
+    close_place(&place);
+}
+
+static bool loses_privilege(const struct stop *stop, const struct place *program)
+{
+    const struct stat *found = &program->found;
+    bool becomes_user = found->st_mode & S_ISUID && found->st_uid != geteuid();
+    bool becomes_group = found->st_mode & S_ISGID && found->st_mode & S_IXGRP && found->st_gid != getegid();
+    return stop->run->no_new_privs && program->exists && (becomes_user || becomes_group);
+}
+
+void on_exec(struct stop *stop)
+{
+    char path[PATH_MAX];
+    struct place program;
+    struct arguments list = {.bytes = malloc(MAX_ARGV_BYTES)};
+    look_at_argument(stop, path, &program);
+    if (list.bytes)
+        read_arguments(stop, stop->args[stop->call->path + 1], &list);
+    if (still_waiting(stop)) {
+        struct wire_event event = event_at(stop, OP_EXEC, path, &program, false, 0);
+        event.extra = intern(stop->run, list.bytes, list.used);
+        event.arg = list.count;
+        event.notes |= (list.cut || !list.bytes ? NOTE_ARGV_CUT : 0);
+        event.notes |= (loses_privilege(stop, &program) ? NOTE_PRIVILEGE_LOST : 0);
+        emit_held(stop); /* a link that was followed comes first */
+        uint64_t at = emit(stop->run, &event);
+        if (program.exists) {
+            tell_interpreter(stop, &program);
+            note_exec(stop, at);
+        }
+    }
+    free(list.bytes);
+    close_place(&program);
+}
+
+/* --- fork and exit --------------------------------------------------------------------------------------- */
+
+static void fork_with(struct stop *stop, uint64_t flags)
+{
+    if (flags & OTHER_ROOT_FLAGS)
+        atomic_store(&stop->run->roots_differ, true);
+    struct wire_event event = event_of(stop, OP_FORK);
+    event.arg = flags;
+    hold(stop, &event);
+    note_fork(stop, flags);
+}
+
+void on_fork(struct stop *stop)
+{
+    fork_with(stop, argument(stop, stop->call->arg));
+}
+
+void on_clone3(struct stop *stop)
+{
+    uint64_t flags = 0;
+    if (read_memory(stop->tid, stop->args[0], &flags, sizeof flags) != sizeof flags)
+        stop->notes |= NOTE_PATH_UNREADABLE;
+    fork_with(stop, flags);
+}
+
+void on_process_exit(struct stop *stop)
+{
+    bool one_thread = stop->notif->data.nr == (stop->compat ? I386_EXIT : SYS_exit);
+    if (one_thread)
+        note_thread_end(stop);
+    else
+        note_exit_request(stop, (int)argument(stop, stop->call->arg));
+}
+
+/* --- numbers --------------------------------------------------------------------------------------------- */
+
+void on_number(struct stop *stop)
+{
+    struct wire_event event = event_of(stop, stop->call->op);
+    if (event.op == OP_NAMESPACE)
+        atomic_store(&stop->run->roots_differ, true);
+    if (event.op == OP_SIGNAL && argument(stop, stop->call->arg2) == (uint64_t)stop->pid)
+        return; /* to itself */
+    tell(stop, &event);
+}
+
+void on_seccomp(struct stop *stop)
+{
+    struct wire_event event = event_of(stop, OP_SECCOMP);
+    bool wants_listener = stop->args[0] == SECCOMP_SET_MODE_FILTER && stop->args[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    if (stop->call->when != WHEN_SET_SECCOMP && wants_listener)
+        event.result = -EBUSY; /* a chain of filters has room for one listener, and it is ours */
+    tell(stop, &event);
+}
+
+void on_io_uring(struct stop *stop)
+{
+    struct wire_event event = event_of(stop, OP_IO_URING);
+    if (!stop->run->options.allow_io_uring) {
+        event.notes |= NOTE_REFUSED;
+        event.result = -ENOSYS;
+        stop->error = ENOSYS;
+    }
+    tell(stop, &event);
+}

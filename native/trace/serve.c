@@ -1,0 +1,120 @@
+/* The loop: take a stop, find its row, let the handler look, answer.
+ *
+ * Several threads serve one listener. A call that we do not know, or cannot look into, is counted and let through:
+ * we never fail a call because we failed to understand it.
+ */
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "trace.h"
+
+#define I386_COUNTERS 1024u
+
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, uint64_t)
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP 1u
+#endif
+
+static void count_call(struct stop *stop)
+{
+    uint32_t number = (uint32_t)stop->notif->data.nr;
+    uint32_t slot = number < I386_COUNTERS ? number : I386_COUNTERS - 1;
+    __atomic_fetch_add(&stop->run->header->counted[slot + (stop->compat ? I386_COUNTERS : 0)], 1, __ATOMIC_RELAXED);
+    count(&stop->run->header->undecoded);
+}
+
+static void look_into(struct stop *stop)
+{
+    if (atomic_load(&stop->run->released) || !identify(stop))
+        return;
+    if (stop->call && stop->call->class == CALL_RECORDED)
+        stop->call->serve(stop);
+    else
+        count_call(stop);
+}
+
+/* False: the caller was killed meanwhile. */
+static bool answer(struct stop *stop, struct seccomp_notif_resp *response)
+{
+    *response = (struct seccomp_notif_resp){.id = stop->notif->id};
+    if (stop->error)
+        response->error = -stop->error;
+    else if (stop->replaces)
+        response->val = stop->value;
+    else
+        response->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    if (ioctl(stop->run->listener, SECCOMP_IOCTL_NOTIF_SEND, response) == 0)
+        return true;
+    if (errno != ENOENT)
+        abort(); /* the caller would wait for ever */
+    return false;
+}
+
+static void serve_one(struct run *run, struct seccomp_notif *notif, struct seccomp_notif_resp *response)
+{
+    struct stop stop = {
+        .run = run,
+        .notif = notif,
+        .tid = (pid_t)notif->pid,
+        .call = find_call(notif->data.arch, (uint32_t)notif->data.nr),
+#if defined(__x86_64__)
+        .compat = notif->data.arch == AUDIT_ARCH_I386,
+#endif
+    };
+    memcpy(stop.args, notif->data.args, sizeof stop.args);
+    look_into(&stop);
+    if (!stop.only_looks)
+        emit_held(&stop);
+    if (stop.answered || answer(&stop, response))
+        emit_held(&stop);
+}
+
+/* A receive also fails when the caller was killed in between, or we were interrupted. */
+static bool nobody_left(const struct run *run)
+{
+    struct pollfd listener = {run->listener, 0, 0};
+    return poll(&listener, 1, 0) == 1 && listener.revents & POLLHUP;
+}
+
+static void *serve(void *context)
+{
+    struct run *run = context;
+    struct seccomp_notif_sizes sizes = {0};
+    if (seccomp_sizes(&sizes) != 0)
+        abort();
+    struct seccomp_notif *notif = calloc(1, sizes.seccomp_notif);
+    struct seccomp_notif_resp *response = calloc(1, sizes.seccomp_notif_resp);
+    if (!notif || !response)
+        abort();
+    for (;;) {
+        memset(notif, 0, sizes.seccomp_notif);
+        if (ioctl(run->listener, SECCOMP_IOCTL_NOTIF_RECV, notif) == 0)
+            serve_one(run, notif, response);
+        else if (nobody_left(run))
+            return NULL;
+    }
+}
+
+int start_serving(struct run *run, int threads)
+{
+    uint64_t flags = SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP;
+    if (ioctl(run->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, flags) == 0)
+        run->header->features |= FEATURE_SYNC_WAKE_UP;
+    for (int i = 0; i < threads; i++) {
+        pthread_t thread;
+        int error = pthread_create(&thread, NULL, serve, run);
+        if (error && i == 0)
+            return -error;
+        if (error)
+            break;
+        pthread_detach(thread);
+        run->header->threads++;
+    }
+    return 0;
+}

@@ -1,0 +1,90 @@
+/* Text made of hostile bytes: socket addresses and joined paths. Pure: no system call. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "trace.h"
+
+static size_t written(int wanted, size_t size)
+{
+    if (wanted < 0)
+        return 0;
+    return (size_t)wanted < size ? (size_t)wanted : size - 1;
+}
+
+/* "unix:/path", "unix:@name" for an abstract one, "unix:" for one without a name. */
+static size_t format_unix(const void *address, size_t length, char *into, size_t size)
+{
+    struct sockaddr_un unix_address = {0};
+    memcpy(&unix_address, address, length < sizeof unix_address ? length : sizeof unix_address);
+    size_t start = offsetof(struct sockaddr_un, sun_path);
+    size_t room = length > start ? length - start : 0;
+    if (room > sizeof unix_address.sun_path)
+        room = sizeof unix_address.sun_path;
+    bool abstract = room && !unix_address.sun_path[0];
+    const char *name = unix_address.sun_path + abstract;
+    size_t name_length = abstract ? room - 1 : strnlen(name, room);
+    size_t used = written(snprintf(into, size, "unix:%s", abstract ? "@" : ""), size);
+    if (name_length > size - used)
+        name_length = size - used;
+    memcpy(into + used, name, name_length);
+    return used + name_length;
+}
+
+size_t format_address(const void *address, size_t length, char *into, size_t size)
+{
+    sa_family_t family;
+    char host[INET6_ADDRSTRLEN];
+    if (length < sizeof family)
+        return written(snprintf(into, size, "family:?"), size);
+    memcpy(&family, address, sizeof family);
+    if (family == AF_UNIX)
+        return format_unix(address, length, into, size);
+    if (family == AF_INET && length >= sizeof(struct sockaddr_in)) {
+        struct sockaddr_in v4;
+        memcpy(&v4, address, sizeof v4);
+        if (inet_ntop(AF_INET, &v4.sin_addr, host, sizeof host))
+            return written(snprintf(into, size, "inet:%s:%u", host, ntohs(v4.sin_port)), size);
+    }
+    if (family == AF_INET6 && length >= 24) { /* without a scope id, as the kernel takes it, too */
+        struct sockaddr_in6 v6 = {0};
+        memcpy(&v6, address, length < sizeof v6 ? length : sizeof v6);
+        if (inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host))
+            return written(snprintf(into, size, "inet6:[%s]:%u", host, ntohs(v6.sin6_port)), size);
+    }
+    if (family == AF_NETLINK)
+        return written(snprintf(into, size, "netlink:"), size);
+    return written(snprintf(into, size, "family:%u", family), size);
+}
+
+/* Appends one component after a slash; "." and "" are nothing. */
+static size_t append(char *into, size_t used, size_t size, const char *part, size_t length)
+{
+    if (length == 0 || (length == 1 && part[0] == '.') || used + 1 + length >= size)
+        return used;
+    if (used == 0 || into[used - 1] != '/')
+        into[used++] = '/';
+    memcpy(into + used, part, length);
+    return used + length;
+}
+
+size_t join_paths(const char *base, const char *path, char *into, size_t size)
+{
+    size_t used = 0;
+    const char *sources[] = {path[0] == '/' ? "" : base, path};
+    for (size_t source = 0; source < 2; source++) {
+        const char *part = sources[source];
+        while (*part) {
+            size_t length = strcspn(part, "/");
+            used = append(into, used, size, part, length);
+            part += length + (part[length] == '/');
+        }
+    }
+    if (used == 0)
+        into[used++] = '/';
+    into[used] = 0;
+    return used;
+}

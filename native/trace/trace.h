@@ -1,0 +1,190 @@
+/* steno-trace: what its parts know of each other.
+ *
+ * Data flows: notification -> stop (serve.c) -> handler (on_*.c: read memory, resolve, look) -> event (emit.c).
+ * A stop is one system call of one thread that waits for our answer. Everything read from the caller is hostile.
+ */
+#ifndef STENO_TRACE_H
+#define STENO_TRACE_H
+
+#include <limits.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "calls.h"
+#include "wire.h"
+
+#define MAX_THREADS 8
+#define MAX_TOLD 4
+#define MAX_ARGV_BYTES (256 * 1024)
+#define INTERPRETER_LINE 256
+/* Where terminals that the command opens are put, so that writes on them are seen. */
+#define SPLIT_FIRST 960u
+#define SPLIT_COUNT 64u
+
+struct run;
+struct emitter;
+
+/* --- options and the whole run --------------------------------------------------------------------------- */
+
+struct options {
+    int status, leash, spool, key;          /* descriptors; -1: not given */
+    int terminal;                           /* the command's terminal, or -1 */
+    int standard[3];                        /* what the command gets as 0, 1, 2; -1: closed */
+    int split;                              /* where terminal writes are told, or -1 */
+    const char *cwd;
+    uint64_t origin_ns;
+    uint64_t max_blob;
+    bool allow_io_uring;
+    char **ignored;                         /* prefixes whose contents nobody wants, NULL-ended */
+    char **command;
+};
+
+struct run {
+    struct options options;
+    struct wire_header *header;
+    struct emitter *emitter;
+    struct tracees *tracees;
+    struct keeping *keeping;
+    struct split *split;                    /* NULL: the terminal is not split */
+    int listener;
+    int own_pid;
+    bool no_new_privs;
+    atomic_bool roots_differ;               /* some process may see another root than we do */
+    atomic_bool released;                   /* the recording is over: answer, and write nothing */
+};
+
+/* --- one stop -------------------------------------------------------------------------------------------- */
+
+struct stop {
+    struct run *run;
+    const struct seccomp_notif *notif;
+    const struct call *call;
+    uint64_t args[6];
+    pid_t tid;
+    pid_t pid;                              /* thread group */
+    uint32_t process;                       /* its number */
+    uint16_t notes;
+    bool compat;
+    bool answered;                          /* the handler answered itself */
+    bool only_looks;                        /* changes nothing: its events can wait until it is answered */
+    int error;                              /* refuse with this errno; 0: let it through */
+    bool replaces;                          /* answer `value` in the kernel's place */
+    int64_t value;
+    struct wire_event told[MAX_TOLD];       /* not yet in the spool */
+    size_t told_count;
+};
+
+/* --- memory.c -------------------------------------------------------------------------------------------- */
+
+/* Bytes read, or -errno. Never more than asked for. */
+ssize_t read_memory(pid_t tid, uint64_t address, void *into, size_t length);
+/* A string with its NUL; -errno; -ENAMETOOLONG when there is no NUL within `size`. */
+ssize_t read_string(pid_t tid, uint64_t address, char *into, size_t size);
+/* One word of a pointer array: 8 bytes, or 4 in a 32-bit program. */
+int read_word(const struct stop *stop, uint64_t address, uint64_t *word);
+/* Reads a path argument; sets the notes of the stop. False: nothing is known of it (`path` is then empty). */
+bool read_path(struct stop *stop, int argument, char path[PATH_MAX]);
+/* Whether what was read is the caller's: its number may belong to another process by now. */
+bool still_waiting(const struct stop *stop);
+
+/* --- resolve.c ------------------------------------------------------------------------------------------- */
+
+struct place {
+    char resolved[PATH_MAX];
+    char target[PATH_MAX];                  /* of a symbolic link */
+    int fd;                                 /* O_PATH on what is there, or -1 */
+    int error;                              /* why there is nothing, an errno */
+    bool exists;
+    struct stat found;
+    uint16_t notes;
+    bool known_result;                      /* `error` is what the call will meet, too */
+};
+
+enum { FOLLOW = 0, NOFOLLOW = 1 };
+
+/* Looks at what `path` means to the caller. `dir` is a descriptor of the caller's, or AT_FDCWD. */
+void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct place *place);
+/* The file behind a descriptor of the caller's. */
+/* `place` is a link that leads nowhere; it becomes the place where it would lead. */
+void resolve_dangling(struct stop *stop, struct place *place);
+void resolve_descriptor(struct stop *stop, int fd, struct place *place);
+void close_place(struct place *place);
+
+/* --- keep.c: contents as they were ----------------------------------------------------------------------- */
+
+struct keeping *start_keeping(struct run *run);
+/* Fills `blob` and `content` of a state. Called before a call that may change what is there. */
+void keep_content(struct run *run, const struct place *place, struct wire_state *state);
+
+/* --- emit.c: the spool ----------------------------------------------------------------------------------- */
+
+int start_emitting(struct run *run);
+/* A new event of this stop, with time, process, call and notes filled in. */
+struct wire_event event_of(const struct stop *stop, enum op op);
+uint32_t intern(struct run *run, const char *bytes, size_t length);
+uint32_t intern_text(struct run *run, const char *text);
+uint32_t intern_state(struct run *run, uint32_t resolved, const struct wire_state *state);
+/* Appends what a stop has told; it goes to the spool before the answer, unless the call only looks. */
+void hold(struct stop *stop, const struct wire_event *event);
+void emit_held(struct stop *stop);
+/* Appends; returns where the event lies, for `amend_result`, or UINT64_MAX when it was lost. */
+uint64_t emit(struct run *run, const struct wire_event *event);
+void amend_result(struct run *run, uint64_t at, int16_t result);
+void end_emitting(struct run *run);
+uint64_t now_ns(const struct run *run);
+const uint8_t *spool_key(const struct run *run);
+void count(uint64_t *counter);
+
+/* --- tracees.c: the processes of the run ----------------------------------------------------------------- */
+
+struct tracees *start_tracees(struct run *run);
+/* Finds the process of a thread, or meets it for the first time. False: it is gone already. */
+bool identify(struct stop *stop);
+/* Reads the first process before it runs. */
+void meet_command(struct run *run, pid_t pid);
+void note_fork(struct stop *stop, uint64_t flags);
+void note_exec(struct stop *stop, uint64_t event_at);
+void note_exit_request(struct stop *stop, int code);
+void note_thread_end(struct stop *stop);
+void note_reaped(struct run *run, pid_t pid, int wait_status);
+int tracees_poll_fd(const struct run *run);
+/* Learns of ends that the kernel tells through pidfds. */
+void collect_exits(struct run *run);
+/* How many processes are alive; their `outlived` events when `tell`. */
+uint32_t tell_survivors(struct run *run, bool tell);
+
+/* --- filter.c, serve.c, launch.c, split.c ---------------------------------------------------------------- */
+
+struct sock_fprog;
+int build_filter(struct sock_fprog *program, bool split);
+const struct call *find_call(uint32_t arch, uint32_t number);
+
+/* A terminal that is opened is put on a watched descriptor; the stop is then answered. */
+void split_on_open(struct stop *stop, const struct place *place, uint64_t flags);
+
+int seccomp_sizes(struct seccomp_notif_sizes *sizes);
+/* Puts the calling process under the filter; the listener's descriptor, or -errno. */
+int install_filter(bool split, uint64_t *features);
+/* Takes a descriptor of another process; -errno. */
+int take_descriptor(pid_t pid, int descriptor);
+int start_serving(struct run *run, int threads);
+int launch_and_watch(struct run *run);
+/* Tries everything once and says what works. */
+int probe(void);
+
+/* --- cipher.c, hash.c, text.c: pure ---------------------------------------------------------------------- */
+
+void chacha20_xor(const uint8_t key[32], const uint8_t nonce[12], uint64_t position, uint8_t *data, size_t length);
+uint64_t siphash(const uint8_t key[16], const void *data, size_t length);
+/* Writes a socket address as text; returns its length. Unix paths keep their bytes. */
+size_t format_address(const void *address, size_t length, char *into, size_t size);
+/* Joins without looking: `base` + "/" + `path`, or `path` when it is absolute; "." and "//" go, ".." stays. */
+size_t join_paths(const char *base, const char *path, char *into, size_t size);
+
+#endif
