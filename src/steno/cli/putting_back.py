@@ -1,0 +1,130 @@
+"""What `steno undo` and `steno restore` share: their options, and the way from a RUN to an outcome.
+
+In: words of the command line. Out: an outcome, printed, and an exit code: 0 when everything is as asked, 1
+when something stands in the way. The bundle is verified first; of one that is not valid nothing is ever
+written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from steno.bundle.folder import Folder
+from steno.bundle.reader import FolderLayers
+from steno.cli.opening import chosen_store, open_run, print_json, print_lines, say, say_hint
+from steno.derive.facts import RunFacts
+from steno.errors import BadRequestError
+from steno.events.layout import FILES
+from steno.restore.applying import apply_steps
+from steno.restore.contents import open_contents
+from steno.restore.judging import User
+from steno.restore.looking import FileSystem
+from steno.restore.plan import make_plan
+from steno.restore.states import FileRecords, is_at_or_below, read_records
+from steno.restore.tasks import Direction
+from steno.restore.words import Outcome, plan_lines, problem_lines, summary_line, to_json
+from steno.views.export import trusted
+from steno.views.plain import visible
+
+_NS_PER_MS = 10**6
+
+paths_argument = click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes))
+dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+force_option = click.option(
+    "--force", is_flag=True, help="Overwrite what was changed since; skip what is impossible."
+)
+
+
+def put_back(
+    direction: Direction,
+    run: str,
+    paths: Sequence[bytes],
+    store: str | None,
+    *,
+    dry_run: bool,
+    force: bool,
+    as_json: bool,
+) -> int:
+    user = User.of_this_process()
+    with open_run(run, store) as folder:
+        verdict = trusted(folder)
+        if not folder.has(FILES):
+            raise BadRequestError(
+                f"{folder.path.name} has no record of files",
+                hint="it was recorded without the kernel observer; `steno doctor` says why that may be",
+            )
+        layers = FolderLayers(folder, verdict.run_id or "")
+        records = read_records(layers.json(FILES))
+        chosen = [_resolved(path) for path in paths]
+        _check_chosen(records, chosen)
+        with open_contents(folder, chosen_store(store)) as contents:
+            plan = make_plan(
+                records,
+                direction,
+                FileSystem(),
+                contents,
+                user=user,
+                chosen=chosen,
+                force=force,
+                ended_ns=_end_of_run(layers) if _is_of_store(folder, chosen_store(store)) else None,
+            )
+            going_on = not dry_run and (plan.is_clear or force)
+            outcome = Outcome(plan, apply_steps(plan.steps, contents, user) if going_on else None)
+    if verdict.gaps:
+        say(f"the record is incomplete: {', '.join(verdict.gaps)}")
+    if as_json:
+        print_json(to_json(outcome, verdict.run_id))
+    elif dry_run:
+        print_lines(visible(line) for line in plan_lines(plan))
+    else:
+        _tell(outcome)
+    return outcome.exit_code
+
+
+def _end_of_run(layers: FolderLayers) -> int:
+    return (RunFacts.of(layers).finished_at_ms + 1) * _NS_PER_MS
+
+
+def _is_of_store(folder: Folder, store: Path) -> bool:
+    """The end of a run is believed of our own: a stranger could say that any file is older than it."""
+    return folder.path.resolve().parent == store.resolve()
+
+
+def _tell(outcome: Outcome) -> None:
+    plan = outcome.plan
+    for word, problems in (
+        ("conflict", plan.conflicts),
+        ("impossible", plan.impossible),
+        ("overruled", plan.overruled),
+        ("failed", outcome.failed or []),
+        ("note", plan.notes),
+    ):
+        for line in problem_lines(word, problems):
+            say(line)
+    if outcome.failed is None:
+        say("nothing was changed")
+        say_hint("--dry-run shows the whole plan; --force overwrites what was changed since")
+    else:
+        print_lines([visible(summary_line(outcome))])
+
+
+def _resolved(path: bytes) -> bytes:
+    """As the record names it: links above it followed, the last name as it is."""
+    above, name = os.path.split(path.rstrip(b"/") or b"/")
+    if name in {b"", b".", b".."}:
+        return os.path.realpath(path)
+    return os.path.join(os.path.realpath(above or b"."), name)  # noqa: PTH118 - bytes
+
+
+def _check_chosen(records: FileRecords, chosen: Sequence[bytes]) -> None:
+    names = {record.path for record in records.files}
+    for choice in chosen:
+        if not any(is_at_or_below(name, choice) for name in names):
+            raise BadRequestError(
+                f"the run has not touched {os.fsdecode(choice)}, nor anything below it",
+                hint="`steno files RUN` lists what it touched",
+            )

@@ -1,0 +1,284 @@
+"""The plan of an undo or a restore: a pure function of the record and of what is there now.
+
+In: the records, the direction, the chosen paths, a tree to look at, the contents. Out: a `Plan`: steps in
+the order in which they can be done, and everything that speaks against it. Directories come before their
+content, removals go deepest first, times of directories come last. A directory that holds something the
+record does not know is never removed, whatever the user wishes. Never changes anything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from steno.restore.contents import Contents
+from steno.restore.judging import Judge, Judgement, Needed, User, name_of, permitted_mode
+from steno.restore.looking import Sight, Tree
+from steno.restore.states import FileRecords, Kind, State, is_at_or_below, parent_of
+from steno.restore.tasks import Assignment, Direction, Task, assign
+
+_SHOWN = 3
+
+
+class Do(StrEnum):
+    RENAME = "rename"
+    REMOVE = "remove"
+    REMOVE_DIRECTORY = "remove_directory"
+    MAKE_DIRECTORY = "make_directory"
+    WRITE = "write"
+    LINK = "link"
+    SET = "set_metadata"
+
+
+class Step(NamedTuple):
+    """`target` is what the path is to be; None for a directory that only has to be there.
+
+    `now` is what was seen when the plan was made: if something else is there by then, the step is not taken.
+    """
+
+    do: Do
+    path: bytes
+    target: State | None = None
+    now: State | None = None
+    source: bytes = b""
+
+
+class Problem(NamedTuple):
+    path: bytes
+    why: str
+
+
+class Change(NamedTuple):
+    """What the run did to a path that is dealt with: created, deleted, modified, metadata, renamed."""
+
+    path: bytes
+    did: str
+    directory: bool
+
+
+class Plan(NamedTuple):
+    direction: Direction
+    steps: list[Step]
+    changes: list[Change]
+    conflicts: list[Problem]
+    impossible: list[Problem]
+    overruled: list[Problem]
+    notes: list[Problem]
+
+    @property
+    def is_clear(self) -> bool:
+        return not self.conflicts and not self.impossible
+
+
+def make_plan(
+    records: FileRecords,
+    direction: Direction,
+    tree: Tree,
+    contents: Contents,
+    *,
+    user: User,
+    chosen: Sequence[bytes] = (),
+    force: bool = False,
+    ended_ns: int | None = None,
+) -> Plan:
+    """`ended_ns`: when the run ended by the clock of this machine, if it was recorded here."""
+    assignment = assign(records, direction, chosen, tree)
+    judge = Judge(assignment.tree, contents, user, ended_ns)
+    return _Planner(assignment, direction, judge, user, force=force).plan()
+
+
+class _Item(NamedTuple):
+    task: Task
+    now: Sight
+    judgement: Judgement
+
+    @property
+    def in_the_way(self) -> bool:
+        """What is there has to go first: a directory and anything else do not replace each other."""
+        now, target = self.now.state.kind, self.task.target.kind
+        if self.judgement.needed is not Needed.ALL or not self.now.state.exists:
+            return False
+        return target is Kind.ABSENT or (now is Kind.DIRECTORY) != (target is Kind.DIRECTORY)
+
+
+class _Planner:
+    def __init__(
+        self, assignment: Assignment, direction: Direction, judge: Judge, user: User, *, force: bool
+    ) -> None:
+        self._assignment = assignment
+        self._tree = assignment.tree
+        self._judge = judge
+        self._user = user
+        self._force = force
+        self._items: dict[bytes, _Item] = {}
+        self._settled: set[bytes] = set()
+        self._missing: list[bytes] = []
+        self._kept_times: dict[bytes, State] = {}
+        self._plan = Plan(direction, [], [], [], [], [], [])
+
+    def plan(self) -> Plan:
+        for task in self._assignment.tasks:
+            self._consider(task)
+        for path in reversed(list(self._items)):
+            self._check_emptiness(path)
+        for path in list(self._items):
+            self._check_parent(path)
+        self._settle_times()
+        self._plan.steps.extend(self._steps())
+        self._note()
+        return self._plan
+
+    def _consider(self, task: Task) -> None:
+        for rename, why in self._assignment.moves.refused:
+            if is_at_or_below(task.path, rename.old) or is_at_or_below(task.path, rename.new):
+                self._plan.conflicts.append(Problem(task.path, f"the directory cannot be renamed: {why}"))
+                return
+        now = self._tree.look(task.path)
+        known = now.obstacle in self._items or now.obstacle in self._settled
+        if now.obstacle is not None and now.blocked is not Kind.ABSENT and not known:
+            where = os.fsdecode(now.obstacle)
+            self._plan.conflicts.append(Problem(task.path, f"{where} above it is {name_of(now.blocked)} now"))
+            return
+        judgement = self._judge.judge(task, now)
+        if judgement.impossible:
+            self._plan.impossible.append(Problem(task.path, judgement.impossible))
+        elif judgement.conflict and not self._force:
+            self._plan.conflicts.append(Problem(task.path, judgement.conflict))
+        elif judgement.needed is Needed.NOTHING:
+            self._settled.add(task.path)
+        else:
+            if judgement.conflict:
+                self._plan.overruled.append(Problem(task.path, judgement.conflict))
+            self._items[task.path] = _Item(task, now, judgement)
+
+    def _check_emptiness(self, path: bytes) -> None:
+        item = self._items[path]
+        if item.now.state.kind is not Kind.DIRECTORY or not item.in_the_way:
+            return
+        names = self._tree.names(path)
+        if names is None:
+            self._drop(path, "the directory cannot be read")
+            return
+        strange = [name for name in names if not self._goes(path + b"/" + name)]
+        if strange:
+            shown = ", ".join(os.fsdecode(name) for name in strange[:_SHOWN])
+            more = f" and {len(strange) - _SHOWN} more" if len(strange) > _SHOWN else ""
+            self._drop(path, f"it holds what this does not remove: {shown}{more}")
+
+    def _goes(self, path: bytes) -> bool:
+        item = self._items.get(path)
+        return item is not None and item.task.target.kind is Kind.ABSENT
+
+    def _check_parent(self, path: bytes) -> None:
+        """What is made needs a directory to be made in."""
+        if not self._items[path].task.target.exists:
+            return
+        missing = []
+        above = parent_of(path)
+        while above != b"/" and above not in self._missing:
+            item = self._items.get(above)
+            if item is not None and item.task.target.kind is Kind.DIRECTORY:
+                break
+            kind = self._tree.look(above).state.kind
+            if kind is Kind.DIRECTORY and item is None:
+                break
+            if kind is not Kind.ABSENT or item is not None or not self._force:
+                self._drop(path, f"the directory {os.fsdecode(above)} is not there")
+                return
+            missing.append(above)
+            above = parent_of(above)
+        self._missing.extend(reversed(missing))
+
+    def _drop(self, path: bytes, why: str) -> None:
+        del self._items[path]
+        self._plan.conflicts.append(Problem(path, why))
+
+    def _settle_times(self) -> None:
+        """The time of a directory is given back if it is as the run left it, or if we work in it."""
+        worked_in = {
+            parent_of(path) for path, item in self._items.items() if item.judgement.needed is Needed.ALL
+        }
+        for move in self._tree.moves:
+            worked_in |= {parent_of(move.source), parent_of(move.destination)}
+        for path, item in list(self._items.items()):
+            if item.judgement.needed is not Needed.TIMES:
+                continue
+            as_left = item.now.state.mtime_ns == item.task.left.mtime_ns
+            if not self._is_ours(item.now.state) or not (as_left or path in worked_in):
+                del self._items[path]
+        for path in sorted(worked_in & (self._settled | self._assignment.steady)):
+            now = self._tree.look(path).state
+            if now.kind is Kind.DIRECTORY and self._is_ours(now):
+                self._kept_times[path] = now
+
+    def _is_ours(self, now: State) -> bool:
+        return self._user.is_root or now.uid == self._user.uid
+
+    def _steps(self) -> Iterator[Step]:
+        for move in self._tree.moves:
+            yield Step(Do.RENAME, move.destination, source=move.source)
+        items = list(self._items.values())
+        for item in reversed(items):
+            if item.in_the_way:
+                directory = item.now.state.kind is Kind.DIRECTORY
+                do = Do.REMOVE_DIRECTORY if directory else Do.REMOVE
+                yield Step(do, item.task.path, now=item.now.state)
+        makings = [Step(Do.MAKE_DIRECTORY, path) for path in self._missing]
+        makings += [step for item in items if (step := _making(item))]
+        yield from sorted(makings, key=lambda step: step.path.split(b"/"))
+        times = {path: item.task.target for path, item in self._items.items()} | self._kept_times
+        for path, target in sorted(times.items(), reverse=True):
+            if target.kind is Kind.DIRECTORY:
+                yield Step(Do.SET, path, target)
+
+    def _note(self) -> None:
+        for move in self._tree.moves:
+            self._plan.changes.append(Change(move.source, "renamed", directory=True))
+        for path, item in self._items.items():
+            self._plan.changes.extend(_change(path, item, self._plan.direction))
+            self._plan.notes.extend(Problem(path, why) for why in self._reservations(item))
+        self._plan.notes.extend(
+            Problem(path, "changed while the run only looked at it: left alone")
+            for path in self._assignment.left_alone
+        )
+
+    def _reservations(self, item: _Item) -> Iterator[str]:
+        now, target = item.now, item.task.target
+        lost = item.judgement.needed is Needed.ALL and now.state.kind is Kind.FILE and now.state.size
+        if lost and self._plan.direction is Direction.UNDO and item.task.left.blob is None:
+            yield "what is there now is not in the record: no restore will bring it back"
+        if not target.exists or item.judgement.needed is Needed.TIMES:
+            return
+        if not self._user.is_root and target.uid != self._user.uid:
+            yield f"it belonged to another user ({target.uid}); only root can give it back"
+        if permitted_mode(target, self._user) != target.mode:
+            yield "it is brought back without its set-id bits, because it belongs to you"
+        replaced = item.judgement.needed is Needed.ALL and now.state.kind is target.kind is Kind.FILE
+        if replaced and now.links > 1:
+            yield "it has other names (hard links), which keep what they have"
+
+
+def _making(item: _Item) -> Step | None:
+    target, needed = item.task.target, item.judgement.needed
+    if target.kind is Kind.DIRECTORY:
+        return Step(Do.MAKE_DIRECTORY, item.task.path, target) if needed is Needed.ALL else None
+    if not target.exists:
+        return None
+    now = None if item.in_the_way else item.now.state
+    if needed is Needed.METADATA:
+        return Step(Do.SET, item.task.path, target, now)
+    return Step(Do.WRITE if target.kind is Kind.FILE else Do.LINK, item.task.path, target, now)
+
+
+def _change(path: bytes, item: _Item, direction: Direction) -> Iterator[Change]:
+    now, target = item.now.state, item.task.target
+    directory = (target if target.exists else now).kind is Kind.DIRECTORY
+    if item.judgement.needed is Needed.METADATA:
+        yield Change(path, "metadata", directory)
+    elif item.judgement.needed is Needed.ALL and now.exists and target.exists:
+        yield Change(path, "modified", directory)
+    elif item.judgement.needed is Needed.ALL:
+        made_by_run = target.exists == (direction is Direction.RESTORE)
+        yield Change(path, "created" if made_by_run else "deleted", directory)

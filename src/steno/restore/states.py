@@ -1,0 +1,214 @@
+"""What the record says was at each path: `files.json`, read with suspicion.
+
+In: the decoded JSON of a bundle that anybody may have written. Out: `FileRecords`: plain states under
+absolute paths, as bytes. A path that is not absolute, or that has a NUL, an empty part, `.` or `..`, is no
+path that a recorder writes: the whole bundle is refused. Never looks at the file system.
+"""
+
+from __future__ import annotations
+
+import base64
+import stat
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from steno.errors import BadBundleError
+from steno.events import canonical
+
+_MAX_ID = 2**32 - 2  # one more means "leave it as it is" to chown(2)
+_MAX_MODE = 0o177777
+_NS = 10**9
+
+
+class Kind(StrEnum):
+    UNKNOWN = "unknown"
+    ABSENT = "absent"
+    FILE = "file"
+    DIRECTORY = "directory"
+    SYMLINK = "symlink"
+    FIFO = "fifo"
+    SOCKET = "socket"
+    CHAR = "char"
+    BLOCK = "block"
+
+
+class State(NamedTuple):
+    """What is, or was, at a path. `blob` is the key of its content, `content` says why there is none."""
+
+    kind: Kind
+    mode: int = 0
+    mtime_ns: int = 0
+    size: int = 0
+    uid: int = 0
+    gid: int = 0
+    target: bytes = b""
+    blob: str | None = None
+    content: str | None = None
+
+    @property
+    def exists(self) -> bool:
+        return self.kind not in {Kind.ABSENT, Kind.UNKNOWN}
+
+
+ABSENT = State(Kind.ABSENT)
+UNKNOWN = State(Kind.UNKNOWN)
+
+
+class FileRecord(NamedTuple):
+    path: bytes
+    operations: frozenset[str]
+    before: State
+    after: State
+
+
+class DirectoryRename(NamedTuple):
+    old: bytes
+    new: bytes
+
+
+class FileRecords(NamedTuple):
+    files: list[FileRecord]
+    renames: list[DirectoryRename]
+
+
+class _State(msgspec.Struct, frozen=True):
+    exists: bool | None = None
+    unknown: bool = False
+    type: str | None = None
+    mode: int = 0
+    mtime_ns: int | str = 0
+    size: int | str = 0
+    uid: int = 0
+    gid: int = 0
+    target: str | None = None
+    target_b64: str | None = None
+    blob: str | None = None
+    content: str | None = None
+
+
+class _File(msgspec.Struct, frozen=True):
+    path: str
+    before: _State
+    after: _State
+    operations: list[str] = []
+    path_b64: str | None = None
+
+
+class _Rename(msgspec.Struct, frozen=True):
+    old: str = msgspec.field(name="from")
+    new: str = msgspec.field(name="to")
+    old_b64: str | None = msgspec.field(name="from_b64", default=None)
+    new_b64: str | None = msgspec.field(name="to_b64", default=None)
+
+
+class _Files(msgspec.Struct, frozen=True):
+    schema: Literal["steno.files.v1"]
+    files: list[_File]
+    directory_renames: list[_Rename] = []
+
+
+def read_records(value: Any) -> FileRecords:
+    """The records of a decoded `files.json`, or a `BadBundleError`."""
+    try:
+        found = msgspec.convert(value, _Files)
+        files = [
+            FileRecord(
+                _path(file.path, file.path_b64),
+                frozenset(file.operations),
+                _state(file.before),
+                _state(file.after),
+            )
+            for file in found.files
+        ]
+        renames = [
+            DirectoryRename(_path(one.old, one.old_b64), _path(one.new, one.new_b64))
+            for one in found.directory_renames
+        ]
+        _check_names(files)
+    except (ValueError, msgspec.ValidationError) as error:
+        raise BadBundleError(
+            f"files.json is not what a recorder writes: {error}", hint="nothing was changed"
+        ) from None
+    return FileRecords(files, renames)
+
+
+def parts_of(path: bytes) -> list[bytes]:
+    """The names on the way from the root: none for the root itself."""
+    return path.split(b"/")[1:] if path != b"/" else []
+
+
+def is_below(path: bytes, directory: bytes) -> bool:
+    return path.startswith(directory.rstrip(b"/") + b"/")
+
+
+def is_at_or_below(path: bytes, directory: bytes) -> bool:
+    return path == directory or is_below(path, directory)
+
+
+def parent_of(path: bytes) -> bytes:
+    return path.rpartition(b"/")[0] or b"/"
+
+
+def kind_of(mode: int) -> Kind:
+    for test, kind in (
+        (stat.S_ISREG, Kind.FILE),
+        (stat.S_ISDIR, Kind.DIRECTORY),
+        (stat.S_ISLNK, Kind.SYMLINK),
+        (stat.S_ISFIFO, Kind.FIFO),
+        (stat.S_ISSOCK, Kind.SOCKET),
+        (stat.S_ISCHR, Kind.CHAR),
+        (stat.S_ISBLK, Kind.BLOCK),
+    ):
+        if test(mode):
+            return kind
+    return Kind.UNKNOWN
+
+
+def _check_names(files: list[FileRecord]) -> None:
+    if len({file.path for file in files}) != len(files):
+        raise ValueError("a path is recorded twice")
+
+
+def _path(text: str, b64: str | None) -> bytes:
+    path = _bytes(text, b64)
+    parts = parts_of(path)
+    if not path.startswith(b"/") or b"\0" in path or any(part in {b"", b".", b".."} for part in parts):
+        raise ValueError(f"not a plain absolute path: {path!r}")
+    return path
+
+
+def _bytes(text: str, b64: str | None) -> bytes:
+    return text.encode() if b64 is None else base64.b64decode(b64, validate=True)
+
+
+def _state(found: _State) -> State:
+    if found.unknown:
+        return UNKNOWN
+    if found.exists is None:
+        raise ValueError("a state says neither what is there nor that it is unknown")
+    if not found.exists:
+        return ABSENT
+    kind = kind_of(found.mode) if 0 <= found.mode <= _MAX_MODE else Kind.UNKNOWN
+    if found.type != kind or kind is Kind.UNKNOWN:
+        raise ValueError(f"a {found.type} has the mode {found.mode}")
+    size, mtime_ns = canonical.integer(found.size), canonical.integer(found.mtime_ns)
+    if size < 0 or not -(2**33) * _NS < mtime_ns < 2**36 * _NS:
+        raise ValueError(f"no file has {size} bytes and was changed at {mtime_ns} ns")
+    if not (0 <= found.uid <= _MAX_ID and 0 <= found.gid <= _MAX_ID):
+        raise ValueError(f"no file belongs to user {found.uid}, group {found.gid}")
+    target = _bytes(found.target or "", found.target_b64)
+    if (kind is Kind.SYMLINK) != bool(target) or b"\0" in target:
+        raise ValueError(f"a {kind} points to {target!r}")
+    return State(
+        kind=kind,
+        mode=stat.S_IMODE(found.mode),
+        mtime_ns=mtime_ns,
+        size=size,
+        uid=found.uid,
+        gid=found.gid,
+        target=target,
+        blob=found.blob,
+        content=found.content,
+    )

@@ -1,0 +1,295 @@
+"""`steno undo` and `steno restore` as a user meets them: words, exit codes, choices, refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Steno
+from making import RUN_ID, make_run, start
+from snapshots import Recording, recording, snapshot
+from steno.bundle import local_key
+from steno.bundle.blobs import BlobWriter
+from steno.bundle.folder import Folder
+from steno.bundle.store import LAST, find_run
+from steno.bundle.verify import Status, Verdict
+from steno.cli import main, putting_back
+from steno.events import canonical, layout
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "root"
+    (place / "sub").mkdir(parents=True)
+    (place / "notes.txt").write_bytes(b"before\n")
+    (place / "sub" / "deleted").write_bytes(b"deleted\n")
+    return place
+
+
+@pytest.fixture
+def recorded(root: Path) -> Recording:
+    before = snapshot(root)
+    (root / "notes.txt").write_bytes(b"after!\n")
+    (root / "sub" / "deleted").unlink()
+    (root / "created").write_bytes(b"created\n")
+    return recording(before, snapshot(root))
+
+
+@pytest.fixture
+def bundle(store: Path, recorded: Recording) -> Path:
+    """A sealed run with a record of files that was added by hand: only `believed` takes it for valid."""
+    path = make_run(store)
+    (path / layout.FILES).write_bytes(canonical.encode(recorded.files))
+    with Folder(path) as run, Folder(store) as place:
+        writer = BlobWriter(run, local_key.make_or_read(place))
+        for key, content in recorded.contents.blobs.items():
+            writer.add(key, content, secret=b"deleted" in content)
+        writer.close()
+    return path
+
+
+Command = Callable[..., int]
+
+
+@pytest.fixture
+def believed(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command line, in this process, with a verdict of our choice."""
+
+    def run(*words: str | Path, gaps: tuple[str, ...] = ()) -> int:
+        status = Status.INCOMPLETE if gaps else Status.VALID
+        verdict = Verdict(status, RUN_ID, "root", [], list(gaps))
+        monkeypatch.setattr(putting_back, "trusted", lambda _: verdict)
+        monkeypatch.setattr(sys, "argv", ["steno", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main.main()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code
+
+    return run
+
+
+def test_undo_and_restore_say_what_they_did(
+    root: Path, believed: Command, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert believed("undo", "@last") == 0
+    assert capfd.readouterr() == (
+        "undone 3 files (1 created removed, 1 modified restored, 1 deleted brought back)\n",
+        "",
+    )
+    assert (root / "sub" / "deleted").read_bytes() == b"deleted\n"
+    assert believed("undo", "@last") == 0
+    assert capfd.readouterr().out == "nothing to do\n"
+    assert believed("restore", "@last") == 0
+    assert capfd.readouterr().out == (
+        "restored 3 files (1 created brought back, 1 modified restored, 1 deleted removed)\n"
+    )
+    assert (root / "created").read_bytes() == b"created\n"
+
+
+def test_a_dry_run_prints_the_plan_and_changes_nothing(
+    root: Path, believed: Command, capfd: pytest.CaptureFixture[str]
+) -> None:
+    at_first = snapshot(root)
+    assert believed("undo", "@last", "--dry-run") == 0
+    assert capfd.readouterr().out.splitlines()[:3] == [
+        f"remove {root}/created",
+        f"write {root}/notes.txt",
+        f"write {root}/sub/deleted",
+    ]
+    assert believed("undo", "@last", "--dry-run", "--json") == 0
+    found = json.loads(capfd.readouterr().out)
+    assert (found["applied"], found["run_id"], found["conflicts"]) == (False, RUN_ID, [])
+    assert snapshot(root) == at_first
+
+
+def test_a_conflict_changes_nothing_unless_forced(
+    root: Path, believed: Command, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (root / "notes.txt").write_bytes(b"edited since\n")
+    at_first = snapshot(root)
+    assert believed("undo", "@last") == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err == (
+        f"steno: conflict: {root}/notes.txt: its content has been changed since\n"
+        "steno: nothing was changed\n"
+        "hint: --dry-run shows the whole plan; --force overwrites what was changed since\n"
+    )
+    assert believed("undo", "@last", "--json", "--dry-run") == 1
+    assert snapshot(root) == at_first
+    capfd.readouterr()
+    assert believed("undo", "@last", "--force") == 0
+    out, err = capfd.readouterr()
+    assert out.startswith("undone 3 files")
+    assert "steno: overruled: " in err
+    assert (root / "notes.txt").read_bytes() == b"before\n"
+
+
+def test_a_secret_without_its_key_is_named_and_stops_the_undo(
+    root: Path, store: Path, believed: Command, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (store / local_key.LOCAL_KEY).unlink()
+    assert believed("undo", "@last") == 1
+    assert f"steno: impossible: {root}/sub/deleted: its content holds a secret" in capfd.readouterr().err
+    assert (root / "created").exists()
+    assert believed("undo", "@last", "--force", "--json") == 1
+    found = json.loads(capfd.readouterr().out)
+    assert [problem["path"] for problem in found["impossible"]] == [f"{root}/sub/deleted"]
+    assert len(found["done"]) == 2
+    assert not (root / "created").exists()
+
+
+@pytest.mark.parametrize("word", ["notes.txt", "./notes.txt", "../root/notes.txt", "by-link/notes.txt"])
+def test_paths_are_meant_from_where_the_user_is(
+    root: Path, believed: Command, word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "by-link").symlink_to(".")
+    monkeypatch.chdir(root)
+    assert believed("undo", "@last", word) == 0
+    assert (root / "notes.txt").read_bytes() == b"before\n"
+    assert (root / "created").exists()
+
+
+@pytest.mark.parametrize("word", ["sub", "sub/", ".", "sub/."])
+def test_a_directory_means_what_is_below_it(
+    root: Path, believed: Command, word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    assert believed("undo", "@last", word) == 0
+    assert (root / "sub" / "deleted").exists()
+    assert (root / "created").exists() == (word != ".")
+
+
+def test_a_path_that_the_run_never_touched_is_a_wrong_request(
+    root: Path, believed: Command, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert believed("undo", "@last", root / "nothing") == 2
+    assert "the run has not touched" in capfd.readouterr().err
+
+
+def test_an_incomplete_record_is_said(
+    root: Path, believed: Command, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert believed("undo", "@last", gaps=("after_unknown",)) == 0
+    assert capfd.readouterr().err == "steno: the record is incomplete: after_unknown\n"
+
+
+def test_names_do_not_reach_the_terminal_as_they_are(
+    root: Path, bundle: Path, recorded: Recording, believed: Command, capfd: pytest.CaptureFixture[str]
+) -> None:
+    created = recorded.file(root / "created")
+    created["path"] = f"{root}/\x1b[2Jcreated"
+    Path(created["path"]).write_bytes(b"edited")
+    (bundle / layout.FILES).write_bytes(canonical.encode(recorded.files))
+    assert believed("undo", "@last", "--dry-run") == 1
+    assert believed("undo", "@last") == 1
+    out, err = capfd.readouterr()
+    assert "\x1b" not in out + err
+    assert "\\x1b[2Jcreated" in out
+    assert "\\x1b[2Jcreated" in err
+
+
+@pytest.mark.parametrize("path", ["/etc/../etc/passwd", "relative", "/a//b"])
+def test_a_hostile_path_refuses_the_whole_bundle(
+    root: Path, bundle: Path, recorded: Recording, believed: Command, path: str
+) -> None:
+    recorded.file(root / "notes.txt")["path"] = path
+    (bundle / layout.FILES).write_bytes(canonical.encode(recorded.files))
+    at_first = snapshot(root)
+    assert believed("undo", "@last", "--force") == 1
+    assert snapshot(root) == at_first
+
+
+@pytest.mark.parametrize("command", ["undo", "restore"])
+def test_a_bundle_that_was_changed_is_refused_even_when_forced(
+    steno: Steno, root: Path, bundle: Path, command: str
+) -> None:
+    at_first = snapshot(root)
+    for words in ([], ["--force"], ["--dry-run"]):
+        done = steno(command, "@last", *words)
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert b"is invalid" in done.stderr
+    assert snapshot(root) == at_first
+
+
+def test_a_run_without_a_record_of_files_cannot_be_undone(steno: Steno, store: Path) -> None:
+    make_run(store)
+    done = steno("undo", "@last")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"has no record of files" in done.stderr
+
+
+def test_a_run_that_is_not_sealed_cannot_be_undone(steno: Steno, store: Path) -> None:
+    make_run(store, start("sleep", "9"), sealed=False)
+    done = steno("undo", "@last")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"is not sealed" in done.stderr
+
+
+SCRIPTS = {
+    "change": "echo more >> notes.txt; chmod 600 notes.txt",
+    "create": "mkdir -p new/deep; echo x > new/deep/file; ln -s deep/file new/link; : > empty",
+    "delete": "rm -r sub",
+    "replace": "rm -r sub; echo file > sub; rm notes.txt; mkdir notes.txt",
+    "rename": "mv notes.txt renamed; mv sub moved; echo more >> moved/deleted",
+    "install": "mkdir draft; echo x > draft/file; mkdir draft/deep; echo y > draft/deep/file; mv draft place",
+    "link": "ln notes.txt second; echo more >> second; ln -sf sub/deleted here",
+    "touch": "touch -d 2001-02-03 notes.txt sub",
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_real_run_is_undone_and_restored(steno: Steno, store: Path, root: Path, script: str) -> None:
+    before = snapshot(root)
+    assert steno("run", "--", "sh", "-c", SCRIPTS[script], cwd=root).returncode == 0
+    if not (find_run(store, LAST) / layout.FILES).exists():
+        pytest.skip("files are not observed here; `steno doctor` says why")
+    after = snapshot(root)
+    undone = steno("undo", "@last", "--json", cwd=root)
+    assert undone.returncode == 0, undone
+    assert substance(root) == kept(before)
+    restored = steno("restore", "@last", cwd=root)
+    assert restored.returncode == 0, restored
+    if script not in {"link", "install"}:  # what the run left is kept under the name it was written through
+        assert substance(root) == kept(after)
+
+
+def substance(root: Path) -> dict[bytes, dict[str, Any]]:
+    return kept(snapshot(root))
+
+
+def kept(found: dict[bytes, dict[str, Any]]) -> dict[bytes, dict[str, Any]]:
+    """All but the times of directories: the command may never have looked at those it changed."""
+    return {
+        path: state | ({"mtime_ns": None} if state["type"] == "directory" else {})
+        for path, state in found.items()
+    }
+
+
+def test_a_killed_undo_is_completed_by_the_next(
+    root: Path, believed: Command, clean_env: dict[str, str], bundle: Path
+) -> None:
+    """Killed at the first rename into place; the draft it leaves is no obstacle."""
+    program = (
+        "import os, signal, sys\n"
+        "from steno.cli import main, putting_back\n"
+        "from steno.bundle.verify import Status, Verdict\n"
+        "putting_back.trusted = lambda _: Verdict(Status.VALID, None, None, [], [])\n"
+        "os.rename = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "sys.argv = ['steno', 'undo', '@last']\n"
+        "main.main()\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], env=clean_env, timeout=60, check=False)
+    assert killed.returncode == -9
+    assert not (root / "created").exists()
+    assert [name for name in os.listdir(root) if name.startswith(".steno-")]
+    assert believed("undo", "@last") == 0
+    assert sorted(os.listdir(root)) == ["notes.txt", "sub"]
+    assert (root / "notes.txt").read_bytes() == b"before\n"
