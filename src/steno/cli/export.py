@@ -7,26 +7,38 @@ from pathlib import Path
 import click
 
 from steno.cli.opening import json_option, open_run, print_json, print_path, run_argument, say, store_option
-from steno.views.export import FORMATS, export_named, trusted
+from steno.views.export import FORMATS, directory_of, export_named, trusted
 
 
 @click.command(
     "export",
     epilog="""\b
 Formats:
-  capture-run   artifacts/capture_run/<run_id>/: env.json, events.jsonl, hashes.json, patch
+  agent-snapshot  manifest.json with every file before and after, blobs.parquet with contents
+  capture-run     artifacts/capture_run/<run_id>/: env.json, events.jsonl, hashes.json, patch
 
 \b
 Examples:
   steno export @last --as capture-run
   steno export @last --as capture-run -o /tmp/evidence
+  steno export @last --as agent-snapshot --snapshot-dir ./snapshot
+
+An agent-snapshot is the directory DIR itself; capture-run writes below DIR. A content that holds a secret is
+masked in an agent-snapshot, or left out where that cannot be done for sure.
 
 A bundle is verified first. An invalid one is refused, because the export would make its forged facts look
 sound; an incomplete one is exported as it is, and the export says that it is incomplete.""",
 )
 @run_argument
 @click.option("--as", "name", required=True, type=click.Choice(sorted(FORMATS)), help="The format to write.")
-@click.option("-o", "--output", metavar="DIR", help="Write below DIR (default: the current directory).")
+@click.option(
+    "-o",
+    "--output",
+    "--snapshot-dir",
+    "output",
+    metavar="DIR",
+    help="Where to write (default: the current directory; for agent-snapshot ./snapshot-<run_id>).",
+)
 @store_option
 @json_option
 def command(run: str, name: str, output: str | None, store: str | None, as_json: bool) -> None:
@@ -37,12 +49,15 @@ def command(run: str, name: str, output: str | None, store: str | None, as_json:
     export = export_named(name)
     with open_run(run, store) as folder:
         verdict = trusted(folder)
-        written = export(folder, Path(output or ".").absolute())
+        place = Path(output) if output else directory_of(name, verdict.run_id or "")
+        written = export(folder, place.absolute())
+    for note in written.notes:
+        say(note)
     if verdict.gaps:
         say(f"the record is incomplete: {', '.join(verdict.gaps)}")
     if as_json:
         print_json(
-            {"as": name, "path": str(written), "run_id": verdict.run_id, "status": str(verdict.status)}
+            {"as": name, "path": str(written.path), "run_id": verdict.run_id, "status": str(verdict.status)}
         )
     else:
-        print_path(written)
+        print_path(written.path)

@@ -7,6 +7,7 @@ text that could change the user's terminal: everything passes `views.plain`.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -91,6 +92,19 @@ def print_path(path: Path) -> None:
         click.echo(visible(str(path)))
     else:
         click.echo(os.fsencode(path))
+
+
+def recorded_path(path: bytes) -> bytes:
+    """A path of the command line as a record names it: links above it followed, the last name as it is."""
+    above, name = os.path.split(path.rstrip(b"/") or b"/")
+    if name in {b"", b".", b".."}:
+        return os.path.realpath(path)
+    return os.path.join(os.path.realpath(above or b"."), name)  # noqa: PTH118 - bytes
+
+
+def terminal_width() -> int | None:
+    """How wide a line may be; what goes to a file or another program is not cut."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def paint() -> Paint:

@@ -12,6 +12,7 @@ from steno.capture.host import original_environment
 from steno.cli.opening import chosen_store, say, say_hint
 from steno.derive.tails import MAX_TAIL_BYTES
 from steno.errors import BadRequestError, CaptureError, StenoError
+from steno.events.kinds import KernelObserved
 from steno.record.run import Outcome, RunRequest, record
 
 _START_HINTS = {
@@ -48,6 +49,29 @@ cannot be executed, 125 when Steno itself fails before the command starts.""",
     help="How much of the end of stdout and stderr the summaries keep.",
 )  # fmt: skip
 @click.option("--raw-logs", is_flag=True, help="Let capture-run exports hold the full (masked) logs.")
+@click.option(
+    "--observer",
+    type=click.Choice(["auto", "notify", "none"]),
+    default="auto",
+    show_default=True,
+    help="Watch what the kernel is asked to do: if that can be, in any case, or not at all.",
+)
+@click.option(
+    "--split",
+    type=click.Choice(["auto", "off"]),
+    default="auto",
+    show_default=True,
+    help="On a terminal, tell stdout from stderr.",
+)
+@click.option(
+    "--max-blob",
+    type=click.IntRange(0),
+    default=64 << 20,
+    show_default=True,
+    metavar="BYTES",
+    help="Keep the content of files up to this size.",
+)
+@click.option("--allow-io-uring", is_flag=True, help="Let io_uring through; what it does is not seen.")
 @click.option("--name", metavar="TEXT", help="A name for people to find the run by.")
 @click.option("--store", metavar="DIR", help="Keep the record in DIR (default: see `steno doctor`).")
 @click.option(
@@ -60,6 +84,10 @@ def command(
     pty: str,
     tail_bytes: int,
     raw_logs: bool,
+    observer: str,
+    split: str,
+    max_blob: int,
+    allow_io_uring: bool,
     name: str | None,
     store: str | None,
     exports: tuple[str, ...],
@@ -85,6 +113,10 @@ def command(
             pty=pty,
             tail_bytes=tail_bytes,
             raw_logs=raw_logs,
+            observer=observer,
+            split=split == "auto",
+            max_blob=max_blob,
+            allow_io_uring=allow_io_uring,
             name=name,
             exclude=[_place_of(format_name, directory) for format_name, directory in wanted],
         ),
@@ -134,7 +166,9 @@ def _export(outcome: Outcome, name: str, directory: Path) -> None:
         say(f"not exported as {name}: {error}")
         say_hint(error.hint)
         return
-    say(f"exported as {name}: {written}")
+    say(f"exported as {name}: {written.path}")
+    for note in written.notes:
+        say(note)
 
 
 def _tell_of_long_work(size: int) -> None:
@@ -150,6 +184,8 @@ def _tell(outcome: Outcome, word: str) -> None:
     for gap in outcome.gaps:
         lost = f" ({gap.lost_bytes} bytes lost)" if gap.lost_bytes else ""
         say(f"the record has a gap: {gap.reason}: {gap.detail}{lost}")
+    if outcome.observed is not None:
+        _tell_of_the_filter(outcome.observed)
     if outcome.swallowed_input:
         say(f"{outcome.swallowed_input} bytes of input were read ahead and not used by the command")
         say_hint("in a loop that reads the same pipe, give the command its own input: `</dev/null`")
@@ -161,3 +197,15 @@ def _tell(outcome: Outcome, word: str) -> None:
             say_hint("the run's directory was removed while the command ran; nothing of the record is left")
     elif os.isatty(2):
         say(f"recorded {outcome.run_id} (exit {outcome.exit_code}); `steno show @last` tells more")
+
+
+def _tell_of_the_filter(observed: KernelObserved) -> None:
+    """What the command may have noticed of being watched."""
+    if observed.privilege_lost:
+        say("a set-user-id program ran without its privilege: only root can watch one that gains any")
+        say_hint("run `steno run` as the user that the command needs, or go without with `--observer none`")
+    if observed.listeners_refused:
+        say(
+            "a program asked for a seccomp listener of its own and was refused (EBUSY): the kernel allows one"
+        )
+        say_hint("if it does not work so, record it with `--observer none`")

@@ -6,6 +6,7 @@ but changes nothing: the store is not made, no run is touched. Never reports mor
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
@@ -18,8 +19,9 @@ from typing import Any, NamedTuple
 
 from steno import __version__
 from steno.bundle.store import RunState
+from steno.capture.native_program import find_program
 from steno.capture.shadow import memory_directories, room_in
-from steno.errors import StoreError
+from steno.errors import CaptureError, StoreError
 from steno.views import listing, measures
 from steno.views.paint import Paint
 from steno.views.plain import listed, pad, visible
@@ -29,6 +31,16 @@ _LITTLE_ROOM = 256 << 20
 _SECONDS = 5.0
 _RUNS_SHOWN = 5
 _LABEL = 16
+# What steno-trace may find lacking, and what would bring it.
+_FEATURE_HINTS = {
+    "seccomp_notify": "seccomp user notification needs Linux 5.5, and a container that allows seccomp(2)",
+    "no_new_privs": "the kernel refuses no_new_privs",
+    "memory": "allow process_vm_readv: in a container --cap-add SYS_PTRACE, else kernel.yama.ptrace_scope=1",
+    "wait_killable": "Linux 5.19 keeps interrupted calls from being asked twice",
+    "sync_wake_up": "Linux 6.6 makes every recorded call faster",
+    "exit_info": "Linux 6.15 tells how every process ended",
+    "split": "Linux 5.14 and kcmp(2) let the terminal's output be split into streams",
+}
 
 
 class Mark(StrEnum):
@@ -55,11 +67,7 @@ def checkup(store: Path, environ: Mapping[str, str]) -> list[Finding]:
         _git(environ),
         _private_copies(),
         _replay_tools(environ),
-        Finding(
-            "kernel",
-            Mark.LIMITED,
-            "this version has no kernel observer: it records the terminal and git, not system calls",
-        ),
+        _kernel(environ),
     ]
     return [*found, *_runs(store)]
 
@@ -161,6 +169,29 @@ def _replay_tools(environ: Mapping[str, str]) -> Finding:
     )
 
 
+def _kernel(environ: Mapping[str, str]) -> Finding:
+    if platform.system() != "Linux":
+        return Finding("kernel", Mark.LIMITED, "system calls are recorded on Linux only")
+    try:
+        program = find_program("steno-trace", environ)
+    except CaptureError as error:
+        return Finding("kernel", Mark.LIMITED, f"system calls are not recorded: {error}", error.hint)
+    try:
+        tried = _run(environ, str(program), "--probe")
+        features = json.loads(tried.stdout)
+        lacking = [name for name, there in features.items() if not there]
+    except (OSError, subprocess.SubprocessError, ValueError, AttributeError) as error:
+        says = f"system calls are not recorded: {program} does not tell what it can do ({error})"
+        return Finding(
+            "kernel", Mark.LIMITED, says, "install Steno again, so that it is built for this machine"
+        )
+    without = f"; lacking: {listed(lacking, len(lacking))}" if lacking else ""
+    hint = "; ".join(_FEATURE_HINTS[name] for name in lacking if name in _FEATURE_HINTS) or None
+    if tried.returncode:
+        return Finding("kernel", Mark.LIMITED, f"system calls cannot be recorded here{without}", hint)
+    return Finding("kernel", Mark.OK, f"system calls are recorded{without}", hint)
+
+
 def _runs(store: Path) -> Iterator[Finding]:
     try:
         rows = list(listing.rows(store))
@@ -180,14 +211,19 @@ def _runs(store: Path) -> Iterator[Finding]:
 
 def _answer(environ: Mapping[str, str], *words: str) -> str | None:
     try:
-        found = subprocess.run(
-            words,
-            env=dict(environ),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_SECONDS,
-            check=True,
-        )
+        found = _run(environ, *words)
+        found.check_returncode()
     except (OSError, subprocess.SubprocessError):
         return None
     return found.stdout.decode("utf-8", "replace").strip() or None
+
+
+def _run(environ: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        words,
+        env=dict(environ),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=_SECONDS,
+        check=False,
+    )

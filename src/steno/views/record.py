@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import Manifest
-from steno.bundle.reader import FolderLayers
+from steno.bundle.reader import FolderLayers, event_lines
 from steno.bundle.seal import completeness_of
 from steno.bundle.store import RunState, state_of
 from steno.derive.facts import RunFacts
@@ -88,10 +88,12 @@ class _SoFar(FolderLayers):
     """The layers of a spool: its last event may be torn, and is then not looked at."""
 
     def events(self) -> Iterator[Event]:
-        try:
-            yield from super().events()
-        except kinds.BadEventError:
-            return
+        for line in event_lines(self._folder):
+            try:
+                event = kinds.parse_line(line)
+            except kinds.BadEventError:
+                return
+            yield event
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from steno.derive import summaries
 from steno.derive.streams import tape_start
 from steno.events import canonical, index, kinds, layout
 from steno.events.kinds import RepoSnapshot
+from steno.views.kernel_summary import kernel
 from steno.views.record import Record, readable
 
 SCHEMA = "steno.show.v1"
@@ -47,6 +48,7 @@ def _summary(record: Record, path: Path) -> dict[str, Any]:
             "changes": _changes(record),
         },
         "terminal": terminal(record),
+        "kernel": kernel(record),
     }
 
 

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from steno.views import measures
+from steno.views import kernel_summary, measures
 from steno.views.paint import Paint
 from steno.views.plain import columns, listed, pad, visible
 
@@ -18,6 +18,11 @@ _LABEL = 12
 _FILES_SHOWN = 20
 _WORDS_SHOWN = 5
 _SHORT_HEAD = 12
+_STREAMS = {
+    "separate": "stdout and stderr recorded apart",
+    "merged": "stdout and stderr merged",
+    "split": "stdout and stderr told apart by the observer",
+}
 _STDIN = {
     "pty": "typed input recorded",
     "relayed": "stdin recorded",
@@ -39,6 +44,7 @@ def lines(found: Data, paint: Paint) -> Iterator[str]:
         ("Result", _result(found, paint)),
         ("Used", _used(found["run"]["usage"])),
         ("Terminal", _terminal(found)),
+        ("Kernel", kernel_summary.lines(found["kernel"], paint)),
         ("Git", _git(found, paint)),
         ("Redacted", _redacted(found["redactions"])),
         ("Observed", _observed(found["health"])),
@@ -118,11 +124,7 @@ def _terminal(found: Data) -> Iterator[str]:
         kind = f"a pseudo-terminal ({visible(recorded['term'] or 'TERM unset')}, {size}{resizes})"
     else:
         kind = "pipes"
-    apart = (
-        "stdout and stderr recorded apart"
-        if recorded["streams"] == "separate"
-        else "stdout and stderr merged"
-    )
+    apart = _STREAMS.get(recorded["streams"], visible(recorded["streams"]))
     yield f"{kind}; {apart}; {_STDIN.get(recorded['stdin'], visible(recorded['stdin']))}"
     yield ", ".join(f"{measures.size(count)} {name}" for name, count in seen["bytes"].items()) or "no stream"
     for closed in seen["closed"]:

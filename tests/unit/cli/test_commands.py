@@ -16,7 +16,20 @@ from steno.cli.main import COMMANDS, steno
 from steno.cli.opening import complete_run
 
 ROOT = Path(__file__).parents[3]
-READERS = ["list", "show", "play", "verify", "recover", "export", "pack", "doctor"]
+READERS = [
+    "list",
+    "show",
+    "tree",
+    "files",
+    "net",
+    "events",
+    "play",
+    "verify",
+    "recover",
+    "export",
+    "pack",
+    "doctor",
+]
 
 
 def command_named(name: str) -> click.Command:
@@ -61,6 +74,16 @@ def test_the_page_of_the_command_line_is_fresh() -> None:
         ["show"],
         ["show", "@last", "extra"],
         ["show", "nothing-like-this"],
+        ["tree"],
+        ["tree", "@last"],
+        ["files", "@last"],
+        ["files", "@last", "--json"],
+        ["net", "@last"],
+        ["events", "@last"],
+        ["events", "@last", "--op", "nonsense"],
+        ["events", "@last", "--category", "nonsense"],
+        ["events", "@last", "--process", "-1"],
+        ["events", "@last", "--limit", "-1"],
         ["play", "@last", "--speed", "0"],
         ["play", "@last", "--speed", "-1"],
         ["play", "@last", "--speed", "nan"],

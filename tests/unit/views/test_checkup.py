@@ -25,7 +25,6 @@ def test_a_machine_that_can_record_is_told_so(tmp_path: Path) -> None:
     assert checkup.exit_code(found) == 0
     assert "made by the first run" in about(found, "store")[0].says
     assert not store.exists()
-    assert "no kernel observer" in about(found, "kernel")[0].says
 
 
 def test_a_store_that_others_can_read_is_told_with_the_command_to_run(tmp_path: Path) -> None:
@@ -50,6 +49,52 @@ def test_without_git_recording_works_and_the_package_is_named(tmp_path: Path) ->
     assert git.hint is not None
     assert "apt install git" in git.hint
     assert checkup.exit_code(found) == 0
+
+
+def program_that(tmp_path: Path, *, prints: str, exits: int) -> dict[str, str]:
+    program = tmp_path / "steno-trace"
+    program.write_text(f"#!/bin/sh\n[ \"$1\" = --probe ] || exit 9\necho '{prints}'\nexit {exits}\n")
+    program.chmod(0o700)
+    return {**PATH, "STENO_TRACE": str(program)}
+
+
+def test_a_kernel_that_can_be_observed_is_told_with_what_it_lacks(tmp_path: Path) -> None:
+    environ = program_that(tmp_path, prints='{"seccomp_notify":true,"exit_info":false,"new":false}', exits=0)
+    (kernel,) = about(checkup.checkup(tmp_path, environ), "kernel")
+    assert (kernel.mark, kernel.says) == (Mark.OK, "system calls are recorded; lacking: exit_info, new")
+    assert kernel.hint == "Linux 6.15 tells how every process ended"
+
+
+def test_a_kernel_that_cannot_be_observed_limits_and_the_missing_feature_has_a_hint(tmp_path: Path) -> None:
+    environ = program_that(tmp_path, prints='{"seccomp_notify":false}', exits=1)
+    found = checkup.checkup(tmp_path, environ)
+    (kernel,) = about(found, "kernel")
+    assert (kernel.mark, kernel.says) == (
+        Mark.LIMITED,
+        "system calls cannot be recorded here; lacking: seccomp_notify",
+    )
+    assert kernel.hint is not None
+    assert "Linux 5.5" in kernel.hint
+    assert checkup.exit_code(found) == 0
+
+
+@pytest.mark.parametrize("prints", ["", "[]", "nonsense"])
+def test_an_observer_that_answers_nonsense_is_told(tmp_path: Path, prints: str) -> None:
+    environ = program_that(tmp_path, prints=prints, exits=0)
+    (kernel,) = about(checkup.checkup(tmp_path, environ), "kernel")
+    assert kernel.mark is Mark.LIMITED
+    assert "does not tell what it can do" in kernel.says
+
+
+def test_without_the_observer_the_doctor_names_the_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("steno.__file__", str(tmp_path / "steno" / "__init__.py"))
+    (kernel,) = about(checkup.checkup(tmp_path, PATH), "kernel")
+    assert kernel.mark is Mark.LIMITED
+    assert str(tmp_path / "steno" / "native" / "steno-trace") in kernel.says
+    assert kernel.hint is not None
+    assert "apt install gcc" in kernel.hint
 
 
 def test_without_pseudo_terminals_something_needed_is_missing(

@@ -26,6 +26,11 @@ def test_a_tree_appears_with_every_file(tmp_path: Path) -> None:
     assert names(made.parent) == ["id", "id/a.txt", "id/below", "id/below/b.txt"]
 
 
+def test_a_tree_may_stand_in_the_directory_itself(tmp_path: Path) -> None:
+    assert place_tree(tmp_path / "new", "id", FILES) == place_tree(tmp_path / "new", "id", FILES)
+    assert names(tmp_path / "new") == ["id", "id/a.txt", "id/below", "id/below/b.txt"]
+
+
 def test_the_same_tree_again_is_fine(tmp_path: Path) -> None:
     assert place_tree(tmp_path, "art/id", FILES) == place_tree(tmp_path, "art/id", FILES)
     assert names(tmp_path / "art") == ["id", "id/a.txt", "id/below", "id/below/b.txt"]

@@ -1,6 +1,7 @@
 """Exports: a sealed bundle written in somebody else's format, one file a format.
 
-In: a bundle's folder and a directory to write into. Out: files, and the path that was written.
+In: a bundle's folder and a directory to write into. Out: files, the path that was written, and what the
+user should know about it.
 """
 
 from __future__ import annotations
@@ -8,17 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 from steno.bundle.folder import Folder
 from steno.bundle.verify import Status, Verdict, verify
 from steno.errors import BadBundleError, BadRequestError, UnreadableBundleError
 
-Export = Callable[[Folder, Path], Path]
+
+class Exported(NamedTuple):
+    path: Path
+    notes: tuple[str, ...] = ()  # what the bundle holds and the export does not
+
+
+Export = Callable[[Folder, Path], Exported]
 
 # name -> module in this package; the module has a function `export`
-FORMATS = {"capture-run": "capture_run"}
+FORMATS = {"agent-snapshot": "agent_snapshot", "capture-run": "capture_run"}
 # name -> what it makes below the directory it is given: no part of the work that a run is about
-PLACES = {"capture-run": "artifacts/capture_run"}
+PLACES = {"agent-snapshot": "", "capture-run": "artifacts/capture_run"}
+# name -> the directory it is given when the user names none
+DIRECTORIES = {"agent-snapshot": "snapshot-{run_id}", "capture-run": "."}
 
 
 def export_named(name: str) -> Export:
@@ -27,6 +37,10 @@ def export_named(name: str) -> Export:
         raise BadRequestError(f"there is no export named {name!r}", hint=f"known exports: {known}")
     export: Export = import_module(f"steno.views.export.{FORMATS[name]}").export
     return export
+
+
+def directory_of(name: str, run_id: str) -> Path:
+    return Path(DIRECTORIES[name].format(run_id=run_id))
 
 
 def place_of(name: str, directory: Path) -> Path:

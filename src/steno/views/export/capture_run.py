@@ -29,6 +29,7 @@ from steno.events import canonical, kinds, layout
 from steno.events.kinds import Event, RepoSnapshot
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.views.export import Exported
 from steno.views.export.placing import place_tree
 from steno.views.plain import utf8
 
@@ -54,7 +55,7 @@ _EPISODES = {
 Data = dict[str, Any]
 
 
-def export(folder: Folder, directory: Path) -> Path:
+def export(folder: Folder, directory: Path) -> Exported:
     try:
         manifest = manifests.parse(folder.read_all(layout.MANIFEST, manifests.MAX_BYTES))
         made = _CaptureRun(folder, manifest, directory)
@@ -62,7 +63,7 @@ def export(folder: Folder, directory: Path) -> Path:
         raise UnreadableBundleError(
             f"{folder.path} cannot be exported: {error}", hint=f"`steno verify {folder.path}` says more"
         ) from error
-    return place_tree(directory, made.place, made.files())
+    return Exported(place_tree(directory, made.place, made.files()))
 
 
 class _CaptureRun:

@@ -34,6 +34,9 @@ def place_tree(directory: Path, below: str, files: Mapping[str, Iterable[bytes]]
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with Folder(directory) as base:
+            if not above:
+                _place_tree(base, name, files)
+                return directory / below
             _make_folders(base, above)
             with base.sub(above) as parent:
                 _place_tree(parent, name, files)

@@ -1,0 +1,252 @@
+"""What the kernel saw of one run, as its sealed bundle holds it.
+
+In: an open record. Out: its processes, its files and its lines of `layers/kernel.ndjson`, each field checked
+for its type. A run that has no such layer is a `BadRequestError` that says why; what cannot be read is an
+`UnreadableBundleError`. Never verifies, never writes, never holds more than one line of the events.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from steno.bundle.folder import Folder
+from steno.bundle.reader import MAX_LINE, MAX_SMALL_FILE
+from steno.bundle.store import RunState
+from steno.errors import BadRequestError, UnreadableBundleError
+from steno.events import canonical, layout
+from steno.views.record import Record
+
+Whole = int | str  # canonical JSON writes an integer beyond 2^53 as a string
+# of a call's result: it came to pass, or nothing says that it did not
+NO_ERROR = frozenset({"ok", "unknown"})
+_Decoded = TypeVar("_Decoded")
+
+
+class Interpreter(msgspec.Struct, frozen=True):
+    path: str | None = None
+    argument: str | None = None
+
+
+class Exec(msgspec.Struct, frozen=True):
+    argv: list[str]
+    requested: str | None = None
+    path: str | None = None
+    interpreter: Interpreter | None = None
+    result: str = "unknown"
+    privilege_lost: bool = False
+
+    @property
+    def program(self) -> str:
+        path = self.requested or self.path or (self.argv[0] if self.argv else "?")
+        return path.rpartition("/")[2] or path
+
+    @property
+    def has_started(self) -> bool:
+        return self.result in NO_ERROR
+
+
+class Exit(msgspec.Struct, frozen=True):
+    code: int | None = None
+    signal: str | None = None
+
+
+class Process(msgspec.Struct, frozen=True):
+    process: int
+    parent: int
+    first_ns: Whole
+    ended_ns: Whole | None = None
+    execs: list[Exec] = []
+    exit: Exit | None = None
+    outlived: bool = False
+
+
+class State(msgspec.Struct, frozen=True):
+    """A path before or after the run; without `exists` it is not known."""
+
+    exists: bool | None = None
+    tombstone: bool = False
+    type: str | None = None
+    mode: int | None = None
+    mtime: Whole | None = None
+    size: Whole | None = None
+    target: str | None = None
+    target_b64: str | None = None
+    blob: str | None = None
+    content: str | None = None  # why there is no blob
+
+
+class Git(msgspec.Struct, frozen=True):
+    in_repo: bool = True
+    root: str | None = None
+    head: str | None = None
+    relative_path: str | None = None
+    tracked: bool = False
+    dirty: bool = False
+    ignored: bool = False
+
+
+class Repository(msgspec.Struct, frozen=True):
+    root: str
+    head: str | None
+    dirty: bool | None
+
+
+class File(msgspec.Struct, frozen=True):
+    path: str
+    operations: list[str]
+    before: State
+    after: State
+    change: str
+    path_b64: str | None = None
+    git: Git | None = None
+
+    @property
+    def name(self) -> bytes:
+        return bytes_of(self.path, self.path_b64)
+
+
+class Line(msgspec.Struct, frozen=True):
+    """What one process did to one path in one way, however often."""
+
+    process: int
+    op: str
+    category: str
+    result: str
+    count: int
+    first_ns: Whole
+    last_ns: Whole
+    path: str | None = None
+    path_b64: str | None = None
+    access: str | None = None
+    create: bool = False
+    truncate: bool = False
+
+
+class _Processes(msgspec.Struct):
+    processes: list[dict[str, Any]]
+
+
+class _Files(msgspec.Struct):
+    files: list[dict[str, Any]]
+
+
+class _Repositories(msgspec.Struct):
+    git_repositories: list[Repository]
+
+
+class Seen(NamedTuple):
+    """A file as the bundle tells it, and the same in checked fields."""
+
+    told: dict[str, Any]
+    file: File
+
+
+_line = msgspec.json.Decoder(Line)
+
+
+def has_kernel_layer(record: Record) -> bool:
+    return record.state is RunState.SEALED and record.run.has(layout.KERNEL_TABLE)
+
+
+class KernelLayer:
+    def __init__(self, record: Record) -> None:
+        if not has_kernel_layer(record):
+            raise _why_not(record)
+        self.run = record.run
+        self.run_id = record.run_id
+        self.layers = record.layers
+
+    def told_processes(self) -> list[dict[str, Any]]:
+        return read_json(self.run, layout.PROCESSES, _Processes).processes
+
+    def processes(self) -> list[Process]:
+        with checked(self.run, layout.PROCESSES):
+            return msgspec.convert(self.told_processes(), list[Process])
+
+    def files(self) -> list[Seen]:
+        told = read_json(self.run, layout.FILES, _Files).files
+        with checked(self.run, layout.FILES):
+            files = msgspec.convert(told, list[File])
+        return [Seen(one, file) for one, file in zip(told, files, strict=True)]
+
+    def repositories(self) -> list[Repository]:
+        return read_json(self.run, layout.FILES, _Repositories).git_repositories
+
+    def lines(self, category: str) -> Iterator[Line]:
+        """The lines of one category, in order."""
+        with checked(self.run, layout.KERNEL_LINES):
+            for text in _lines_of(self.run, layout.KERNEL_LINES):
+                found = _line.decode(text)
+                if found.category == category:
+                    yield found
+
+
+def bytes_of(text: str, base64: str | None) -> bytes:
+    """The bytes of a name; text that is not UTF-8 stands beside its base64."""
+    try:
+        return text.encode() if base64 is None else b64decode(base64, validate=True)
+    except ValueError as error:
+        raise UnreadableBundleError(
+            f"a name in the record cannot be read: {error}", hint="`steno verify` says more"
+        ) from error
+
+
+def whole(number: Whole) -> int:
+    try:
+        return canonical.integer(number)
+    except canonical.NotCanonicalError as error:
+        raise UnreadableBundleError(
+            f"a number in the record cannot be read: {error}", hint="`steno verify` says more"
+        ) from error
+
+
+@contextmanager
+def checked(run: Folder, path: str) -> Iterator[None]:
+    """What is wrong with one file of a bundle is told as an error of the bundle."""
+    try:
+        yield
+    except (OSError, ValueError, LookupError, msgspec.MsgspecError, RecursionError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UnreadableBundleError(
+            f"{run.path / path} cannot be read: {why}", hint=f"`steno verify {run.path}` says more"
+        ) from error
+
+
+def read_json(run: Folder, path: str, kind: type[_Decoded]) -> _Decoded:
+    """A whole file of a bundle, as a kind of data; what is there beyond that is passed over."""
+    with checked(run, path):
+        limit = min(run.size(path), MAX_SMALL_FILE)  # as much is set aside before it is read
+        return msgspec.json.decode(run.read_all(path, limit), type=kind)
+
+
+def _lines_of(run: Folder, path: str) -> Iterator[bytes]:
+    rest = b""
+    for block in run.read(path):
+        *lines, rest = (rest + block).split(b"\n")
+        yield from lines
+        if len(rest) > MAX_LINE:
+            raise ValueError(f"a line is longer than {MAX_LINE} bytes")
+    if rest:
+        yield rest
+
+
+def _why_not(record: Record) -> BadRequestError:
+    if record.state is RunState.RUNNING:
+        return BadRequestError(
+            "this run is still going on: what the kernel saw is told when it has ended",
+            hint=f"`steno show {record.run_id}` tells the facts so far",
+        )
+    if record.state is RunState.UNSEALED:
+        return BadRequestError(
+            "this run is not sealed: what the kernel saw is told when it is",
+            hint=f"`steno recover {record.run_id}` seals what was recorded",
+        )
+    return BadRequestError(
+        f"this run has no kernel layer: it was recorded with observer {record.facts.start.observer!r}",
+        hint="`steno doctor` says whether this machine can observe the kernel; then record the run again",
+    )

@@ -1,0 +1,413 @@
+"""The second seed, `seeds/agent-snapshot.txt`, clause by clause, as far as it speaks of the format.
+
+Each test exports a bundle that holds exactly what the clause is about, and reads the snapshot with nothing
+but `json` and pyarrow, which is also what pandas reads Parquet with.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from kernel_bundles import ABSENT, TOMBSTONE, UNKNOWN, file, git, kernel_run, state
+from making import RUN_ID, make_run, start
+from steno.bundle.folder import Folder
+from steno.bundle.local_key import LOCAL_KEY
+from steno.bundle.verify import Status, Verdict
+from steno.cli import export as export_command
+from steno.errors import BadRequestError
+from steno.events import kinds
+from steno.views.export import Exported
+from steno.views.export.agent_snapshot import export
+
+SECRET = b"correct-horse-battery-staple"
+SECRET_FILE = b"user = ada\npassword = %s\nend\n" % SECRET
+MANIFEST_FIELDS = {"command", "exit_status", "start_cwd", "uid", "gid", "git_repositories", "files"}
+STATE_FIELDS = {"exists", "tombstone", "type", "mode", "mtime", "blob"}
+
+
+class Snapshot:
+    """An exported snapshot directory."""
+
+    def __init__(self, exported: Exported) -> None:
+        self.path = exported.path
+        self.notes = exported.notes
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(path.name for path in self.path.iterdir())
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        found = json.loads((self.path / "manifest.json").read_bytes())
+        assert isinstance(found, dict)
+        return found
+
+    def file(self, path: str) -> dict[str, Any]:
+        (found,) = [one for one in self.manifest["files"] if one["path"] == path]
+        assert isinstance(found, dict)
+        return found
+
+    @property
+    def table(self) -> pq.ParquetFile:
+        return pq.ParquetFile(self.path / "blobs.parquet")
+
+    @property
+    def blobs(self) -> dict[str, bytes]:
+        rows = pq.read_table(self.path / "blobs.parquet").to_pylist()
+        return {row["key"]: row["content"] for row in rows}
+
+    @property
+    def everything(self) -> bytes:
+        return b"\n".join(path.read_bytes() for path in sorted(self.path.iterdir()))
+
+
+def exported(run: Path, directory: Path) -> Snapshot:
+    with Folder(run) as folder:
+        return Snapshot(export(folder, directory))
+
+
+def snapshot(tmp_path: Path, *events: kinds.EventData, **layer: Any) -> Snapshot:
+    return exported(kernel_run(tmp_path / "store", *events, **layer), tmp_path / "snapshot")
+
+
+# --- What Is Saved --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ours", "seeds"),
+    [
+        (["read"], ["read"]),
+        (["write"], ["write"]),
+        (["existence"], ["existence"]),
+        (["directory"], ["directory"]),
+        (["delete"], ["delete"]),
+        (["execute"], ["read"]),
+        (["metadata"], ["write"]),
+        (["execute", "read", "metadata", "write"], ["read", "write"]),
+    ],
+)
+def test_operations_are_words_of_the_seed(tmp_path: Path, ours: list[str], seeds: list[str]) -> None:
+    found = snapshot(tmp_path, files=[file("/w/f", "none", *ours)])
+    assert found.file("/w/f")["operations"] == seeds
+
+
+def test_every_recorded_path_has_its_states_before_and_after(tmp_path: Path) -> None:
+    found = snapshot(tmp_path, files=[file("/w/a", "modified"), file("/w/b", "none", "existence")])
+    assert [one["path"] for one in found.manifest["files"]] == ["/w/a", "/w/b"]
+    assert all({"path", "operations", "before", "after"} <= set(one) for one in found.manifest["files"])
+
+
+def test_clean_tracked_reads_have_git_metadata_and_no_blob(tmp_path: Path) -> None:
+    clean = state(5, content="clean_git")
+    found = snapshot(
+        tmp_path, files=[file("/repo/file.txt", "none", before=clean, after=clean, git=git("file.txt"))]
+    )
+    assert found.file("/repo/file.txt") == {
+        "path": "/repo/file.txt",
+        "operations": ["read"],
+        "before": {"exists": True, "type": "file", "mode": 33188, "mtime": 1770000000},
+        "after": {"exists": True, "type": "file", "mode": 33188, "mtime": 1770000000},
+        "git": {
+            "in_repo": True,
+            "root": "/repo",
+            "head": "a" * 40,
+            "relative_path": "file.txt",
+            "tracked": True,
+            "dirty": False,
+            "ignored": False,
+        },
+    }
+
+
+def test_deleted_files_are_tombstones(tmp_path: Path) -> None:
+    found = snapshot(
+        tmp_path,
+        files=[
+            file(
+                "/repo/deleted.txt",
+                "deleted",
+                "delete",
+                before=state(1, blob="before:/repo/deleted.txt"),
+                after=TOMBSTONE,
+            )
+        ],
+        blobs=[("before:/repo/deleted.txt", b"x")],
+    ).file("/repo/deleted.txt")
+    assert found["after"] == {"exists": False, "tombstone": True}
+    assert found["before"]["blob"] == "before:/repo/deleted.txt"
+    assert found["operations"] == ["delete"]
+
+
+def test_what_never_was_there_is_no_tombstone(tmp_path: Path) -> None:
+    found = snapshot(tmp_path, files=[file("/no", "none", "existence", before=ABSENT, after=ABSENT)])
+    assert found.file("/no")["before"] == found.file("/no")["after"] == {"exists": False}
+
+
+def test_the_manifest_is_utf8_json_and_keeps_utf8_names(tmp_path: Path) -> None:
+    found = snapshot(tmp_path, files=[file("/w/grüße", "created"), file("/w/日本", "created")])
+    text = (found.path / "manifest.json").read_bytes().decode("utf-8", "strict")
+    assert [one["path"] for one in json.loads(text)["files"]] == ["/w/grüße", "/w/日本"]
+
+
+def test_names_that_are_not_utf8_are_converted_through_latin_1(tmp_path: Path) -> None:
+    key = "after:" + b"/w/caf\xe9".decode("latin-1")
+    found = snapshot(
+        tmp_path,
+        files=[file(b"/w/caf\xe9", "created", after=state(1, blob=key))],
+        blobs=[(key, b"x")],
+    )
+    assert found.manifest["files"][0]["path"] == "/w/café"
+    assert found.blobs == {"after:/w/café": b"x"}
+    assert "path_b64" not in found.manifest["files"][0]
+
+
+# --- Snapshot Format ------------------------------------------------------------------------------------
+
+
+def test_a_snapshot_is_a_directory_of_two_files(tmp_path: Path) -> None:
+    found = snapshot(
+        tmp_path,
+        files=[file("/w/f", "created", after=state(1, blob="after:/w/f"))],
+        blobs=[("after:/w/f", b"x")],
+    )
+    assert found.path == tmp_path / "snapshot"
+    assert found.names == ["blobs.parquet", "manifest.json"]
+
+
+def test_without_a_blob_there_is_no_table(tmp_path: Path) -> None:
+    assert snapshot(tmp_path, files=[file("/w/f", "none")]).names == ["manifest.json"]
+
+
+def test_the_table_has_a_key_and_a_binary_content_and_no_other_column(tmp_path: Path) -> None:
+    found = snapshot(
+        tmp_path,
+        files=[file("/w/f", "created", after=state(1, blob="after:/w/f"))],
+        blobs=[("after:/w/f", bytes(range(256)))],
+    )
+    columns = found.table.schema_arrow
+    assert [(field.name, str(field.type)) for field in columns] == [("key", "string"), ("content", "binary")]
+    assert found.blobs == {"after:/w/f": bytes(range(256))}
+
+
+def many(count: int) -> dict[str, Any]:
+    keys = [f"after:/w/{number:04d}" for number in range(count)]
+    return {
+        "files": [file(key.partition(":")[2], "created", after=state(4, blob=key)) for key in keys],
+        "blobs": [(key, key[-4:].encode()) for key in keys],
+    }
+
+
+def test_column_chunks_are_compressed_with_snappy(tmp_path: Path) -> None:
+    metadata = snapshot(tmp_path, **many(130)).table.metadata
+    assert {
+        metadata.row_group(group).column(column).compression
+        for group in range(metadata.num_row_groups)
+        for column in range(metadata.num_columns)
+    } == {"SNAPPY"}
+
+
+def test_row_groups_have_at_most_64_rows(tmp_path: Path) -> None:
+    found = snapshot(tmp_path, **many(130))
+    metadata = found.table.metadata
+    assert [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)] == [64, 64, 2]
+    assert len(found.blobs) == 130
+
+
+def test_not_every_blob_is_kept_in_memory(tmp_path: Path) -> None:
+    size, count = 4 << 20, 24
+    keys = [f"after:/w/{number}" for number in range(count)]
+    run = kernel_run(
+        tmp_path / "store",
+        files=[file(key.partition(":")[2], "created", after=state(size, blob=key)) for key in keys],
+        blobs=((key, key.encode() * (size // len(key))) for key in keys),
+    )
+    tracemalloc.start()
+    exported(run, tmp_path / "snapshot")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 10 * size
+
+
+def test_the_manifest_has_the_fields_of_the_seed(tmp_path: Path) -> None:
+    found = snapshot(
+        tmp_path,
+        start("make", "test", cwd="/home/ada/work"),
+        kinds.CommandStarted(7),
+        kinds.CommandFinished(3),
+        kinds.RunFinish(3, completed=True),
+    ).manifest
+    assert set(found) == MANIFEST_FIELDS
+    assert found["command"] == ["make", "test"]
+    assert found["exit_status"] == 3
+    assert found["start_cwd"] == "/home/ada/work"
+
+
+def test_uid_and_gid_are_those_of_the_recording_user(tmp_path: Path) -> None:
+    run = kernel_run(tmp_path / "store")
+    told = json.loads((run / "run.json").read_bytes())
+    (run / "run.json").write_text(json.dumps({**told, "uid": 1000, "gid": 1001}))
+    found = exported(run, tmp_path / "snapshot").manifest
+    assert (found["uid"], found["gid"]) == (1000, 1001)
+
+
+def test_git_repositories_have_root_head_and_dirty(tmp_path: Path) -> None:
+    repositories = [
+        {"root": "/repo", "head": "a" * 40, "dirty": True},
+        {"root": "/young", "head": None, "dirty": False},
+    ]
+    assert snapshot(tmp_path, repositories=repositories).manifest["git_repositories"] == repositories
+
+
+def test_states_have_no_other_fields_than_the_seeds(tmp_path: Path) -> None:
+    found = snapshot(
+        tmp_path,
+        files=[
+            file("/w/f", "modified", before=state(1, blob="before:/w/f"), after=state(3, content="raced")),
+            file("/w/l", "created", after=state(3, "symlink", target="f")),
+            file("/w/d", "deleted", after=TOMBSTONE),
+        ],
+        blobs=[("before:/w/f", b"x")],
+    )
+    states = [one[when] for one in found.manifest["files"] for when in ("before", "after")]
+    assert {name for one in states for name in one} <= STATE_FIELDS
+    assert all({"exists", "type", "mode", "mtime"} <= set(one) for one in states if one["exists"])
+    assert found.file("/w/l")["after"]["type"] == "symlink"
+
+
+def test_git_is_there_only_where_it_applies(tmp_path: Path) -> None:
+    found = snapshot(tmp_path, files=[file("/repo/a", "none", git=git("a")), file("/etc/b", "none")])
+    assert "git" in found.file("/repo/a")
+    assert "git" not in found.file("/etc/b")
+
+
+def test_mtime_is_in_whole_seconds(tmp_path: Path) -> None:
+    found = snapshot(tmp_path, files=[file("/w/f", "none", before=state(1, mtime=-5))]).file("/w/f")
+    assert (found["before"]["mtime"], found["after"]["mtime"]) == (-5, 1770000000)
+
+
+def test_captured_contents_are_blob_references(tmp_path: Path) -> None:
+    key = "after:/repo/generated.txt"
+    found = snapshot(
+        tmp_path,
+        files=[file("/repo/generated.txt", "created", after=state(9, mtime=1770000001, blob=key))],
+        blobs=[(key, b"generated")],
+    )
+    assert found.file("/repo/generated.txt") == {
+        "path": "/repo/generated.txt",
+        "operations": ["write"],
+        "before": {"exists": False},
+        "after": {"exists": True, "type": "file", "mode": 33188, "mtime": 1770000001, "blob": key},
+    }
+    assert found.blobs[key] == b"generated"
+
+
+def test_every_blob_that_is_named_is_in_the_table_and_no_other(tmp_path: Path) -> None:
+    both = state(1, blob="before:/w/read")
+    found = snapshot(
+        tmp_path,
+        files=[
+            file("/w/read", "none", before=both, after=both),
+            file("/w/gone", "modified", before=state(1), after=state(2, blob="after:/w/nowhere")),
+        ],
+        blobs=[("before:/w/read", b"r"), ("before:/w/nobody-names-me", b"n")],
+    )
+    assert found.file("/w/read")["after"]["blob"] == "before:/w/read"
+    assert "blob" not in found.file("/w/gone")["after"]
+    assert found.blobs == {"before:/w/read": b"r"}
+
+
+def test_a_state_that_was_not_recorded_is_not_made_up(tmp_path: Path) -> None:
+    found = snapshot(tmp_path, files=[file("/w/f", "unknown", after=UNKNOWN)])
+    assert found.file("/w/f")["after"] == {"exists": None}
+
+
+# --- Secrets, of which the seed does not speak ----------------------------------------------------------
+
+
+def with_secret(tmp_path: Path, *events: kinds.EventData, content: bytes = SECRET_FILE) -> Path:
+    return kernel_run(
+        tmp_path / "store",
+        *events,
+        files=[file("/w/.env", "created", after=state(len(content), blob="after:/w/.env"))],
+        secret_blobs=[("after:/w/.env", content)],
+    )
+
+
+def test_a_content_with_a_secret_is_left_out_also_where_the_key_is_at_hand(tmp_path: Path) -> None:
+    run = with_secret(tmp_path)
+    assert (run.parent / LOCAL_KEY).exists()
+    found = exported(run, tmp_path / "snapshot")
+    assert "blob" not in found.file("/w/.env")["after"]
+    assert found.names == ["manifest.json"]
+    assert found.notes == ("contents left out, because they hold secrets: after:/w/.env",)
+    assert SECRET not in found.everything
+
+
+# --- Usage ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bundles of these tests are made by hand; whether they are sound is not the question here."""
+    verdict = Verdict(Status.VALID, RUN_ID, None, [], [])
+    monkeypatch.setattr(export_command, "trusted", lambda _folder: verdict)
+
+
+@pytest.mark.parametrize("option", ["--snapshot-dir", "--output", "-o"])
+def test_output_is_an_alias_for_snapshot_dir(tmp_path: Path, verified: None, option: str) -> None:
+    run = kernel_run(tmp_path / "store", files=[file("/w/f", "none")])
+    target = tmp_path / "snapshot-dir"
+    words = [str(run), "--as", "agent-snapshot", option, str(target)]
+    done = CliRunner().invoke(export_command.command, words, catch_exceptions=False)
+    assert done.stdout == f"{target}\n"
+    assert (target / "manifest.json").exists()
+
+
+def test_a_secret_is_told_of_on_stderr(tmp_path: Path, verified: None) -> None:
+    words = [str(with_secret(tmp_path)), "--as", "agent-snapshot", "-o", str(tmp_path / "snapshot")]
+    done = CliRunner().invoke(export_command.command, words, catch_exceptions=False)
+    assert done.stderr == "steno: contents left out, because they hold secrets: after:/w/.env\n"
+
+
+def test_without_a_place_it_is_named_after_the_run(
+    tmp_path: Path, verified: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = kernel_run(tmp_path / "store")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(
+        export_command.command, [str(run), "--as", "agent-snapshot"], catch_exceptions=False
+    )
+    assert done.stdout == f"{tmp_path / f'snapshot-{RUN_ID}'}\n"
+
+
+def test_exporting_again_gives_the_same_bytes_and_overwrites_nothing_else(tmp_path: Path) -> None:
+    first = snapshot(tmp_path, **many(3))
+    before = first.everything
+    again = exported(tmp_path / "store" / RUN_ID, tmp_path / "snapshot")
+    assert again.everything == before
+    (first.path / "manifest.json").write_bytes(b"mine")
+    with pytest.raises(BadRequestError, match="something else"):
+        exported(tmp_path / "store" / RUN_ID, tmp_path / "snapshot")
+    assert (first.path / "manifest.json").read_bytes() == b"mine"
+
+
+def test_a_run_without_a_kernel_layer_cannot_be_a_snapshot(tmp_path: Path) -> None:
+    with pytest.raises(BadRequestError, match="no kernel layer"):
+        exported(make_run(tmp_path / "store"), tmp_path / "snapshot")
+    assert not (tmp_path / "snapshot").exists()
+
+
+def test_twenty_thousand_paths_are_written_in_good_time(tmp_path: Path) -> None:
+    run = kernel_run(tmp_path / "store", files=[file(f"/w/{number}", "none") for number in range(20_000)])
+    began = time.process_time()
+    found = exported(run, tmp_path / "snapshot")
+    assert time.process_time() - began < 10
+    assert len(found.manifest["files"]) == 20_000

@@ -1,0 +1,135 @@
+"""`steno tree`, `files`, `net` and `events` as programs: stdout is data, stderr says the rest."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+
+from conftest import PROGRAM, Steno
+from kernel_bundles import file, kernel_run, line, process, row, state
+
+SECRET = b"password=correct-horse-battery-staple\n"
+
+
+@pytest.fixture
+def run(store: Path) -> Path:
+    return kernel_run(
+        store,
+        processes=[process(1, "make", "all"), process(2, "cc", "a\x1b[2J.c", parent=1, code=1)],
+        files=[
+            file("/w/a.o", "created", after=state(3, blob="after:/w/a.o")),
+            file("/w/.env", "modified", before=state(5, blob="b"), after=state(38, blob="a")),
+            file("/w/a.c", "none"),
+        ],
+        lines=[
+            line(2, "open", "/w/a.o", access="write", create=True),
+            line(2, "connect", "inet:1.2.3.4:80"),
+        ],
+        rows=[row(1, "exec", b"/usr/bin/make", extra=b"make\0all\0"), row(2, "open", b"/w/caf\xe9")],
+        blobs=[("after:/w/a.o", b"o\xff\n"), ("b", b"old!\n")],
+        secret_blobs=[("a", SECRET)],
+    )
+
+
+def test_the_tree_is_printed_and_is_data(steno: Steno, run: Path) -> None:
+    done = steno("tree", "@last")
+    assert done.stdout.decode().splitlines()[1:] == [
+        "   0  1.00s         make all",
+        "   1  1.00s      1  └─ cc 'a\\x1b[2J.c'",
+    ]
+    assert (done.returncode, done.stderr) == (0, b"")
+    found = json.loads(steno("tree", run, "--json").stdout)
+    assert [one["process"] for one in found["processes"]] == [1, 2]
+
+
+def test_files_are_listed_and_chosen(steno: Steno, run: Path) -> None:
+    done = steno("files", "@last")
+    assert done.stdout.decode().splitlines() == ["A   +3 B  -  /w/a.o", "M  +33 B  -  /w/.env"]
+    assert steno("files", "@last", "--read").stdout.decode().split()[-1] == "/w/a.c"
+    assert len(steno("files", "@last", "--all").stdout.splitlines()) == 3
+    assert len(steno("files", "@last", "--all", "*/a.*", cwd=Path("/")).stdout.splitlines()) == 2
+    assert steno("files", "@last", "w/a.o", cwd=Path("/")).stdout == b"A  +3 B  -  /w/a.o\n"
+    found = json.loads(steno("files", "@last", "--all", "--json").stdout)
+    assert [one["change"] for one in found["files"]] == ["created", "modified", "none"]
+
+
+def test_when_there_is_no_such_file_stdout_stays_empty(steno: Steno, run: Path) -> None:
+    done = steno("files", "@last", "/nowhere")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"steno: there is no such file\n")
+    assert json.loads(steno("files", "@last", "/nowhere", "--json").stdout)["files"] == []
+
+
+def test_a_diff_is_exact_for_programs_and_never_shows_a_secret(steno: Steno, run: Path) -> None:
+    done = steno("files", "@last", "--diff")
+    assert b"\n+o\xff\n" in done.stdout
+    assert b"# /w/.env: modified, not shown: its content holds a secret" in done.stdout
+    assert b"correct-horse" not in done.stdout
+    found = json.loads(steno("files", "@last", "--diff", "--json").stdout)
+    assert "+o\\xff\n" in found["files"][0]["diff"]
+
+
+def test_the_network_is_printed_and_is_data(steno: Steno, run: Path) -> None:
+    assert b"1.2.3.4:80  cc[2]" in steno("net", "@last").stdout
+    found = json.loads(steno("net", "@last", "--json").stdout)
+    assert [one["name"] for one in found["endpoints"]] == ["1.2.3.4:80"]
+
+
+def test_a_run_without_network_says_so_beside_the_data(steno: Steno, store: Path) -> None:
+    kernel_run(store)
+    done = steno("net", "@last")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        b"",
+        b"steno: the run did not use the network\n",
+    )
+
+
+def test_events_are_printed_one_a_line(steno: Steno, run: Path) -> None:
+    assert steno("events", "@last", "--limit", "1").stdout.endswith(b"exec        /usr/bin/make make all\n")
+    assert steno("events", "@last", "--path", "*caf*").stdout.endswith(b"open        /w/caf\\xe9 read\n")
+    first, second = map(json.loads, steno("events", "@last", "--json").stdout.splitlines())
+    assert (first["op"], second["path_b64"]) == ("exec", "L3cvY2Fm6Q==")
+    assert steno("events", "@last", "--op", "exit").stdout == b""
+
+
+def on_terminal(env: dict[str, str], *words: str) -> bytes:
+    child: Any = pexpect.spawn(str(PROGRAM), list(words), env=env, dimensions=(24, 40), timeout=60)
+    output: bytes = child.read()
+    child.close()
+    assert child.exitstatus == 0
+    return output
+
+
+@pytest.mark.parametrize("words", ["tree", "files", "net", "events", "events --json", "files --diff"])
+def test_on_a_terminal_nothing_of_the_record_is_acted_on(
+    run: Path, clean_env: dict[str, str], words: str
+) -> None:
+    command, *options = words.split()
+    assert b"\x1b[2J" not in on_terminal(clean_env, command, "@last", *options)
+    plain = on_terminal({**clean_env, "NO_COLOR": "1"}, command, "@last", *options)
+    assert b"\x1b" not in plain
+    assert options or all(len(one.decode()) <= 40 for one in plain.splitlines())
+
+
+def test_the_kernel_layer_is_part_of_show(steno: Steno, run: Path) -> None:
+    assert b"Kernel      2 processes" in steno("show", "@last").stdout
+    assert json.loads(steno("show", "@last", "--json").stdout)["kernel"]["endpoints"] == ["1.2.3.4:80"]
+
+
+@pytest.mark.parametrize("command", ["tree", "files", "net", "events"])
+def test_a_reader_that_goes_away_is_no_error(store: Path, clean_env: dict[str, str], command: str) -> None:
+    kernel_run(
+        store,
+        processes=[process(number, "sh", str(number)) for number in range(1, 3000)],
+        files=[file(f"/{number}", "created") for number in range(3000)],
+        lines=[line(1, "connect", f"inet:1.2.3.4:{number}") for number in range(3000)],
+        rows=[row(1, "open", b"/%d" % number) for number in range(3000)],
+    )
+    words = f"{PROGRAM} {command} @last | head -n 1 >/dev/null; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", words], env=clean_env, capture_output=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == (b"0\n", b"")

@@ -1,0 +1,193 @@
+"""The patch of a run's changes: git understands it, and nothing is shown that must not be."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernel_bundles import ABSENT, TOMBSTONE, UNKNOWN, file, kernel_run, state
+from steno.bundle.folder import Folder
+from steno.errors import UnreadableBundleError
+from steno.views import file_diff
+from steno.views.kernel_layer import KernelLayer
+from steno.views.paint import Paint
+from steno.views.record import open_record
+
+SECRET = b"password=correct-horse-battery-staple\n"
+
+
+def patch(store: Path, *files: dict[str, Any], **kept: Any) -> bytes:
+    path = kernel_run(store, files=files, **kept)
+    with (
+        Folder(path) as folder,
+        open_record(folder) as record,
+        file_diff.kept_contents(folder) as contents,
+    ):
+        seen = KernelLayer(record).files()
+        return b"".join(line for one in seen for line in file_diff.diff(one.file, contents))
+
+
+def changed(before: bytes, after: bytes, path: str | bytes = "/w/f") -> dict[str, Any]:
+    return {
+        "files": [
+            file(
+                path,
+                "modified",
+                before=state(len(before), blob="before:x"),
+                after=state(len(after), blob="after:x"),
+            )
+        ],
+        "blobs": [("before:x", before), ("after:x", after)],
+    }
+
+
+def patch_of(store: Path, before: bytes, after: bytes, path: str | bytes = "/w/f") -> bytes:
+    made = changed(before, after, path)
+    return patch(store, *made["files"], blobs=made["blobs"])
+
+
+def test_a_change_is_a_patch_in_gits_form(tmp_path: Path) -> None:
+    assert patch_of(tmp_path, b"a\nb\nc\n", b"a\nB\nc\n") == (
+        b"diff --git a/w/f b/w/f\n--- a/w/f\n+++ b/w/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"
+    )
+
+
+def test_a_missing_newline_at_the_end_is_told(tmp_path: Path) -> None:
+    found = patch_of(tmp_path, b"a\r\nb", b"a\r\nb\n")
+    assert found.endswith(b"@@ -1,2 +1,2 @@\n a\r\n-b\n\\ No newline at end of file\n+b\n")
+
+
+def test_a_new_and_a_deleted_file_are_whole(tmp_path: Path) -> None:
+    found = patch(
+        tmp_path,
+        file("/w/new", "created", after=state(2, blob="after:/w/new", mode=0o100755)),
+        file("/w/old", "deleted", before=state(2, blob="before:/w/old"), after=TOMBSTONE),
+        file("/w/empty", "created", after=state(0)),
+        blobs=[("after:/w/new", b"n\n"), ("before:/w/old", b"o\n")],
+    )
+    assert found == (
+        b"diff --git a/w/new b/w/new\nnew file mode 100755\n--- /dev/null\n+++ b/w/new\n@@ -0,0 +1 @@\n+n\n"
+        b"diff --git a/w/old b/w/old\ndeleted file mode 100644\n"
+        b"--- a/w/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-o\n"
+        b"diff --git a/w/empty b/w/empty\nnew file mode 100644\n"
+    )
+
+
+def test_modes_and_links_are_told(tmp_path: Path) -> None:
+    found = patch(
+        tmp_path,
+        file("/w/x", "metadata", before=state(5), after=state(5, mode=0o100755)),
+        file("/w/t", "metadata", before=state(5), after=state(5, mtime=1)),
+        file(
+            "/w/l", "modified", before=state(1, "symlink", target="a"), after=state(1, "symlink", target="b")
+        ),
+    )
+    assert b"diff --git a/w/x b/w/x\nold mode 100644\nnew mode 100755\n" in found
+    assert b"# /w/t: the content and the mode are as they were\n" in found
+    assert b"-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n" in found
+
+
+def test_a_directory_is_told_of_when_it_came_went_or_has_another_mode(tmp_path: Path) -> None:
+    here = state(0, "directory")
+    found = patch(
+        tmp_path,
+        file("/w/same", "modified", before=here, after={**here, "mtime": 1}),
+        file("/w/new", "created", after=here),
+        file("/w/mode", "metadata", before=here, after={**here, "mode": 0o40700}),
+    )
+    assert found == (
+        b"# /w/new: nothing before, directory after\n# /w/mode: directory before, directory after\n"
+    )
+
+
+def test_a_binary_file_is_named_not_shown(tmp_path: Path) -> None:
+    found = patch_of(tmp_path, b"a\0b", b"a\0c")
+    assert found.endswith(b"Binary files a/w/f and b/w/f differ\n")
+
+
+def test_a_secret_is_not_shown_and_that_is_said(tmp_path: Path) -> None:
+    found = patch(
+        tmp_path,
+        file("/w/.env", "modified", before=state(4, blob="b"), after=state(38, blob="a")),
+        blobs=[("b", b"old\n")],
+        secret_blobs=[("a", SECRET)],
+    )
+    assert found == b"# /w/.env: modified, not shown: its content holds a secret and is kept encrypted\n"
+
+
+@pytest.mark.parametrize(
+    ("after", "says"),
+    [
+        (state(5, content="too_large"), b"it was too large to be kept"),
+        (state(5, content="raced"), b"it changed before it could be read"),
+        (state(5), b"its content was not kept"),
+        (state(5, blob="after:nothing-like-this"), b"its content was not kept"),
+        (state(file_diff.LARGEST + 1, blob="a"), b"bytes are too many to compare"),
+        (UNKNOWN, b"its state after the run is not known"),
+        (state(0, "directory"), b"nothing before, directory after"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(tmp_path: Path, after: dict[str, Any], says: bytes) -> None:
+    found = patch(tmp_path, file("/w/f", "created", before=ABSENT, after=after), blobs=[("a", b"x")])
+    assert found.startswith(b"# /w/f: ")
+    assert says in found
+
+
+@pytest.mark.parametrize("name", [b"/w/two words", b"/w/caf\xe9", b'/w/a"b\\c\n\x1b', "/w/ü".encode()])
+def test_names_are_written_as_git_reads_them(tmp_path: Path, name: bytes) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / os.fsdecode(name[1:])).write_bytes(b"one\ntwo\n")
+    text = patch_of(tmp_path / "store", b"one\ntwo\n", b"one\nthree\n", name)
+    assert b"\x1b" not in text
+    subprocess.run(["git", "apply"], input=text, cwd=tmp_path, check=True, timeout=30)
+    assert (tmp_path / os.fsdecode(name[1:])).read_bytes() == b"one\nthree\n"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_git_makes_the_new_content_of_the_old_one(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    words = [b"a\n", b"b\n", b"\n", b"long line\r\n", b"c\rd\n", b"+x\n", b"-- y\n", b"\x0c\n"]
+    before = b"".join(dice.choices(words, k=dice.randrange(60))) + dice.choice([b"", b"end"])
+    lines = before.splitlines(keepends=True)
+    for _ in range(dice.randrange(1, 6)):
+        place = dice.randrange(len(lines) + 1)
+        lines[place : place + dice.randrange(3)] = dice.choices(words, k=dice.randrange(3))
+    after = b"".join(lines) or b"x\n"
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "f").write_bytes(before)
+    text = patch_of(tmp_path / "store", before or b"", after)
+    if before != after:
+        subprocess.run(["git", "apply"], input=text, cwd=tmp_path, check=True, timeout=30)
+        assert (tmp_path / "w" / "f").read_bytes() == after
+
+
+def test_two_contents_that_share_nothing_are_not_compared_for_ever(tmp_path: Path) -> None:
+    dice = random.Random(1)
+    before, after = (b"".join(b"%d\n" % dice.randrange(300) for _ in range(200_000)) for _ in "ab")
+    began = time.process_time()
+    found = patch_of(tmp_path, before, after)
+    assert found.count(b"\n-") + found.count(b"\n+") > 399_000
+    assert time.process_time() - began < 20
+
+
+def test_on_a_terminal_no_content_is_acted_on_but_tabs(tmp_path: Path) -> None:
+    assert file_diff.shown(b"+\tx\x1b[2J\xff\n", Paint()) == "+\tx\\x1b[2J\\xff"
+    assert file_diff.shown(b"-gone\n", Paint(colour=True)) == "\x1b[31;1m-gone\x1b[0m"
+    assert file_diff.shown(b" same\n", Paint(colour=True)) == " same"
+
+
+def test_blobs_that_cannot_be_read_are_an_error_of_the_bundle(tmp_path: Path) -> None:
+    path = kernel_run(tmp_path, files=[file("/w/f", "modified")])
+    (path / "blobs.parquet").write_bytes(b"PAR1 garbage PAR1")
+    with (
+        Folder(path) as folder,
+        pytest.raises(UnreadableBundleError),
+        file_diff.kept_contents(folder),
+    ):
+        pass

@@ -1,0 +1,103 @@
+"""The kernel layer in `steno show`: a few lines, the same facts as data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kernel_bundles import file, kernel_run, line, process
+from making import FINISHED, make_run, start
+from steno.bundle.folder import Folder
+from steno.events import kinds
+from steno.views import summary_text
+from steno.views.paint import Paint
+from steno.views.record import open_record
+from steno.views.summary import summary
+
+EVIL = "\x1b]0;owned\x07\u202e\n"
+STARTED, ENDED, FINISH = FINISHED
+
+
+def observed(**changed: Any) -> kinds.KernelObserved:
+    numbers = (
+        *("lost_events", "lost_blobs", "unreadable", "undecoded"),
+        *("outlived", "unknown_parents", "unmet_forks"),
+    )
+    values: dict[str, Any] = dict.fromkeys(
+        (*numbers, "unseen_exits", "privilege_lost", "listeners_refused"), 0
+    )
+    values |= {"observer": "notify", "events": 9, "processes": 2, "features": [], "closed": True}
+    return kinds.KernelObserved(**(values | {"counted": {}} | changed))
+
+
+def shown(path: Path) -> tuple[str, dict[str, Any]]:
+    with Folder(path) as folder, open_record(folder) as record:
+        data = summary(record, path)
+    return "\n".join(summary_text.lines(data, Paint())), data
+
+
+def test_what_the_kernel_saw_is_told_in_short(tmp_path: Path) -> None:
+    path = kernel_run(
+        tmp_path,
+        start(),
+        STARTED,
+        ENDED,
+        observed(),
+        FINISH,
+        processes=[process(1, "sh"), process(2, "sleep", parent=1, code=None, outlived=True)],
+        files=[
+            file("/a", "created"),
+            file("/b", "modified", "read", "write"),
+            file("/c", "none", "read"),
+            file("/d", "none", "existence"),
+        ],
+        lines=[
+            line(1, "connect", "inet:1.2.3.4:80"),
+            line(1, "connect", "unix:/run/x"),
+        ],
+    )
+    text, data = shown(path)
+    assert (
+        "Kernel      2 processes, 1 of them alive when it ended\n"
+        "            2 files changed (1 created, 1 modified), 2 read\n"
+        "            1 endpoint: 1.2.3.4:80\n"
+        "            1 unix socket: /run/x\n"
+    ) in text
+    assert data["kernel"] | {"observed": None} == {
+        "observed": None,
+        "processes": 2,
+        "outlived": 1,
+        "files_seen": 4,
+        "files_read": 2,
+        "files_changed": {"created": 1, "modified": 1},
+        "endpoints": ["1.2.3.4:80"],
+        "unix_sockets": ["/run/x"],
+    }
+    assert data["kernel"]["observed"]["events"] == 9
+
+
+def test_a_quiet_run_is_told_shortly(tmp_path: Path) -> None:
+    text, _ = shown(kernel_run(tmp_path, processes=[process(1, "true")]))
+    assert "Kernel      1 process\n            no file changed, 0 read\n            no endpoint\n" in text
+
+
+def test_what_the_observer_missed_is_told(tmp_path: Path) -> None:
+    path = kernel_run(tmp_path, start(), STARTED, ENDED, observed(lost_events=3, unseen_exits=1), FINISH)
+    assert "3 events lost, 1 processes whose end was not seen" in shown(path)[0]
+
+
+def test_a_run_without_the_layer_has_no_such_section(tmp_path: Path) -> None:
+    text, data = shown(make_run(tmp_path))
+    assert "Kernel " not in text
+    assert data["kernel"] is None
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    path = kernel_run(
+        tmp_path,
+        files=[file(EVIL, EVIL)],
+        lines=[line(1, "connect", f"inet:{EVIL}"), line(1, "connect", f"unix:{EVIL}")],
+    )
+    text, _ = shown(path)
+    assert not {"\x1b", "\x07", "\u202e"} & set(text)
+    assert all(one.strip() for one in text.splitlines())
