@@ -50,7 +50,7 @@ def runs(store: Path) -> list[Recorded]:
     """The runs so far, oldest first."""
     if not store.exists():
         return []
-    return [Recorded(path) for path in sorted(store.iterdir()) if not path.name.startswith(".")]
+    return [Recorded(path) for path in sorted(store.iterdir()) if path.is_dir() and path.name[0] != "."]
 
 
 def only_run(store: Path) -> Recorded:

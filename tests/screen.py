@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pexpect
@@ -61,7 +62,8 @@ class Screen:
         return self._child.before or b""
 
     def hang_up(self) -> None:
-        self._child.close(force=False)
+        with suppress(pexpect.ExceptionPexpect):  # the program may take its time to end
+            self._child.close(force=False)
 
     def signal(self, number: int) -> None:
         """To the program that was started, as `kill` would."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -76,6 +77,9 @@ class MemoryLayers:
     def read(self, path: str, start: int = 0) -> Iterator[bytes]:
         data = self._files[path][start:]
         return (data[at : at + self._block] for at in range(0, len(data), self._block))
+
+    def open(self, path: str) -> BinaryIO:
+        return BytesIO(self._files[path])
 
 
 def tape_files(tape: str, chunks: Sequence[tuple[int, bytes]]) -> dict[str, bytes]:

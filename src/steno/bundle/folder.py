@@ -45,6 +45,11 @@ class Folder:
             os.close(self._fd)
             self._fd = -1
 
+    @property
+    def fd(self) -> int:
+        """For a program of ours that writes here itself."""
+        return self._fd
+
     def __enter__(self) -> Self:
         return self
 

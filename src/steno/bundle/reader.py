@@ -7,8 +7,9 @@ every file is bounded by what the caller is ready to hold.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 from steno.bundle.folder import Folder
 from steno.events import canonical, kinds, layout
@@ -16,6 +17,7 @@ from steno.events.kinds import Event
 
 MAX_LINE = 64 << 20
 MAX_SMALL_FILE = 256 << 20
+MAX_KEPT_EVENTS = 1 << 20
 
 
 class FolderLayers:
@@ -24,14 +26,25 @@ class FolderLayers:
     def __init__(self, folder: Folder, run_id: str) -> None:
         self._folder = folder
         self._run_id = run_id
+        self._parsed: list[Event] | None = None
 
     @property
     def run_id(self) -> str:
         return self._run_id
 
     def events(self) -> Iterator[Event]:
-        for line in event_lines(self._folder):
-            yield kinds.parse_line(line)
+        """The events; those of an ordinary run are parsed once, however often they are asked for."""
+        if self._parsed is not None:
+            return iter(self._parsed)
+        parsed = (kinds.parse_line(line) for line in event_lines(self._folder))
+        if self._folder.size(layout.EVENTS) > MAX_KEPT_EVENTS:
+            return parsed
+        self._parsed = list(parsed)
+        return iter(self._parsed)
+
+    def forget_events(self) -> None:
+        """The file was written anew."""
+        self._parsed = None
 
     def has(self, path: str) -> bool:
         return self._folder.has(path)
@@ -41,6 +54,9 @@ class FolderLayers:
 
     def read(self, path: str, start: int = 0) -> Iterator[bytes]:
         return self._folder.read(path, start)
+
+    def open(self, path: str) -> BinaryIO:
+        return os.fdopen(self._folder.open(path), "rb")
 
     def json(self, path: str) -> Any:
         return canonical.decode(self._folder.read_all(path, MAX_SMALL_FILE))

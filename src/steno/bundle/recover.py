@@ -8,11 +8,12 @@ their neighbour, and what is missing is declared as a gap. Never guesses what ha
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
+from steno.bundle.frames import KERNEL
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers, digest_of, event_lines
 from steno.bundle.room import TEMPORARY
@@ -36,7 +37,23 @@ _MADE_BY = {
     layout.DIFF: kinds.RepoSnapshotAfter,
     layout.WORKTREE_DIFF: kinds.RepoSnapshotAfter,
     layout.CHANGES: kinds.RepoSnapshotAfter,
+    layout.KERNEL_TABLE: kinds.KernelObserved,
+    layout.FILE_LINES: kinds.KernelObserved,
+    layout.BLOBS: kinds.KernelObserved,
 }
+
+
+class KernelLayer(Protocol):
+    """What was made of the frames: the event that tells of it, or none, and gaps as (reason, detail)."""
+
+    @property
+    def event(self) -> kinds.KernelObserved | None: ...
+    @property
+    def gaps(self) -> Sequence[tuple[str, str]]: ...
+
+
+# Makes the tables of the kernel layer in a spool, from the frames that are there.
+KernelKeeper = Callable[[Folder], KernelLayer]
 
 
 class Recovered(NamedTuple):
@@ -44,18 +61,19 @@ class Recovered(NamedTuple):
     manifest: Manifest
 
 
-def recover(run: Folder) -> Recovered:
+def recover(run: Folder, keep_kernel: KernelKeeper | None = None, known: Iterable[bytes] = ()) -> Recovered:
+    """Seal what was spooled. `known` are values that the recorder knew to be secret."""
     if finish_interrupted_seal(run):
         return _as_sealed(run)
     try:
-        return _recover_alone(run)
+        return _recover_alone(run, keep_kernel, Sweeper(known))
     except FileNotFoundError:
         if run.has_folder(layout.SPOOL) or not _is_whole(run):
             raise
         return _as_sealed(run)  # another process has sealed it meanwhile
 
 
-def _recover_alone(run: Folder) -> Recovered:
+def _recover_alone(run: Folder, keep_kernel: KernelKeeper | None, sweeper: Sweeper) -> Recovered:
     with run.sub(layout.SPOOL) as spool, holding(spool) as held:
         if not held:
             raise BadRequestError(
@@ -63,10 +81,12 @@ def _recover_alone(run: Folder) -> Recovered:
             )
         if _is_whole(run):  # another process has sealed it while we asked for the lock
             return _as_sealed(run)
-        return _recover_held(run, spool)
+        return _recover_held(run, spool, keep_kernel, sweeper)
 
 
-def _recover_held(run: Folder, spool: Folder) -> Recovered:
+def _recover_held(
+    run: Folder, spool: Folder, keep_kernel: KernelKeeper | None, sweeper: Sweeper
+) -> Recovered:
     books = _whole_events(spool)
     if not books.events:
         raise UnreadableBundleError(
@@ -78,9 +98,9 @@ def _recover_held(run: Folder, spool: Folder) -> Recovered:
             f"the spool of {run.path.name} does not begin with run_start", hint="it is not ours"
         )
     run_id = books.events[0].run_id
-    _close_the_books(spool, books)
+    _close_the_books(spool, books, keep_kernel)
     facts = RunFacts.of(FolderLayers(spool, run_id))
-    return Recovered(facts, seal_held(run, spool, run_id, Sweeper()))
+    return Recovered(facts, seal_held(run, spool, run_id, sweeper))
 
 
 def _as_sealed(run: Folder) -> Recovered:
@@ -131,10 +151,13 @@ def _whole_events(spool: Folder) -> _Books:
     return _Books(events, last_at)
 
 
-def _close_the_books(spool: Folder, books: _Books) -> None:
+def _close_the_books(spool: Folder, books: _Books, keep_kernel: KernelKeeper | None) -> None:
     events, last = books.events, books.events[-1]
-    _drop_unfinished_files(spool, {type(event.data) for event in events})
+    seen = {type(event.data) for event in events}
+    _drop_unfinished_files(spool, seen)
     gaps: list[EventData] = []
+    if not seen & {kinds.KernelObserved, kinds.RunFinish} and spool.has_folder(KERNEL):
+        gaps += _kernel_layer(spool, keep_kernel)
     last_ns = last.mono_ns
     for tape in layout.TAPES:
         if _has_tape(spool, tape):
@@ -152,6 +175,17 @@ def _close_the_books(spool: Folder, books: _Books) -> None:
         events = events[:-1]
         gaps.append(last.data)
     _append(spool, events, last_ns, gaps)
+
+
+def _kernel_layer(spool: Folder, keep: KernelKeeper | None) -> Iterator[EventData]:
+    """Turn the frames into the layer. The event comes after the gaps: who finds it, finds them too."""
+    if keep is None:
+        yield kinds.Gap("kernel_record_damaged", "the frames of the observer were left as they are")
+        return
+    made = keep(spool)
+    yield from (kinds.Gap(reason, detail) for reason, detail in made.gaps)
+    if made.event is not None:
+        yield made.event
 
 
 def _has_tape(spool: Folder, tape: str) -> bool:

@@ -20,6 +20,8 @@ _FILES = frozenset(
         layout.HASHES,
         layout.REDACTION_REPORT,
         layout.HEALTH,
+        layout.PROCESSES,
+        layout.FILES,
         layout.TIMING,
         layout.CAST,
         layout.REPO_BEFORE,

@@ -63,7 +63,9 @@ def _drop_changes_nobody_tells(spool: Folder, facts: RunFacts) -> None:
 
 def _seal_files(run: Folder, spool: Folder, layers: FolderLayers, sweeper: Sweeper) -> dict[str, FileDigest]:
     if sum(spool.size(path) for path in primary_files(spool)) < LARGE_BYTES:
-        primaries, _ = _seal_primaries(run, spool, sweeper)
+        primaries, mended = _seal_primaries(run, spool, sweeper)
+        if mended:
+            layers.forget_events()
         return primaries | _seal_derived(run, layers, sweeper)
     from concurrent.futures import ThreadPoolExecutor  # late: small runs have a start-up budget
 
@@ -71,6 +73,8 @@ def _seal_files(run: Folder, spool: Folder, layers: FolderLayers, sweeper: Sweep
         derived = helper.submit(_seal_derived, run, layers, sweeper)
         primaries, mended = _seal_primaries(run, spool, sweeper)
         files = derived.result()
+    if mended:
+        layers.forget_events()
     return primaries | (_seal_derived(run, layers, sweeper) if mended else files)
 
 
@@ -106,6 +110,8 @@ def _settle_diff_hash(spool: Folder, digest: str) -> bool:
 
 
 def _tells_another(line: bytes, digest: str) -> bool:
+    if kinds.RepoSnapshotAfter.type.encode() not in line:
+        return False
     data = kinds.parse_line(line).data
     return isinstance(data, kinds.RepoSnapshotAfter) and data.diff_hash not in {None, digest}
 

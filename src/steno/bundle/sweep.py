@@ -4,7 +4,8 @@ In: a file's name and bytes. Out: its digest and whether the redactor finds anyt
 masked once more. JSON is judged string by string, as it was written; everything else as one stream.
 The replay files (merged output, timing, cast) are made of bytes that were swept in their streams, and
 an index holds only numbers: they are not judged again, because text that two streams only form
-together is not a secret.
+together is not a secret. Tables are compressed, so their bytes say nothing: their strings were masked one by
+one when they were written, and what is derived from them is judged.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Sweeper:
 
 
 def is_judged(path: str, *, derived: bool) -> bool:
-    if path.endswith(layout.INDEX_SUFFIX) or path in _REPLAY_FILES:
+    if path.endswith((layout.INDEX_SUFFIX, layout.TABLE_SUFFIX)) or path in _REPLAY_FILES:
         return False
     return not (derived and path == layout.OUTPUT)
 
@@ -75,16 +76,26 @@ class _JsonJudge:
         self._rest = b""
 
     def take(self, block: bytes) -> None:
-        *lines, self._rest = (self._rest + block).split(b"\n")
-        for line in lines:
-            self._look(line)
+        whole, newline, rest = block.rpartition(b"\n")
+        if not newline:
+            self._rest += block
+            return
+        lines, self._rest = self._rest + whole, rest
+        if not self._is_clean(lines):
+            for line in lines.split(b"\n"):
+                self._look(line)
 
     def end(self) -> None:
         if self._rest:
             self._look(self._rest)
 
     def _look(self, line: bytes) -> None:
-        self._redactor.tree(canonical.decode(line), self._path)
+        if not self._is_clean(line):
+            self._redactor.tree(canonical.decode(line), self._path)
+
+    def _is_clean(self, lines: bytes) -> bool:
+        """A quick look at text in which nothing is escaped: every string of it on a line of its own."""
+        return b"\\" not in lines and self._redactor.is_clean(lines.replace(b'"', b"\n"))
 
 
 class _Pass:

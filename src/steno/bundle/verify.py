@@ -15,6 +15,7 @@ import msgspec
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
+from steno.bundle.kernel_check import kernel_problems
 from steno.bundle.manifest import FileDigest, Manifest
 from steno.bundle.reader import FolderLayers, digest_of
 from steno.bundle.seal import completeness_of, primary_files
@@ -92,6 +93,7 @@ class _Verification:
         self._manifest_bytes = b""
         self._manifest: Manifest | None = None
         self._gaps: list[str] = []
+        self._kept_layers: FolderLayers | None = None
 
     def verdict(self) -> Verdict:
         checks: list[Callable[[], list[str]]] = [
@@ -143,7 +145,9 @@ class _Verification:
 
     @property
     def _layers(self) -> FolderLayers:
-        return FolderLayers(self._run, self._sealed.run_id)
+        if self._kept_layers is None:
+            self._kept_layers = FolderLayers(self._run, self._sealed.run_id)
+        return self._kept_layers
 
     def _read_manifest(self) -> list[str]:
         if self._run.has_folder(layout.SPOOL):
@@ -242,6 +246,7 @@ class _Verification:
             if digest_of(derived[path](self._layers)) != self._files[path].sha256:
                 problems.append(f"{path}: is not what the recorded events and streams give")
         problems += self._repository_problems(facts)
+        problems += kernel_problems(self._run, self._layers, facts)
         if completeness_of(facts) != self._sealed.completeness:
             problems.append("manifest.json: completeness is not what the events say")
         return problems
@@ -276,12 +281,13 @@ _ORDER = [
     "command_started",
     "command_finished",
     "repo_snapshot_after",
+    "kernel_observed",
     "run_finish",
 ]
 
 
 def _order_problems(types: list[str]) -> list[str]:
-    """The six types of the first seed: each at most once, in order, from `run_start` to `run_finish`."""
+    """The types of the first seed and `kernel_observed`: each at most once, in order, from start to end."""
     known = [kind for kind in types if kind in _ORDER]
     if known != sorted(set(known), key=_ORDER.index):
         return ["the events are not in the order of a run"]
@@ -309,6 +315,8 @@ def _files_that_events_speak_of(facts: RunFacts) -> Iterator[str]:
         yield from (layout.STATUS_AFTER, layout.WORKTREE_DIFF)
         if after.changed is not None:
             yield from (layout.DIFF, layout.CHANGES)
+    if facts.kernel is not None:
+        yield from (layout.KERNEL_TABLE, layout.FILE_LINES)
 
 
 def _say(error: Exception) -> str:

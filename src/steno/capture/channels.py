@@ -39,6 +39,7 @@ class Channel:
         self.source: int | None = source
         self.sink = sink
         self.broken: OSError | None = None  # why the sink went away
+        self.taken = 0  # bytes read so far
         self._observe = observe
         self._observe_first = observe_first
         self._backlog = b""
@@ -90,6 +91,7 @@ class Channel:
         if not data:
             self.source = None
             return True
+        self.taken += len(data)
         if self._observe_first:  # what is typed is judged by the state of the terminal before it is taken
             self._observe(data)
         if self.sink is not None:

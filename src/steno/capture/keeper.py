@@ -28,7 +28,7 @@ _IGNORED = (
     signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGUSR1, signal.SIGUSR2,
 )  # fmt: skip
 # Python ignores these two at its start; the command must find them as any program does.
-_RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
+RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 _NEAR_KIB = 4096
@@ -40,10 +40,12 @@ class What(IntEnum):
     STOPPED = 3
     CONTINUED = 4
     ENDED = 5
+    OBSERVED = 6  # the filter is in place; only from an observer
+    RELEASED = 7  # its frames are whole; the last record
 
 
 class StatusRecord(NamedTuple):
-    """`value` is a pid, an errno, a signal or a wait status, as `what` says."""
+    """`value` is a pid, an errno, a signal, a wait status or a number of processes, as `what` says."""
 
     what: What
     value: int
@@ -72,14 +74,27 @@ class Keeper(NamedTuple):
             yield StatusRecord(What(what), *values)
 
     def release(self) -> None:
+        """Let it go. An observer stays on, unasked for, as long as processes live that need its answers."""
         os.close(self.leash)
-        os.waitpid(self.pid, 0)
+        survivors = 0
+        while records := list(self.read_records()):
+            survivors = sum(record.value for record in records if record.what == What.RELEASED)
         os.close(self.status)
+        if not survivors:
+            os.waitpid(self.pid, 0)
 
 
-def launch(
-    argv: Sequence[str], *, cwd: str, environ: Mapping[str, str], on: Descriptors, terminal: int | None
-) -> Keeper:
+class Launch(NamedTuple):
+    """What to run, and on what; `terminal` is the one that the command's session gets."""
+
+    argv: Sequence[str]
+    cwd: str
+    environ: Mapping[str, str]
+    on: Descriptors
+    terminal: int | None
+
+
+def launch(job: Launch) -> Keeper:
     status_read, status_write = os.pipe()
     leash_read, leash_write = os.pipe()
     pid = os.fork()
@@ -87,7 +102,7 @@ def launch(
         try:
             os.close(status_read)
             os.close(leash_write)
-            _keep(_Job(list(argv), cwd, dict(environ), on, terminal), status_write, leash_read)
+            _keep(job, status_write, leash_read)
         finally:
             os._exit(70)
     os.close(status_write)
@@ -95,15 +110,7 @@ def launch(
     return Keeper(pid, status_read, leash_write)
 
 
-class _Job(NamedTuple):
-    argv: list[str]
-    cwd: str
-    environ: dict[str, str]
-    on: Descriptors
-    terminal: int | None
-
-
-def _keep(job: _Job, status: int, leash: int) -> NoReturn:
+def _keep(job: Launch, status: int, leash: int) -> NoReturn:
     found = {number: signal.signal(number, signal.SIG_IGN) for number in _IGNORED}
     if job.terminal is not None:
         # A terminal that vanishes must end its session leader: only then does the kernel tell the command.
@@ -130,7 +137,7 @@ def _keep(job: _Job, status: int, leash: int) -> NoReturn:
     os._exit(0)
 
 
-def _become_command(job: _Job, found: Mapping[signal.Signals, object], failure: int) -> NoReturn:
+def _become_command(job: Launch, found: Mapping[signal.Signals, object], failure: int) -> NoReturn:
     try:
         os.write(failure, getrusage(RUSAGE_SELF).ru_maxrss.to_bytes(8, "little"))
         if job.terminal is not None:
@@ -138,10 +145,10 @@ def _become_command(job: _Job, found: Mapping[signal.Signals, object], failure: 
             os.tcsetpgrp(job.terminal, os.getpid())
         _place_descriptors(job.on)
         caught = [number for number in _IGNORED if found[number] is not signal.SIG_IGN]
-        for number in (*caught, *_RESTORED):
+        for number in (*caught, *RESTORED):
             signal.signal(number, signal.SIG_DFL)
         os.chdir(job.cwd)
-        _exec(job.argv, job.environ)
+        _exec(list(job.argv), dict(job.environ))
     except OSError as error:
         os.write(failure, (error.errno or errno.EIO).to_bytes(8, "little"))
     finally:

@@ -21,10 +21,16 @@ from steno.capture.drain import leave_a_drain
 from steno.capture.keeper import Keeper, StatusRecord, What
 from steno.capture.signals import FORWARDED, Command, SignalPipe, default_action, in_foreground
 from steno.capture.streams import Inlet, Outlet, Wiring
+from steno.capture.told import ToldStreams
 from steno.capture.unread import open_reader, return_unread
 
 IDLE_SECONDS = 0.25
 TICK_SECONDS = 1.0
+# What is moved is written down once it pauses this long, or has gone on so long.
+PAUSE_MS = 2
+WRITE_DOWN_SECONDS = 0.1
+# A program that writes line by line must not cost us a turn for each: that long it may go on alone.
+TRICKLE_BYTES, TRICKLE_SECONDS = 512, 0.0005
 # How long the streams of an ended command may stay open in other hands before we leave.
 GRACE_SECONDS = 0.5
 
@@ -33,6 +39,7 @@ _FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
 
 class Witness(Protocol):
     def output(self, tape: str, data: bytes) -> None: ...
+    def told(self, tape: str, mono_ns: int, data: bytes) -> None: ...
     def input(self, data: bytes, mode: terminals.InputMode) -> None: ...
     def status(self, record: StatusRecord) -> None: ...
     def resized(self, size: terminals.Size) -> None: ...
@@ -52,6 +59,7 @@ class Pump:
         self._witness = witness
         self._outlets = {outlet.tape: self._open_outlet(outlet) for outlet in wiring.outlets}
         self._inlets = [self._open_inlet(inlet) for inlet in wiring.inlets]
+        self._told = [] if wiring.split is None else [self._open_told(wiring.split)]
         self._command: Command | None = None
         self._closed: set[int] = set()
         self._relay_ends: dict[int, int] = {}  # a relay that was closed at the end of input -> its other end
@@ -60,6 +68,9 @@ class Pump:
         self._signals = SignalPipe()
         self._early_signals: list[int] = []
         self._poller = _Poller()
+        self._taken = 0
+        self._was_little = False
+        self._written_down_at = time.monotonic()
         self._moving: list[tuple[Channel, int, int]] = []  # what this turn of the loop waits for
         for fd in wiring.given_away:
             os.close(fd)
@@ -73,6 +84,7 @@ class Pump:
             while not self._finished():
                 ready = self._poll()
                 self._serve(ready)
+                self._wait_for_more()
                 if not ready:
                     self._witness.idle()
                 if time.monotonic() >= next_tick:
@@ -95,11 +107,25 @@ class Pump:
         if not self._keeper_gone:
             watched[self._keeper.status] = select.POLLIN
         watched[self._signals.fd] = select.POLLIN
-        ready = self._poller.poll(watched, 0)
+        ready = self._poller.poll(watched, PAUSE_MS)
         if not ready:
-            self._witness.quiet()  # a moment with nothing to move is the moment to write things down
+            self._write_down()  # a moment with nothing to move is the moment for it
             ready = self._poller.poll(watched, self._timeout_ms())
+        elif time.monotonic() > self._written_down_at + WRITE_DOWN_SECONDS:
+            self._write_down()
         return ready
+
+    def _write_down(self) -> None:
+        self._witness.quiet()
+        self._written_down_at = time.monotonic()
+
+    def _wait_for_more(self) -> None:
+        taken = sum(channel.taken for channel in self._outlets.values())
+        little = 0 < taken - self._taken < TRICKLE_BYTES
+        self._taken = taken
+        if little and self._was_little:
+            time.sleep(TRICKLE_SECONDS)
+        self._was_little = little
 
     def _timeout_ms(self) -> float:
         seconds = IDLE_SECONDS
@@ -122,7 +148,7 @@ class Pump:
             user.enter()  # `fg` tells nobody when the job was running already
 
     def _channels(self) -> list[Channel]:
-        return [*self._outlets.values(), *self._open_inlets()]
+        return [*self._outlets.values(), *self._told, *self._open_inlets()]
 
     def _open_inlets(self) -> list[Channel]:
         """Keys wait until the command has its terminal, and while another job of the user's has it."""
@@ -145,7 +171,7 @@ class Pump:
     def _finished(self) -> bool:
         if self._ended_at is None:
             return self._keeper_gone
-        if all(channel.ended for channel in self._outlets.values()):
+        if all(channel.ended for channel in (*self._outlets.values(), *self._told)):
             return True
         if any(channel.stalled for channel in self._outlets.values()):
             return False
@@ -282,6 +308,9 @@ class Pump:
             outlet.tape, outlet.source, outlet.sink, lambda data: self._witness.output(outlet.tape, data)
         )
 
+    def _open_told(self, source: int) -> Channel:
+        return Channel("split", source, None, ToldStreams(self._witness.told).feed)
+
     def _open_inlet(self, inlet: Inlet) -> Channel:
         def observe(data: bytes) -> None:
             mode = terminals.input_mode(inlet.sink) if inlet.is_terminal else terminals.InputMode.SHOWN
@@ -295,6 +324,8 @@ class Pump:
         }
         if self._wiring.terminal is not None:
             ours |= set(self._wiring.terminal)
+        if self._wiring.split is not None:
+            ours.add(self._wiring.split)
         for fd in (ours - self._closed) | set(self._relay_ends.values()):
             self._close(fd)
 

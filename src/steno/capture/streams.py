@@ -2,7 +2,8 @@
 
 In: our own descriptors 0, 1 and 2 and the user's wish (`auto`, `always`, `never`). Out: a `Wiring`: what
 the command gets as 0, 1 and 2, and what we read and write in turn. A terminal stays a terminal, a pipe
-stays a pipe. stdout and stderr that lead to one place share one way, or their order would be lost.
+stays a pipe. stdout and stderr that lead to one place share one way, or their order would be lost; an
+observer can still tell them apart on a terminal, if each is an open file of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from steno.capture.terminal import (
     PseudoTerminal,
     UserTerminal,
     controlling_terminal,
+    open_once_more,
     open_pseudo_terminal,
 )
 from steno.errors import CaptureError
@@ -46,15 +48,18 @@ class Wiring(NamedTuple):
     outlets: list[Outlet]
     inlets: list[Inlet]
     stdin: str  # "pty", "relayed", "inherited" or "closed"
-    streams: str  # "separate" or "merged"
+    streams: str  # "separate", "merged", or "split": merged for the user, told apart by the observer
     given_away: list[int]  # descriptors that only the command needs
+    split: int | None = None  # where the observer tells who wrote what on the terminal
+    split_out: int | None = None  # its end of that pipe
 
     @property
     def kind(self) -> str:
         return "pty" if self.terminal else "pipes"
 
 
-def wire(wish: str) -> Wiring:
+def wire(wish: str, *, split: bool = False) -> Wiring:
+    """`split`: an observer will tell who writes what on the terminal."""
     user_fd = controlling_terminal() if wish != "never" else None
     use_terminal = wish == "always" or (
         wish == "auto" and is_open(1) and os.isatty(1) and user_fd is not None
@@ -63,7 +68,7 @@ def wire(wish: str) -> Wiring:
         return _wire_pipes()
     user = UserTerminal(user_fd) if user_fd is not None else None
     try:
-        return _wire_terminal(open_pseudo_terminal(user), user, everything=wish == "always")
+        return _wire_terminal(open_pseudo_terminal(user), user, everything=wish == "always", split=split)
     except OSError as error:
         raise CaptureError(
             f"no pseudo-terminal can be opened: {error.strerror}",
@@ -92,7 +97,9 @@ def guard_standard_descriptors() -> None:
             _closed_at_start.add(fd)
 
 
-def _wire_terminal(pty: PseudoTerminal, user: UserTerminal | None, *, everything: bool) -> Wiring:
+def _wire_terminal(
+    pty: PseudoTerminal, user: UserTerminal | None, *, everything: bool, split: bool
+) -> Wiring:
     plan = _Plan()
     stdout_sink = 1 if is_open(1) else None
     apart = not everything and is_open(2) and not os.isatty(2)
@@ -109,11 +116,23 @@ def _wire_terminal(pty: PseudoTerminal, user: UserTerminal | None, *, everything
             plan.inlets.append(Inlet(0, pty.master, is_terminal=True))
         else:
             plan.inlets.append(Inlet(user.fd, pty.master, is_terminal=True))
-    return plan.wiring(
-        Descriptors(stdin, pty.slave, stderr),
-        terminal=pty,
-        user=user,
-        streams="separate" if apart else "merged",
+    command = Descriptors(stdin, pty.slave, stderr)
+    if split and not apart:
+        return _split(plan.wiring(command, terminal=pty, user=user, streams="split"), pty)
+    return plan.wiring(command, terminal=pty, user=user, streams="separate" if apart else "merged")
+
+
+def _split(wiring: Wiring, pty: PseudoTerminal) -> Wiring:
+    """Each stream that is the terminal becomes an open file of its own."""
+    opened = [open_once_more(pty) if fd == pty.slave else fd for fd in wiring.command]
+    told, telling = os.pipe()
+    os.set_blocking(told, False)
+    ours = [fd for fd, found in zip(opened, wiring.command, strict=True) if fd is not None and fd != found]
+    return wiring._replace(
+        command=Descriptors(*opened),
+        given_away=[*wiring.given_away, *ours, telling],
+        split=told,
+        split_out=telling,
     )
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 _SIZE = struct.Struct("HHHH")
 _LOCAL_FLAGS = 3
+_OPEN_PEER = 0x5441  # TIOCGPTPEER, which Python does not name
 _CONTROL_CHARACTERS = 6
 
 
@@ -71,6 +72,11 @@ def open_pseudo_terminal(model: UserTerminal | None) -> PseudoTerminal:
     set_size(slave, model.size() if model else DEFAULT_SIZE)
     os.set_blocking(master, False)
     return PseudoTerminal(master, slave)
+
+
+def open_once_more(pty: PseudoTerminal) -> int:
+    """The command's side as an open file of its own: copies of it can be told from copies of another."""
+    return fcntl.ioctl(pty.master, _OPEN_PEER, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
 
 
 class UserTerminal:

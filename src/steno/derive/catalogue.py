@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from steno.derive import replay, summaries
+from steno.derive import files, kernel_lines, processes, replay, summaries
 from steno.derive.facts import RunFacts
 from steno.events import layout
 from steno.events.layers import Layers
@@ -27,6 +27,12 @@ def derivations(layers: Layers) -> dict[str, Derivation]:
         layout.TIMING: replay.timing,
         layout.CAST: replay.cast,
     }
+    if layers.has(layout.KERNEL_TABLE):
+        found |= {
+            layout.KERNEL_LINES: kernel_lines.kernel_lines,
+            layout.PROCESSES: processes.processes,
+            layout.FILES: files.files,
+        }
     if not layers.has(layout.index_of(layout.OUTPUT)):
         found[layout.OUTPUT] = replay.merged_output
     if facts.before is not None and facts.before.reason is None:

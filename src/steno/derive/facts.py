@@ -27,6 +27,7 @@ class RunFacts(msgspec.Struct, frozen=True):
     pid: int | None
     not_started: kinds.CommandNotStarted | None
     finished: kinds.CommandFinished | None
+    kernel: kinds.KernelObserved | None
     finish: kinds.RunFinish | None
     tool_versions: dict[str, str]
     tally: dict[str, Any]
@@ -117,6 +118,7 @@ class _Gatherer:
             pid=started.pid if started else None,
             not_started=latest(kinds.CommandNotStarted),
             finished=latest(kinds.CommandFinished),
+            kernel=latest(kinds.KernelObserved),
             finish=latest(kinds.RunFinish),
             tool_versions=versions.versions if versions else {},
             tally=tally.tally if tally else {},

@@ -1,7 +1,8 @@
 """The recorded streams as one timeline: what arrived when, on which stream, and the resizes between.
 
-In: layers. Out: an iterator of moments in order of time, with the bytes. Memory stays flat: blocks
-are read as they are needed. Never decodes text.
+In: layers. Out: an iterator of moments in order of time, with the bytes. Where the terminal itself was
+recorded it is what was shown; stdout and stderr beside it are the same bytes as the programs wrote them, and
+are not shown again. Memory stays flat: blocks are read as they are needed. Never decodes text.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Moment(NamedTuple):
 
 
 def timeline(layers: Layers) -> Iterator[Moment]:
-    tapes = [_moments(layers, tape) for tape in layout.TAPES if layers.has(layout.index_of(tape))]
+    shown = (layout.OUTPUT,) if layers.has(layout.index_of(layout.OUTPUT)) else (layout.STDOUT, layout.STDERR)
+    tapes = [_moments(layers, tape) for tape in (layout.STDIN, *shown) if layers.has(layout.index_of(tape))]
     yield from heapq.merge(*tapes, _resizes(layers), key=lambda moment: (moment.mono_ns, _ORDER[moment.code]))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from steno.derive import kernel_health
 from steno.derive.facts import RunFacts
 from steno.derive.tails import tail
 from steno.events import canonical, kinds, layout
@@ -52,6 +53,8 @@ def run(layers: Layers) -> Iterator[bytes]:
             "shim": start.shim,
             "tail_bytes": start.tail_bytes,
             "raw_logs": start.raw_logs,
+            "uid": start.uid,
+            "gid": start.gid,
         }
     )
 
@@ -108,9 +111,11 @@ def health(layers: Layers) -> Iterator[bytes]:
     """The third seed's shape; our own facts stand under `steno`. Never better than the evidence."""
     facts = RunFacts.of(layers)
     terminal = facts.start.terminal
-    notes = ["kernel_layer_absent:observer_none", "policy_layer_absent", "sdk_layer_absent:shim_none"]
+    kernel = kernel_health.of(facts)
+    notes = [*kernel.notes, "policy_layer_absent", "sdk_layer_absent:shim_none"]
     if terminal.streams == "merged":
         notes.append("stdout_and_stderr_merged")
+    notes += split_notes(facts)
     if terminal.stdin == "inherited":
         notes.append("stdin_not_recorded")
     notes += [f"terminal_held_by_others:{stream}" for stream in facts.held]
@@ -119,8 +124,8 @@ def health(layers: Layers) -> Iterator[bytes]:
             "schema": "assay.runner.observation_health.v0",
             "run_id": facts.run_id,
             "platform": facts.start.host.platform,
-            "kernel_layer": "absent",
-            "ringbuf_drops": 0,
+            "kernel_layer": kernel.layer,
+            "ringbuf_drops": kernel.lost_events,
             "policy_layer": "absent",
             "sdk_layer": "absent",
             "cgroup_correlation": "partial",
@@ -130,9 +135,19 @@ def health(layers: Layers) -> Iterator[bytes]:
                 "completed": facts.completed,
                 "gaps": [msgspec.to_builtins(gap) for gap in facts.gaps],
                 "streams": terminal.streams,
+                "kernel": None if facts.kernel is None else msgspec.to_builtins(facts.kernel),
             },
         }
     )
+
+
+def split_notes(facts: RunFacts) -> list[str]:
+    """What is on the terminal and on neither of its streams, or may be: never silent."""
+    split = facts.kernel.split if facts.kernel is not None else None
+    if split is None:
+        return ["stdout_and_stderr_not_split"] if facts.start.terminal.streams == "split" else []
+    counts = {"bytes_unattributed": split.unattributed, "descriptors_unwatched": split.unwatched}
+    return [f"terminal_{name}:{count}" for name, count in counts.items() if count]
 
 
 def repo_before(layers: Layers) -> Iterator[bytes]:

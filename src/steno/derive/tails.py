@@ -1,7 +1,8 @@
 """The last bytes of stdout and stderr, as the record holds them (masked).
 
 In: layers. Out: at most `tail_bytes` bytes, beginning at a character. Where stdout and stderr were
-merged on one terminal, stdout is the merged output and stderr is empty; `run.json` says so.
+merged, stdout is the merged output and stderr is empty; `run.json` says so. Where an observer split them on a
+terminal they are what the programs wrote, before the terminal made it lines.
 """
 
 from __future__ import annotations

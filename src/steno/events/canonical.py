@@ -14,6 +14,7 @@ import rfc8785
 
 SAFE_INTEGER = 2**53 - 1
 MAX_DEPTH = 64
+_write_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 class NotCanonicalError(ValueError):
@@ -21,7 +22,13 @@ class NotCanonicalError(ValueError):
 
 
 def encode(value: Any) -> bytes:
-    return rfc8785.dumps(_portable(value))
+    portable = _portable(value)
+    if _is_plain(portable):
+        try:
+            return _write_sorted(portable)
+        except UnicodeEncodeError:  # a lone surrogate; let the one who knows the rules say so
+            pass
+    return rfc8785.dumps(portable)
 
 
 def encode_line(value: Any) -> bytes:
@@ -65,13 +72,31 @@ def _portable(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise NotCanonicalError(f"nested deeper than {MAX_DEPTH}")
     match value:
-        case bool():
+        case str() | bool():
             return value
-        case int() if abs(value) > SAFE_INTEGER:
-            return str(value)
+        case int():
+            return str(value) if abs(value) > SAFE_INTEGER else value
         case dict():
             return {key: _portable(item, depth + 1) for key, item in value.items()}
         case list() | tuple():
             return [_portable(item, depth + 1) for item in value]
         case _:
             return value
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a plain writer with sorted keys writes it as RFC 8785 does; that is many times faster.
+
+    The two differ in fractions, and in the order of keys beyond ASCII.
+    """
+    match value:
+        case str() | bool() | int() | None:
+            return True
+        case dict():
+            return all(
+                isinstance(key, str) and key.isascii() and _is_plain(item) for key, item in value.items()
+            )
+        case list():
+            return all(map(_is_plain, value))
+        case _:
+            return False

@@ -37,7 +37,7 @@ class Terminal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What stood behind the command's descriptors 0, 1 and 2."""
 
     kind: str  # "pty" or "pipes"
-    streams: str  # "separate", or "merged" when stdout and stderr share one way out
+    streams: str  # "separate"; "merged" when stdout and stderr share one way out; "split" by an observer
     stdin: str  # "pty", "relayed" (recorded), or "inherited" (passed on, not recorded), or "closed"
     term: str | None
     cols: int | None
@@ -60,6 +60,8 @@ class RunStart(EventData, frozen=True):
     shim: str = "none"
     name: str | None = None
     recorder_pid: int | None = None
+    uid: int | None = None
+    gid: int | None = None
     scratch: list[str] = []  # directories outside the run that a killed recorder leaves behind
 
 
@@ -192,6 +194,40 @@ class Gap(EventData, frozen=True):
     lost_bytes: int | None = None
 
 
+class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many bytes of the terminal were written by which descriptor; `unwatched` counts descriptors."""
+
+    stdout: int
+    stderr: int
+    tty: int
+    unattributed: int
+    unwatched: int
+
+
+class KernelObserved(EventData, frozen=True):
+    """What the observer of system calls saw: `events` rows are in the kernel table."""
+
+    type: ClassVar[str] = "kernel_observed"
+
+    observer: str
+    events: int
+    processes: int
+    features: list[str]
+    lost_events: int
+    lost_blobs: int
+    unreadable: int
+    undecoded: int
+    outlived: int
+    unknown_parents: int
+    unmet_forks: int
+    unseen_exits: int
+    privilege_lost: int
+    listeners_refused: int
+    closed: bool
+    counted: dict[str, int]
+    split: Split | None = None
+
+
 class RunFinish(EventData, frozen=True):
     type: ClassVar[str] = "run_finish"
 
@@ -216,6 +252,7 @@ KINDS: dict[str, type[EventData]] = {
         TerminalHeld,
         StdinUnread,
         RepoSnapshotAfter,
+        KernelObserved,
         ToolVersions,
         RedactionTally,
         Gap,

@@ -7,7 +7,7 @@ functions write the derived files and check them later.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from steno.events.kinds import Event
 
@@ -24,4 +24,8 @@ class Layers(Protocol):
 
     def read(self, path: str, start: int = 0) -> Iterator[bytes]:
         """The file's bytes from `start`, in blocks of a bounded size."""
+        ...
+
+    def open(self, path: str) -> BinaryIO:
+        """The file, to be read at any place. The caller closes it."""
         ...

@@ -8,7 +8,14 @@ RUN = "run.json"
 HASHES = "hashes.json"
 REDACTION_REPORT = "redaction-report.json"
 HEALTH = "observation-health.json"
-LAYERS = ("layers/kernel.ndjson", "layers/policy.ndjson", "layers/sdk.ndjson")
+
+KERNEL_TABLE = "layers/kernel.parquet"
+KERNEL_LINES = "layers/kernel.ndjson"
+FILE_LINES = "layers/files.ndjson"
+BLOBS = "blobs.parquet"
+LAYERS = (KERNEL_LINES, "layers/policy.ndjson", "layers/sdk.ndjson")
+PROCESSES = "processes.json"
+FILES = "files.json"
 
 STDIN = "terminal/stdin"
 STDOUT = "terminal/stdout"
@@ -28,11 +35,23 @@ CHANGES = "repo/changes.json"
 SPOOL = "spool"
 
 INDEX_SUFFIX = ".idx"
+TABLE_SUFFIX = ".parquet"
 
 # Streams whose bytes are recorded as they arrive; `output` is one of them only when stdout and
-# stderr share one way out, else it is derived from the two.
+# stderr share one way out, else it is derived from the two. On a terminal that an observer splits, all of
+# them are recorded: `output` as the terminal showed it, the two as the programs wrote it.
 TAPES = (STDIN, STDOUT, STDERR, OUTPUT)
-PRIMARY_FILES = (EVENTS, STATUS_BEFORE, STATUS_AFTER, DIFF, WORKTREE_DIFF, CHANGES)
+PRIMARY_FILES = (
+    EVENTS,
+    STATUS_BEFORE,
+    STATUS_AFTER,
+    DIFF,
+    WORKTREE_DIFF,
+    CHANGES,
+    KERNEL_TABLE,
+    FILE_LINES,
+    BLOBS,
+)
 
 
 def index_of(tape: str) -> str:

@@ -15,17 +15,23 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from steno.bundle import known_secrets, local_key
 from steno.bundle.folder import Folder
 from steno.bundle.reader import event_lines
-from steno.bundle.recover import finish_interrupted_seal, recover
+from steno.bundle.recover import Recovered, finish_interrupted_seal, recover
 from steno.bundle.spool import is_live
 from steno.bundle.store import UNPUBLISHED, RunState, run_ids, state_of
+from steno.capture.ignore import IgnoreRules, load
 from steno.capture.shadow import abandoned_shadows, remove_shadow
-from steno.errors import BadRequestError, StenoError, UnreadableBundleError
+from steno.errors import BadRequestError, CaptureError, StenoError, StoreError, UnreadableBundleError
 from steno.events import kinds, layout
+from steno.record.kernel import KernelKept, keep_kernel_layer
+from steno.redact.engine import Redactor
+from steno.redact.findings import Findings
 
 # A recorder takes its lock within moments of making its folder; a folder this old without one has none.
 STALE_SECONDS = 60.0
+MAX_BLOB = 64 << 20
 
 
 class Done(StrEnum):
@@ -116,11 +122,36 @@ def _recover(run: Folder) -> Report:
     if finish_interrupted_seal(run):
         _remove_scratch(run, run)
         return Report(name, Done.TIDIED, "was sealed; what the interrupted seal left behind is removed")
-    recovered = recover(run)
+    recovered = _recover_all_layers(run)
     _remove_scratch(run, run)
     gaps = tuple(recovered.manifest.completeness.gaps)
     says = "is recovered and sealed" if gaps else "was recorded to its end; it is sealed now"
     return Report(name, Done.RECOVERED, says, gaps=gaps)
+
+
+def _recover_all_layers(run: Folder) -> Recovered:
+    store = run.path.absolute().parent
+    known = _known_secrets(run, store)
+    findings = Findings()
+    redactor = Redactor(findings=findings, literals=known)
+
+    def keep_kernel(spool: Folder) -> KernelKept:
+        try:
+            rules = load(os.environ)
+        except CaptureError:
+            rules = IgnoreRules(())
+        return keep_kernel_layer(spool, store, redactor, findings, rules, max_blob=MAX_BLOB, looked=False)
+
+    return recover(run, keep_kernel, known)
+
+
+def _known_secrets(run: Folder, store: Path) -> list[bytes]:
+    """What the recorder knew; without its key the frames cannot be read either."""
+    try:
+        with Folder(store) as folder, run.sub(layout.SPOOL) as spool:
+            return known_secrets.read(spool, local_key.read(folder))
+    except (OSError, StoreError):
+        return []
 
 
 def _reported(path: Path) -> Report:

@@ -14,31 +14,34 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from steno import __version__
+from steno.bundle import known_secrets, local_key
 from steno.bundle.folder import Folder
+from steno.bundle.frames import KERNEL
 from steno.bundle.manifest import Manifest
 from steno.bundle.seal import seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, publish_run_folder
 from steno.bundle.sweep import Sweeper
 from steno.capture.host import ToolVersions, describe_environment, describe_host
-from steno.capture.keeper import launch
+from steno.capture.keeper import Keeper, Launch, launch
+from steno.capture.observer import NONE, NOTIFY, Frames, Observer, choose_observer, launch_observed
 from steno.capture.pump import Pump
 from steno.capture.repo import RepoWatch
-from steno.capture.repo_types import Change, Skip, Snapshot
 from steno.capture.streams import wire
 from steno.capture.terminal import DEFAULT_SIZE
 from steno.errors import CaptureError, SealError, StoreError
 from steno.events import kinds, layout
 from steno.events.run_id import format_run_id
+from steno.record.kernel import keep_kernel_layer, load_libraries
+from steno.record.repository import RepositoryRecord
 from steno.record.witness import SpoolWitness
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 
 OWN_FAILURE = 125
-WITHHELD = "withheld-file"
 STATUS_UNKNOWN = "exit_status_unknown"
 SYNC_SECONDS = 1.0
 _NOT_NOW = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
@@ -54,6 +57,10 @@ class RunRequest(NamedTuple):
     tail_bytes: int = 4000
     raw_logs: bool = False
     name: str | None = None
+    observer: str = "auto"
+    split: bool = True
+    max_blob: int = 64 << 20
+    allow_io_uring: bool = False
     exclude: Sequence[Path] = ()  # directories of ours in the repository, which are no change of the run
 
 
@@ -65,6 +72,7 @@ class Outcome(NamedTuple):
     gaps: list[kinds.Gap]
     not_started: str | None
     seal_failure: str | None
+    observed: kinds.KernelObserved | None
     swallowed_input: int  # bytes of our stdin that the command never read and that could not be put back
 
 
@@ -75,14 +83,14 @@ def record(request: RunRequest, *, on_sealing: Callable[[int], None]) -> Outcome
     redactor = Redactor(findings=findings)
     secrets = [*redactor.secrets_in_env(request.environ), *redactor.secrets_in_argv(request.command)]
     redactor.learn(secrets)
-    with _Recording(request, redactor, findings) as recording:
-        before = recording.look_before()
+    with _Recording(request, redactor, findings, secrets) as recording:
+        recording.look_before()
         recording.run_command()
         with _undisturbed():
-            recording.look_after(before)
+            recording.look_after()
             recording.finish()
             on_sealing(recording.stream_bytes)
-            return recording.seal(Sweeper(secrets))
+            return recording.seal()
 
 
 @contextmanager
@@ -107,12 +115,20 @@ def _check_cwd(cwd: Path) -> None:
 
 
 class _Recording:
-    def __init__(self, request: RunRequest, redactor: Redactor, findings: Findings) -> None:
+    def __init__(
+        self, request: RunRequest, redactor: Redactor, findings: Findings, secrets: Sequence[bytes]
+    ) -> None:
         self._request = request
         self._redactor = redactor
         self._findings = findings
+        self._secrets = secrets
         self._tools = ToolVersions(request.environ)
-        self._wiring = wire(request.pty)
+        self._observer = choose_observer(request.observer, request.environ)
+        if self._observer is not None:
+            threading.Thread(target=load_libraries, name="steno-load", daemon=True).start()
+        self._wiring = wire(request.pty, split=request.split and self._observer is not None)
+        self._origin_ns = time.monotonic_ns()
+        self._observed: kinds.KernelObserved | None = None
         self._run_id = format_run_id(time.time_ns() // 1_000_000, os.urandom(4))
         self._folder = create_run_folder(request.store, self._run_id)
         self._repo = self._watch_repository() if request.git else None
@@ -122,6 +138,9 @@ class _Recording:
             self._abandon()
             raise
         self._witness = SpoolWitness(self._spool, self._wiring, redactor, findings)
+        self._repository = (
+            RepositoryRecord(self._repo, self._spool, self._witness, findings) if self._repo else None
+        )
 
     def _abandon(self) -> None:
         """The run never began: leave nothing of it."""
@@ -137,16 +156,15 @@ class _Recording:
             self._repo.close()
         self._folder.close()
 
-    def look_before(self) -> Snapshot | Skip | None:
-        if self._repo is None:
-            return None
-        before = self._repo.before()
-        self._keep_snapshot(self._repo, before)
-        return before
+    def look_before(self) -> None:
+        if self._repository is not None:
+            self._repository.look_before()
 
-    def look_after(self, before: Snapshot | Skip | None) -> None:
-        if self._repo is not None and before is not None:
-            self._keep_comparison(self._repo, before, self._repo.after())
+    def look_after(self) -> None:
+        if self._repository is not None:
+            self._repository.look_after()
+        if self._observer is not None:
+            self._keep_kernel_layer(self._observer)
 
     @property
     def stream_bytes(self) -> int:
@@ -164,10 +182,10 @@ class _Recording:
         )
         self._spool.close()
 
-    def seal(self, sweeper: Sweeper) -> Outcome:
+    def seal(self) -> Outcome:
         """A failure here leaves the spool, and says so."""
         witness = self._witness
-        manifest, failure = self._seal(sweeper)
+        manifest, failure = self._seal(Sweeper(self._secrets))
         code = OWN_FAILURE if witness.exit_code is None else witness.exit_code
         return Outcome(
             self._run_id,
@@ -177,12 +195,13 @@ class _Recording:
             witness.gaps,
             witness.not_started,
             failure,
+            self._observed,
             witness.swallowed_input,
         )
 
     def _open_spool(self) -> Spool:
         try:
-            spool = Spool(self._folder, self._run_id, self._redactor, mono_origin_ns=time.monotonic_ns())
+            spool = Spool(self._folder, self._run_id, self._redactor, mono_origin_ns=self._origin_ns)
             spool.event(self._run_start())
         except OSError as error:
             raise StoreError(
@@ -213,28 +232,62 @@ class _Recording:
             raw_logs=request.raw_logs,
             steno_version=__version__,
             env=describe_environment(request.environ),
+            observer=NOTIFY if self._observer else NONE,
             name=request.name,
             recorder_pid=os.getpid(),
+            uid=os.getuid(),
+            gid=os.getgid(),
             scratch=[str(path) for path in self._repo.shadow_paths] if self._repo else [],
         )
 
     def run_command(self) -> None:
-        wiring = self._wiring
-        keeper = launch(
-            self._request.command,
-            cwd=str(self._request.cwd),
-            environ=self._request.environ,
-            on=wiring.command,
-            terminal=wiring.terminal.slave if wiring.terminal else None,
-        )
+        keeper = self._launch()
         with _Syncing(self._spool) as syncing:
-            Pump(keeper, wiring, self._witness).run()
+            Pump(keeper, self._wiring, self._witness).run()
         if syncing.failure is not None:
             self._witness.gap("sync_failed", f"the disk did not take the spool: {syncing.failure.strerror}")
         keeper.release()
         self._witness.close_tapes()
 
-    # --- git ---------------------------------------------------------------------------------------
+    def _launch(self) -> Keeper:
+        request, wiring = self._request, self._wiring
+        terminal = wiring.terminal.slave if wiring.terminal else None
+        job = Launch(request.command, str(request.cwd), request.environ, wiring.command, terminal)
+        if self._observer is None:
+            return launch(job)
+        with Folder(request.store) as store:
+            self._key = local_key.make_or_read(store)  # the command may remove it
+        self._folder.make_folder(f"{layout.SPOOL}/{KERNEL}")
+        with self._folder.sub(layout.SPOOL) as spool:
+            known_secrets.keep(spool, self._key, self._secrets)
+        with self._folder.sub(f"{layout.SPOOL}/{KERNEL}") as folder:
+            frames = Frames(
+                folder.fd, request.store, self._key, self._origin_ns, request.max_blob, request.allow_io_uring
+            )
+            return launch_observed(job, self._observer, frames, wiring.split_out)
+
+    def _keep_kernel_layer(self, observer: Observer) -> None:
+        try:
+            spool = self._folder.sub(layout.SPOOL)
+        except OSError as error:  # the command may have removed the store
+            self._witness.gap("kernel_record_damaged", f"{layout.SPOOL}: {error.strerror}")
+            return
+        with spool:
+            kept = keep_kernel_layer(
+                spool,
+                self._request.store,
+                self._redactor,
+                self._findings,
+                observer.ignored,
+                max_blob=self._request.max_blob,
+                looked=True,
+                key=self._key,
+            )
+        self._observed = kept.event
+        if kept.event is not None:
+            self._witness.event(kept.event)
+        for reason, detail in kept.gaps:
+            self._witness.gap(reason, detail)
 
     def _watch_repository(self) -> RepoWatch:
         return RepoWatch(
@@ -243,60 +296,6 @@ class _Recording:
             fallback=self._request.store,
             finder=lambda data: bool(self._redactor.find(data)),
         )
-
-    def _keep_snapshot(self, repo: RepoWatch, before: Snapshot | Skip) -> None:
-        if isinstance(before, Skip):
-            self._witness.event(kinds.RepoSnapshotBefore(reason=before.reason, detail=before.detail))
-            self._witness.note_skip(before)
-            return
-        with self._witness.tolerating_losses():
-            self._spool.file(layout.STATUS_BEFORE, [before.status])
-            patch = repo.worktree_patch(before)
-            digest = self._spool.digest(patch)
-            if patch.failure is not None:
-                self._witness.gap("repo_before_unknown", f"{patch.failure.reason}: {patch.failure.detail}")
-            self._witness.event(kinds.RepoSnapshotBefore(**_facts(before), diff_hash=digest))
-
-    def _keep_comparison(self, repo: RepoWatch, before: Snapshot | Skip, after: Snapshot | Skip) -> None:
-        if isinstance(after, Skip):
-            self._witness.event(kinds.RepoSnapshotAfter(reason=after.reason, detail=after.detail))
-            if isinstance(before, Snapshot):
-                self._witness.gap("repo_after_unknown", f"{after.reason}: {after.detail}")
-            return
-        with self._witness.tolerating_losses():
-            self._spool.file(layout.STATUS_AFTER, [after.status])
-            worktree = repo.worktree_patch(after)
-            digest = self._spool.file(layout.WORKTREE_DIFF, worktree)
-            if worktree.failure is not None:
-                self._witness.gap(
-                    "repo_after_unknown", f"{worktree.failure.reason}: {worktree.failure.detail}"
-                )
-            compared = self._keep_patch(repo, before, after) if isinstance(before, Snapshot) else {}
-            self._witness.event(kinds.RepoSnapshotAfter(**_facts(after), diff_hash=digest, **compared))
-
-    def _keep_patch(self, repo: RepoWatch, before: Snapshot, after: Snapshot) -> dict[str, Any]:
-        compared = repo.compare(before, after)
-        patch = repo.patch(before, after)
-        masked_before = self._findings.total
-        self._spool.file(layout.DIFF, patch)
-        masked = self._findings.total - masked_before
-        for path in compared.withheld:
-            self._findings.add(f"{layout.DIFF}:{path}", WITHHELD, b"")
-        self._spool.json_file(layout.CHANGES, [_change(change) for change in compared.changes])
-        if compared.unpatched:
-            paths = ", ".join(f"{file.path} ({file.reason})" for file in compared.unpatched)
-            self._witness.gap("patch_incomplete", f"changed, but not in the patch: {paths}")
-        failure = compared.failure or patch.failure
-        if failure is not None:
-            self._witness.gap("patch_incomplete", f"{failure.reason}: {failure.detail}")
-        return {
-            "changed": len(compared.changes),
-            "added_lines": sum(change.added or 0 for change in compared.changes),
-            "deleted_lines": sum(change.deleted or 0 for change in compared.changes),
-            "withheld": list(compared.withheld),
-            "masked_in_patch": masked,
-            "unpatched": [file.path for file in compared.unpatched],
-        }
 
     def _seal(self, sweeper: Sweeper) -> tuple[Manifest | None, str | None]:
         try:
@@ -307,29 +306,6 @@ class _Recording:
             return None, f"the record could not be sealed: {error.strerror}"
         except ValueError as error:  # the command may have written into its own spool
             return None, f"the record could not be sealed, its spool is damaged: {error}"
-
-
-def _facts(snapshot: Snapshot) -> dict[str, Any]:
-    return {
-        "root": snapshot.root,
-        "head": snapshot.head,
-        "branch": snapshot.branch,
-        "status_summary": snapshot.status_summary,
-        "omitted": [
-            {"path": file.path, "size": file.size, "reason": file.reason} for file in snapshot.omitted
-        ],
-        "notes": list(snapshot.notes),
-    }
-
-
-def _change(change: Change) -> dict[str, Any]:
-    return {
-        "path": change.path,
-        "status": change.status,
-        "added": change.added,
-        "deleted": change.deleted,
-        "binary": change.binary,
-    }
 
 
 class _Syncing:

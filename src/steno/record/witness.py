@@ -38,6 +38,10 @@ class SpoolWitness:
         self._redactor = redactor
         self._findings = findings
         self._tapes = {outlet.tape: spool.tape(outlet.tape) for outlet in wiring.outlets}
+        self._told_bytes = {layout.STDOUT: 0, layout.STDERR: 0} if wiring.split is not None else {}
+        self._split: kinds.Split | None = None
+        if wiring.split is not None:
+            self._tapes |= {tape: spool.tape(tape) for tape in (layout.STDOUT, layout.STDERR)}
         if wiring.inlets:
             self._tapes[layout.STDIN] = spool.tape(layout.STDIN)
         self._hidden = b""  # what was typed since the last line and not shown
@@ -54,6 +58,11 @@ class SpoolWitness:
 
     def output(self, tape: str, data: bytes) -> None:
         self._tapes[tape].append(self._spool.now(), data)
+
+    def told(self, tape: str, mono_ns: int, data: bytes) -> None:
+        """What a program wrote on the terminal, and when; the terminal itself is another tape."""
+        self._told_bytes[tape] += len(data)
+        self._tapes[tape].append(mono_ns, data)
 
     def input(self, data: bytes, mode: InputMode) -> None:
         if mode is not InputMode.SHOWN:
@@ -73,6 +82,11 @@ class SpoolWitness:
                 self.event(kinds.CommandContinued())
             case What.ENDED:
                 self._on_ended(record)
+            case What.OBSERVED:
+                if record.value:
+                    self.gap("observer_failed", f"the kernel refused the filter: {os.strerror(record.value)}")
+            case What.RELEASED:
+                """The keeper has let go; whoever released it counts what is left."""
 
     def resized(self, size: Size) -> None:
         self.event(kinds.TerminalResized(size.cols, size.rows))
@@ -111,6 +125,8 @@ class SpoolWitness:
     # --- what the recorder tells -------------------------------------------------------------------
 
     def event(self, data: EventData) -> None:
+        if isinstance(data, kinds.KernelObserved):
+            self._split = data.split
         try:
             self._spool.event(data)
         except OSError:
@@ -149,6 +165,7 @@ class SpoolWitness:
         for tape in self._tapes.values():
             if tape.failure is not None:
                 self.gap("stream_lost", f"{tape.name}: {tape.failure.strerror}", tape.lost_bytes)
+        self._compare_split()
         if self._lost_events:
             self.gap("events_lost", f"{self._lost_events} events could not be written")
         if not self.ended:
@@ -179,6 +196,18 @@ class SpoolWitness:
         self.ended = True
         self.exit_code = finished.exit_code
         self.event(finished)
+
+    def _compare_split(self) -> None:
+        """What the observer wrote on the terminal is what it told us, or stdout and stderr have a hole."""
+        if not self._told_bytes:
+            return
+        if self._split is None:
+            self.gap("streams_not_split", "no observer told which stream the terminal's bytes belong to")
+            return
+        written = {layout.STDOUT: self._split.stdout + self._split.tty, layout.STDERR: self._split.stderr}
+        missing = sum(written.values()) - sum(self._told_bytes.values())
+        if written != self._told_bytes:
+            self.gap("split_incomplete", "not every byte of stdout and stderr was told", max(missing, 0))
 
     def _note_hidden(self, data: bytes, rule: str) -> None:
         """One finding a line. A line at a password prompt is a secret wherever it shows up again."""

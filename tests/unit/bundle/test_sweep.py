@@ -127,6 +127,28 @@ def test_masking_keeps_lines_and_lengths() -> None:
 def test_only_numbers_and_what_is_made_of_swept_streams_is_not_judged() -> None:
     unjudged = {layout.index_of(tape) for tape in layout.TAPES} | {layout.TIMING, layout.CAST}
     assert not any(is_judged(path, derived=True) for path in unjudged | {layout.OUTPUT})
-    judged = [*layout.TAPES, *layout.PRIMARY_FILES]
+    judged = {*layout.TAPES, *layout.PRIMARY_FILES} - {layout.KERNEL_TABLE, layout.BLOBS}
     assert all(is_judged(path, derived=False) for path in judged)
+    assert not any(is_judged(path, derived=False) for path in (layout.KERNEL_TABLE, layout.BLOBS))
     assert is_judged(layout.RUN, derived=True)
+
+
+@pytest.mark.parametrize(
+    "literal", ['quo"ted secret', "back\\slash secret", "two\nlines of secret", "caf\u00e9 secret"]
+)
+@pytest.mark.parametrize("cut", [1, 7, 1000])
+def test_a_secret_is_found_in_json_however_it_is_written_and_cut(literal: str, cut: int) -> None:
+    data = b"".join(
+        canonical.encode_line({"path": f"/{word}", "n": 1}) for word in ("plain", literal, "x" * 30, "other")
+    )
+    sweeper = Sweeper([literal.encode()])
+    blocks = [data[at : at + cut] for at in range(0, len(data), cut)]
+    assert sweeper.sweep("a.ndjson", blocks, judge=True).rules
+    assert not sweeper.sweep("a.ndjson", blocks, judge=False).rules
+    assert not Sweeper([b"something else"]).sweep("a.ndjson", blocks, judge=True).rules
+
+
+def test_a_line_that_begins_like_a_netrc_entry_is_found_in_json() -> None:
+    line = canonical.encode_line({"text": "password Tr0ub4dor-and-3-more"})
+    expected = Sweeper().sweep("a.txt", [b"password Tr0ub4dor-and-3-more\n"], judge=True).rules
+    assert Sweeper().sweep("a.ndjson", [line], judge=True).rules == expected

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from steno.capture.keeper import Descriptors, Keeper, StatusRecord, What, launch
+from steno.capture.keeper import Descriptors, Keeper, Launch, StatusRecord, What, launch
 
 
 def records(keeper: Keeper) -> Iterator[StatusRecord]:
@@ -24,7 +24,7 @@ def records(keeper: Keeper) -> Iterator[StatusRecord]:
 def life_of(*argv: str, cwd: Path = Path("/")) -> list[StatusRecord]:
     null = os.open(os.devnull, os.O_RDWR)
     on = Descriptors(null, null, null)
-    keeper = launch(argv, cwd=str(cwd), environ={"PATH": os.environ["PATH"]}, on=on, terminal=None)
+    keeper = launch(Launch(argv, str(cwd), {"PATH": os.environ["PATH"]}, on, None))
     told = list(records(keeper))
     keeper.release()
     os.close(null)
@@ -47,7 +47,7 @@ def test_stopping_and_going_on_are_told() -> None:
     read, write = os.pipe()
     on = Descriptors(read, write, write)
     script = ["sh", "-c", "kill -STOP $$; read line"]
-    keeper = launch(script, cwd="/", environ={"PATH": os.environ["PATH"]}, on=on, terminal=None)
+    keeper = launch(Launch(script, "/", {"PATH": os.environ["PATH"]}, on, None))
     life = records(keeper)
     started = next(life)
     assert next(life).what == What.STOPPED

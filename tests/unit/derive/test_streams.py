@@ -55,6 +55,16 @@ def test_a_merged_terminal_is_one_stream_of_output() -> None:
     assert list(streams.timeline(layers)) == [Moment(1, OUTPUT, b"both")]
 
 
+def test_a_split_terminal_is_shown_once() -> None:
+    files = {
+        **tape_files(layout.OUTPUT, [(1, b"one\r\n"), (2, b"two\r\n")]),
+        **tape_files(layout.STDOUT, [(1, b"one\n")]),
+        **tape_files(layout.STDERR, [(2, b"two\n")]),
+    }
+    layers = MemoryLayers(numbered([START]), files)
+    assert [moment.data for moment in streams.timeline(layers)] == [b"one\r\n", b"two\r\n"]
+
+
 def test_an_index_that_promises_more_than_there_is_gives_what_there_is() -> None:
     files = tape_files(layout.STDOUT, [(1, b"abc"), (2, b"def")])
     files[layout.STDOUT] = b"abcd"

@@ -6,8 +6,10 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 
+from kernel_tables import OBSERVED
 from spools import FINISH, HOST, ON_TERMINAL, RUN_ID, START, MemoryLayers, numbered, start, tape_files
 from steno.derive import summaries
 from steno.derive.catalogue import derivations
@@ -105,7 +107,13 @@ def test_health_names_what_was_not_observed() -> None:
         "absent",
         "absent",
     )
-    assert health["steno"] == {"observer": "none", "completed": True, "gaps": [], "streams": "separate"}
+    assert health["steno"] == {
+        "observer": "none",
+        "completed": True,
+        "gaps": [],
+        "streams": "separate",
+        "kernel": None,
+    }
     assert "kernel_layer_absent:observer_none" in health["notes"]
     assert "stdout_and_stderr_merged" not in health["notes"]
 
@@ -128,6 +136,18 @@ def test_health_is_not_better_than_the_evidence() -> None:
     } <= set(health["notes"])
     assert health["steno"]["completed"] is False
     assert health["steno"]["gaps"] == [{"reason": "stream_lost", "detail": "no room", "lost_bytes": 5}]
+
+
+def test_the_kernel_layer_is_complete_only_when_nothing_of_it_is_missing() -> None:
+    def layer(*events: EventData) -> str:
+        health: str = read(layers_of(START, *events, FINISH), layout.HEALTH)["kernel_layer"]
+        return health
+
+    assert layer(OBSERVED) == layer(OBSERVED, kinds.Gap("stream_lost", "no room")) == "complete"
+    assert layer(OBSERVED, kinds.Gap("blobs_lost", "no room")) == "partial"
+    assert layer(msgspec.structs.replace(OBSERVED, unknown_parents=1)) == "partial"
+    assert layer(msgspec.structs.replace(OBSERVED, closed=False)) == "partial"
+    assert layer(kinds.Gap("observer_failed", "refused")) == "absent"
 
 
 def test_the_snapshots_are_those_of_the_events() -> None:

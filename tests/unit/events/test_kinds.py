@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernel_tables import OBSERVED
 from spools import HOST, ON_TERMINAL, RUN_ID, START, start
 from steno.events import canonical, kinds
 from steno.events.kinds import KINDS, BadEventError, Event, EventData, parse_line, to_json
@@ -33,6 +34,12 @@ SAMPLES: list[EventData] = [
     kinds.TerminalHeld(stream="terminal/output"),
     kinds.StdinUnread(bytes=5, given_back=True),
     kinds.RepoSnapshotAfter(changed=1, added_lines=2, deleted_lines=0, withheld=["a"], unpatched=["b"]),
+    msgspec.structs.replace(
+        OBSERVED,
+        features=["exit_info"],
+        counted={"keyctl": 3},
+        split=kinds.Split(stdout=1, stderr=2, tty=0, unattributed=0, unwatched=0),
+    ),
     kinds.ToolVersions({"git": "2.39"}),
     kinds.RedactionTally({"total": 1, "counts": {"url-password": 1}}),
     kinds.Gap(reason="stream_lost", detail="terminal/stdout: No space left on device", lost_bytes=9),

@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from frames_made import FakeFrames, Found
 from making import FINISHED, RUN_ID, make_run, start
+from steno.bundle import known_secrets, local_key
 from steno.bundle.folder import Folder
 from steno.bundle.spool import holding
 from steno.bundle.store import UNPUBLISHED, RunState, state_of
 from steno.bundle.verify import Status, verify
 from steno.capture.shadow import make_shadow, memory_directories, remove_shadow
 from steno.errors import BadRequestError, UnreadableBundleError
-from steno.events import layout
+from steno.events import canonical, layout
 from steno.record.recovery import STALE_SECONDS, Done, recover_all, recover_run
 
 OTHER_ID = RUN_ID.replace("a1b2c3d4", "00000000")
@@ -52,7 +54,7 @@ def test_the_hint_fits_the_cause(
 ) -> None:
     path = make_run(tmp_path, start(), sealed=False)
 
-    def fail(_run: Folder) -> None:
+    def fail(*_: object) -> None:
         raise OSError(number, os.strerror(number), "x")
 
     monkeypatch.setattr("steno.record.recovery.recover", fail)
@@ -156,3 +158,32 @@ def test_a_link_that_looks_like_a_folder_of_ours_is_not_followed(tmp_path: Path)
     os.utime(elsewhere, (0, 0))
     assert list(recover_all(store)) == []
     assert elsewhere.exists()
+
+
+def test_the_frames_of_a_killed_recorder_are_sealed_and_what_it_knew_is_masked(tmp_path: Path) -> None:
+    path = make_run(tmp_path, start(observer="notify"), sealed=False)
+    with Folder(tmp_path) as store, Folder(path / layout.SPOOL) as spool:
+        key = local_key.make_or_read(store)
+        made = FakeFrames(key=key).header(closed=0).process()
+        made.event("unlink", "/srv/value-of-this-run/a", state=Found(size=3))
+        made.write(spool.path)
+        known_secrets.keep(spool, key, [b"value-of-this-run"])
+    report = recover_run(path)
+    assert report.gaps == ("after_unknown", "observer_killed", "recorder_killed")
+    with Folder(path) as run:
+        assert verify(run).status is Status.INCOMPLETE
+    files = canonical.decode((path / layout.FILES).read_bytes())["files"]
+    assert [(file["path"], file["after"], file["operations"]) for file in files] == [
+        (f"/srv/{'*' * 17}/a", {"unknown": True}, ["delete"])
+    ]
+    assert not [
+        each for each in path.rglob("*") if each.is_file() and b"value-of-this-run" in each.read_bytes()
+    ]
+
+
+def test_frames_without_their_key_are_a_gap(tmp_path: Path) -> None:
+    path = make_run(tmp_path, start(observer="notify"), sealed=False)
+    FakeFrames().process().event("stat", "/a", state=Found()).write(path / layout.SPOOL)
+    assert recover_run(path).gaps == ("kernel_record_damaged", "recorder_killed")
+    health = canonical.decode((path / layout.HEALTH).read_bytes())
+    assert health["kernel_layer"] == "absent"

@@ -1,0 +1,282 @@
+"""The frames that steno-trace left in a spool, read back.
+
+In: the spool's folder and the local key. Out: `Frames`: header, strings, states and events, the events as
+columns in big batches. The helper may have been killed anywhere: only what its header calls whole and what is
+really there is used, and a record that refers to something missing is left out and counted in `damaged`.
+Bytes that cannot be frames at all raise `FramesError`. Never writes, never keeps more than strings in memory.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from steno.bundle.folder import Folder
+from steno.bundle.frame_records import LENGTH, Batch, FramesError, States, Strings, read_at
+from steno.derive.operations import CHANGING
+from steno.derive.path_ledger import FOUND, PathLedger, Rows
+from steno.events import wire
+
+KERNEL = "kernel"
+BATCH = 1 << 18
+MAX_STRINGS_BYTES = 1 << 30
+OP_NAMES = tuple(wire.OPS[code].name if code in wire.OPS else "" for code in range(256))
+_NONCE_BYTES = 12
+_BLOB_NONCE_BYTES = 8
+_POSITIVE_I32, _POSITIVE_I64 = (1 << 31) - 1, (1 << 63) - 1
+_LOW_BYTES = bytes(range(128))
+_KNOWN_OP = bytes(map(bool, OP_NAMES))
+_MOST_CONTENT = max(wire.CONTENT.values())
+_UNRESOLVED = wire.NOTES["not_resolved"]
+
+
+class FirstLook(NamedTuple):
+    """What is known of one path before the command touched it, and what the command did to it."""
+
+    state: wire.State | None  # None: there was nothing; or, with `unresolved`, nobody could look
+    operations: frozenset[str]
+    blob: int  # number of the kept content, 0 for none
+    content: int  # one of wire.CONTENT
+    changed: bool  # some operation may have changed it
+    unresolved: bool  # the path was joined from words, or nobody could look
+
+
+class Frames:
+    def __init__(self, folder: Folder, key: bytes) -> None:
+        self._folder = folder
+        self._key = key
+        self._files: list[int] = []
+        self.header = _header(folder)
+        self.damaged = 0  # records that are left out; counted anew by every pass over `batches`
+        self.torn = False  # a file ends before the place that the header calls whole
+        self._events, events_bytes = self._open(wire.EVENTS_FILE, self.header.events)
+        states, states_bytes = self._open(wire.STATES_FILE, self.header.states)
+        self.event_count = events_bytes // wire.EVENT.size
+        self.states = States(states, states_bytes // wire.STATE.size)
+        self.strings = self._read_strings()
+        self._bad_states = frozenset(self._find_bad_states())
+
+    def close(self) -> None:
+        while self._files:
+            os.close(self._files.pop())
+        self._folder.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def batches(self) -> Iterator[Batch]:
+        """The events in order, at most `BATCH` at a time."""
+        self.damaged = 0
+        for first in range(0, self.event_count, BATCH):
+            count = min(BATCH, self.event_count - first)
+            size = wire.EVENT.size
+            records = read_at(self._events, first * size, count * size)
+            if len(records) < count * size:
+                self.torn = True
+                records = records[: len(records) // size * size]
+            if not self._is_sound(Batch(records)):
+                records = self._sound_records(records)
+            if records:
+                yield Batch(records)
+
+    def first_states(self) -> dict[bytes, FirstLook]:
+        """Every path of the file system that was touched, unmasked, in order of first sight.
+
+        Paths in another root or mount namespace are somebody else's and are left out.
+        """
+        book = _FirstLooks(self)
+        for batch in self.batches():
+            book.take(batch)
+        return book.looks()
+
+    def blob(self, number: int) -> Iterator[bytes]:
+        """The kept content, in clear, in blocks."""
+        nonce = self.header.nonce[:_BLOB_NONCE_BYTES] + number.to_bytes(4, "little")
+        decrypt = _decryptor(self._key, nonce)
+        for block in self._folder.read(f"{wire.BLOB_FILE}{number}"):
+            yield decrypt(block)
+
+    def _open(self, name: str, claimed: int) -> tuple[int, int]:
+        try:
+            fd = self._folder.open(name)
+        except FileNotFoundError:
+            raise FramesError(f"{name} is missing") from None
+        self._files.append(fd)
+        size = os.fstat(fd).st_size
+        self.torn |= size < claimed
+        return fd, min(size, claimed)
+
+    def _read_strings(self) -> Strings:
+        fd, size = self._open(wire.STRINGS_FILE, self.header.strings)
+        self.torn |= size > MAX_STRINGS_BYTES
+        decrypt = _decryptor(self._key, self.header.nonce[:_NONCE_BYTES])
+        strings = Strings(decrypt(read_at(fd, 0, min(size, MAX_STRINGS_BYTES))))
+        if size > LENGTH.size and len(strings) == 1:
+            raise FramesError("the strings cannot be read; was the local key replaced?")
+        self.torn |= not strings.whole
+        return strings
+
+    def _find_bad_states(self) -> Iterator[int]:
+        """States that name a string that is not there, or hold numbers that cannot be."""
+        for first in range(0, len(self.states), BATCH):
+            records = self.states.records(range(first, min(first + BATCH, len(self.states))))
+            words, longs = memoryview(records).cast("I"), memoryview(records).cast("Q")
+            sizes, targets, contents = longs[2::9].tolist(), words[14::18].tolist(), words[16::18].tolist()
+            if (
+                max(sizes) <= _POSITIVE_I64
+                and max(targets) < len(self.strings)
+                and max(contents) <= _MOST_CONTENT
+            ):
+                continue
+            for number, (size, target, content) in enumerate(
+                zip(sizes, targets, contents, strict=True), first + wire.STATE_FIRST
+            ):
+                if size > _POSITIVE_I64 or target >= len(self.strings) or content > _MOST_CONTENT:
+                    yield number
+
+    def _is_sound(self, batch: Batch) -> bool:
+        """Whether every record is whole, seen on whole columns: numbers are little-endian."""
+        high_bytes = batch.byte(7) + batch.byte(11) + batch.byte(15)  # mono_ns, process and tid are positive
+        if self._bad_states or batch.byte(17).strip(b"\0") or high_bytes.translate(None, _LOW_BYTES):
+            return False
+        return (
+            0 not in batch.op.translate(_KNOWN_OP)
+            and max(batch.state, default=0) < len(self.states) + wire.STATE_FIRST
+            and all(
+                max(column, default=0) < len(self.strings)
+                for column in (batch.path, batch.resolved, batch.extra)
+            )
+        )
+
+    def _sound_records(self, records: bytes) -> bytes:
+        size = wire.EVENT.size
+        whole = [
+            records[at : at + size]
+            for at, fields in zip(range(0, len(records), size), wire.EVENT.iter_unpack(records), strict=True)
+            if self._is_whole(wire.Event(*fields))
+        ]
+        self.damaged += len(records) // size - len(whole)
+        return b"".join(whole)
+
+    def _is_whole(self, event: wire.Event) -> bool:
+        return (
+            event.op in wire.OPS
+            and max(event.path, event.resolved, event.extra) < len(self.strings)
+            and event.state < len(self.states) + wire.STATE_FIRST
+            and event.state not in self._bad_states
+            and max(event.process, event.tid) <= _POSITIVE_I32
+            and event.mono_ns <= _POSITIVE_I64
+        )
+
+
+def open_frames(spool: Folder, key: bytes) -> Frames:
+    folder = spool.sub(KERNEL)
+    try:
+        return Frames(folder, key)
+    except BaseException:
+        folder.close()
+        raise
+
+
+class _Before(NamedTuple):
+    state: wire.State | None
+    unresolved: bool
+
+
+class _FirstLooks:
+    def __init__(self, frames: Frames) -> None:
+        self._frames = frames
+        self._ledger: PathLedger[int] = PathLedger()
+        self._before: dict[int, _Before] = {}
+
+    def take(self, batch: Batch) -> None:
+        states, resolved = batch.state, batch.resolved
+        numbers = sorted(set(states) - {wire.STATE_NONE, wire.STATE_ABSENT})
+        words = memoryview(self._records(numbers)).cast("I")
+        modes = dict(zip(numbers, words[10::18].tolist(), strict=True))
+        rows = Rows(
+            key=resolved,
+            op=[OP_NAMES[code] for code in batch.op],
+            arg=batch.arg.tolist(),
+            notes=batch.notes.tolist(),
+            failed=[result < 0 for result in batch.result.tolist()],
+            look=[min(state, FOUND) for state in states],
+            mode=[modes.get(state, 0) for state in states],
+        )
+        for key, row in self._ledger.take(rows):
+            self._before[key] = _Before(self._state(states[row]), bool(rows.notes[row] & _UNRESOLVED))
+        told = {number for number, content in zip(numbers, words[16::18].tolist(), strict=True) if content}
+        if told:
+            for key, number in dict.fromkeys(zip(resolved, states, strict=True)):
+                if number in told:
+                    self._learn_content(key, self._state(number))
+
+    def looks(self) -> dict[bytes, FirstLook]:
+        found: dict[bytes, FirstLook] = {}
+        for key, operations in self._ledger.operations.items():
+            path = self._frames.strings[key]
+            if path.startswith(b"/"):
+                earlier = found[path].operations if path in found else frozenset()
+                look = _look(self._before.get(key), frozenset(operations) | earlier)
+                found[path] = found[path]._replace(operations=look.operations) if path in found else look
+        return found
+
+    def _learn_content(self, key: int, later: wire.State | None) -> None:
+        """A later look at what is still the same file tells where its content is, or why it is not kept."""
+        before = self._before.get(key)
+        if before is None or before.state is None or later is None or before.state.content:
+            return
+        if before.state[:5] == later[:5]:  # dev, ino, size, mtime_ns, ctime_ns
+            state = before.state._replace(blob=later.blob, content=later.content)
+            self._before[key] = before._replace(state=state)
+
+    def _state(self, number: int) -> wire.State | None:
+        return self._frames.states[number - wire.STATE_FIRST] if number >= wire.STATE_FIRST else None
+
+    def _records(self, numbers: Sequence[int]) -> bytes:
+        return self._frames.states.records([number - wire.STATE_FIRST for number in numbers])
+
+
+def _look(before: _Before | None, operations: frozenset[str]) -> FirstLook:
+    state = before.state if before else None
+    return FirstLook(
+        state=state,
+        operations=operations,
+        blob=state.blob if state else 0,
+        content=state.content if state else wire.CONTENT["not_kept"],
+        changed=bool(operations & CHANGING),
+        unresolved=before is None or before.unresolved,
+    )
+
+
+def _header(folder: Folder) -> wire.Header:
+    try:
+        data = folder.read_all(wire.HEADER_FILE, wire.HEADER.size)
+        fields = wire.HEADER.unpack(data)
+    except FileNotFoundError:
+        raise FramesError(f"{wire.HEADER_FILE} is missing") from None
+    except (OSError, struct.error):
+        raise FramesError(f"{wire.HEADER_FILE} is not {wire.HEADER.size} bytes long") from None
+    named = len(wire.Header._fields) - 1
+    header = wire.Header._make((*fields[:named], fields[named:]))
+    if header.magic != wire.MAGIC or header.version != wire.VERSION:
+        raise FramesError(f"{wire.HEADER_FILE} is not that of version {wire.VERSION}")
+    return header
+
+
+def _decryptor(key: bytes, nonce: bytes) -> Callable[[bytes], bytes]:
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms  # late: start-up has a budget
+
+    counter = bytes(4)
+    return Cipher(algorithms.ChaCha20(key, counter + nonce), mode=None).decryptor().update

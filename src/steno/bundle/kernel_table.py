@@ -1,0 +1,253 @@
+"""The table of all observed calls: the frames of a spool become `layers/kernel.parquet`.
+
+In: frames and the run's redactor. Out: the file in the spool, one row a call, in order, every string
+masked; and what the event `kernel_observed` says. Whole columns are handled at once, and one row group is
+held in memory. Never reads the paths that the calls name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from steno.bundle.folder import Folder
+from steno.bundle.frame_records import Batch
+from steno.bundle.frames import OP_NAMES, Frames
+from steno.bundle.masked_strings import MaskedStrings
+from steno.bundle.room import TEMPORARY
+from steno.derive.kernel_rows import DICTIONARIES, MAX_GROUP_BYTES
+from steno.events import calls, kinds, layout, wire
+from steno.redact.engine import Redactor
+
+OBSERVER = "notify"
+MACHINE = "x86_64"
+COMPAT_MACHINE = "i386"
+_COMPAT = wire.NOTES["compat"]
+_NOT_COMPAT = bytes(note for note in range(256) if not note & _COMPAT)
+_COMPAT_BEYOND = 16 - 2  # moves the note's bit above the sixteen bits of a call's number
+_FIRST_COMPAT_COUNTED = 1024
+_OPS = [op.name for op in wire.OPS.values()]
+_OP_INDEX = bytes(_OPS.index(name) if name else 0 for name in OP_NAMES)
+_CONTENTS = [name for name, _ in sorted(wire.CONTENT.items(), key=lambda item: item[1])]
+WRITE_SIZE = 1 << 20
+LARGEST_GROUP = MAX_GROUP_BYTES // 2  # in memory; on the disk there are lengths and levels too
+
+
+def write(spool: Folder, frames: Frames, redactor: Redactor) -> int:
+    """Write the table; returns how many rows it has."""
+    temporary = f"{layout.KERNEL_TABLE}{TEMPORARY}"
+    with suppress(FileNotFoundError):
+        spool.remove(temporary)
+    with os.fdopen(spool.create(temporary), "wb", buffering=WRITE_SIZE) as file:
+        rows = _write_rows(file, frames, MaskedStrings(frames.strings, redactor))
+        file.flush()
+        os.fdatasync(file.fileno())  # before the event that speaks of it
+    spool.replace(temporary, layout.KERNEL_TABLE)
+    return rows
+
+
+def observed(frames: Frames, rows: int) -> kinds.KernelObserved:
+    header = frames.header
+    split = header.features & wire.FEATURES["split"]
+    return kinds.KernelObserved(
+        observer=OBSERVER,
+        events=rows,
+        processes=sum(batch.op.count(_CODE_OF["process"]) for batch in frames.batches()),
+        features=[name for name, bit in wire.FEATURES.items() if header.features & bit],
+        lost_events=header.lost_events,
+        lost_blobs=header.lost_blobs,
+        unreadable=header.unreadable,
+        undecoded=header.undecoded,
+        outlived=header.outlived,
+        unknown_parents=header.unknown_parents,
+        unmet_forks=header.unmet_forks,
+        unseen_exits=header.unseen_exits,
+        privilege_lost=header.privilege_lost,
+        listeners_refused=header.listeners_refused,
+        closed=bool(header.closed),
+        counted=dict(_counted(header.counted)),
+        split=kinds.Split(
+            stdout=header.split_stdout,
+            stderr=header.split_stderr,
+            tty=header.split_tty,
+            unattributed=header.split_unattributed,
+            unwatched=header.split_unwatched,
+        )
+        if split
+        else None,
+    )
+
+
+_CODE_OF = {op.name: op.code for op in wire.OPS.values()}
+
+
+def _counted(counted: Sequence[int]) -> Iterator[tuple[str, int]]:
+    for number, times in enumerate(counted):
+        if times:
+            yield call_name(number % _FIRST_COMPAT_COUNTED, compat=number >= _FIRST_COMPAT_COUNTED), times
+
+
+def call_name(number: int, *, compat: bool) -> str:
+    machine = COMPAT_MACHINE if compat else MACHINE
+    name = calls.NAMES[machine].get(number)
+    if name is None:
+        return f"{machine}:{number}"
+    return f"{machine}:{name}" if compat else name
+
+
+def _write_rows(file: Any, frames: Frames, strings: MaskedStrings) -> int:
+    import pyarrow.parquet as pq  # late: start-up has a budget
+
+    columns = _Columns(frames, strings)
+    with pq.ParquetWriter(
+        file,
+        columns.schema,
+        compression="zstd",
+        use_dictionary=list(DICTIONARIES),
+        column_encoding={"mono_ns": "DELTA_BINARY_PACKED"},
+        write_statistics=False,
+        store_schema=False,
+    ) as writer:
+        rows = 0
+        for batch in frames.batches():
+            for group in columns.groups(batch):
+                writer.write_batch(group)
+            rows += batch.count
+    return rows
+
+
+class _Columns:
+    def __init__(self, frames: Frames, strings: MaskedStrings) -> None:
+        import pyarrow as pa
+
+        self._pa = pa
+        self._frames = frames
+        self._strings = strings
+        self.schema = self.record_batch(Batch(b"")).schema
+
+    def groups(self, batch: Batch) -> Iterator[Any]:
+        """The batch as row groups: more than one where a reader would refuse one for its size."""
+        group = self.record_batch(batch)
+        if group.nbytes <= LARGEST_GROUP or batch.count == 1:
+            yield group
+            return
+        del group
+        for half in batch.halves():
+            yield from self.groups(half)
+
+    def record_batch(self, batch: Batch) -> Any:
+        pa, count = self._pa, batch.count
+        states = batch.state
+        columns = {
+            "mono_ns": _plain(pa.int64(), count, batch.mono_ns),
+            "process": _plain(pa.int32(), count, batch.process),
+            "tid": _plain(pa.int32(), count, batch.tid),
+            "op": self._words(_plain(pa.int8(), count, memoryview(batch.op.translate(_OP_INDEX))), _OPS),
+            "call": self._calls(batch),
+            "path": self._texts(batch.path),
+            "resolved": self._texts(batch.resolved),
+            "extra": self._texts(batch.extra),
+            "result": pa.array(
+                [None if result == wire.RESULT_UNKNOWN else result for result in batch.result.tolist()],
+                pa.int16(),
+            ),
+            "notes": _plain(pa.int32(), count, _widened("H", batch.notes)),
+            "arg": _plain(pa.uint64(), count, batch.arg),
+            "arg2": _plain(pa.uint64(), count, batch.arg2),
+            **self._states(states),
+        }
+        return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+    def _exists(self, states: Sequence[int], indices: Any) -> Any:
+        """Whether a state was found: what says that a row has an index says just this, bit by bit."""
+        pa, count = self._pa, len(states)
+        found = indices.buffers()[0] or pa.py_buffer(b"\xff" * ((count + 7) // 8))
+        looked = pa.array(list(map(bool, states)), pa.bool_()).buffers()[1] if 0 in states else None
+        return pa.Array.from_buffers(pa.bool_(), count, [looked, found])
+
+    def _calls(self, batch: Batch) -> Any:
+        numbers = batch.call.tolist()
+        if batch.byte(20).translate(None, _NOT_COMPAT):
+            numbers = [
+                number | (note & _COMPAT) << _COMPAT_BEYOND
+                for number, note in zip(numbers, batch.notes.tolist(), strict=True)
+            ]
+        used = [number for number in dict.fromkeys(numbers) if number]
+        names = [call_name(number & 0xFFFF, compat=number > 0xFFFF) for number in used]  # noqa: PLR2004
+        return self._words(self._indices(numbers, used), names)
+
+    def _texts(self, numbers: Sequence[int | None]) -> Any:
+        """Only the strings of these rows: each row group has a dictionary of its own."""
+        used = [number for number in dict.fromkeys(numbers) if number]
+        values = self._pa.array(self._strings.take(used), self._pa.binary())
+        return self._pa.DictionaryArray.from_arrays(self._indices(numbers, used), values)
+
+    def _indices(self, numbers: Sequence[int | None], used: Sequence[int]) -> Any:
+        """Where in `used` each number is; null for one that is not there."""
+        if not used:
+            return self._pa.nulls(len(numbers), self._pa.int32())
+        return self._pa.array(_positions(numbers, used), self._pa.int32())
+
+    def _words(self, indices: Any, words: Sequence[str]) -> Any:
+        return self._pa.DictionaryArray.from_arrays(indices, self._pa.array(words, self._pa.string()))
+
+    def _states(self, states: Sequence[int]) -> dict[str, Any]:
+        """The columns of what was found. They are given as dictionaries of the batch's states, which the
+        writer writes out plainly: no row is copied here.
+        """
+        pa = self._pa
+        used = sorted(set(states) - {wire.STATE_NONE, wire.STATE_ABSENT})
+        records = self._frames.states.records([number - wire.STATE_FIRST for number in used])
+        words, longs = memoryview(records).cast("I"), memoryview(records).cast("Q")
+        rows = _positions(states, used)
+        indices = pa.array(rows, pa.int32())
+
+        def column(kind: Any, values: memoryview[int]) -> Any:
+            return pa.DictionaryArray.from_arrays(indices, _plain(kind, len(used), values))
+
+        def widened(values: memoryview[int]) -> Any:
+            return column(pa.int64(), _widened("I", values))
+
+        def spread(values: list[int]) -> list[int | None]:
+            return [None if row is None else values[row] for row in rows]
+
+        targets, contents = words[14::18].tolist(), words[16::18].tolist()
+        return {
+            "exists": self._exists(states, indices),
+            "dev": column(pa.uint64(), longs[0::9]),
+            "ino": column(pa.uint64(), longs[1::9]),
+            "mode": column(pa.int32(), words[10::18]),
+            "size": column(pa.int64(), longs[2::9]),
+            "mtime_ns": column(pa.int64(), longs[3::9]),
+            "ctime_ns": column(pa.int64(), longs[4::9]),
+            "uid": widened(words[11::18]),
+            "gid": widened(words[12::18]),
+            "nlink": widened(words[13::18]),
+            "target": self._texts(spread(targets) if any(targets) else [None] * len(states)),
+            "content": self._words(pa.array(spread(contents), pa.int8()), _CONTENTS),
+        }
+
+
+def _positions(numbers: Sequence[int | None], used: Sequence[int]) -> list[int | None]:
+    """Where in `used` each number is. Neighbours, as new states are, need no search."""
+    if used and used[-1] - used[0] + 1 == len(used) and all(map(int.__lt__, used, used[1:])):
+        first = used[0]
+        return [number - first if number and number >= first else None for number in numbers]
+    index: dict[int | None, int] = dict(zip(used, range(len(used)), strict=True))
+    return list(map(index.get, numbers))
+
+
+def _plain(kind: Any, count: int, values: memoryview[int]) -> Any:
+    """A column without nulls whose numbers are these bytes."""
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(values.tobytes())])
+
+
+def _widened(letter: Any, values: memoryview[int]) -> memoryview[int]:
+    """The same numbers, none of them negative, in twice as many bytes."""
+    wide = memoryview(bytearray(2 * values.nbytes))
+    wide.cast(letter)[0::2] = values
+    return wide

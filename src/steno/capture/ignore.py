@@ -1,0 +1,145 @@
+"""Which paths the user does not want recorded: the ignore configuration of the second seed.
+
+In: the environment. Out: rules that say of an absolute path (bytes) whether it is ignored; the file is made
+with the default list when it is missing. A file that is there and cannot be used is an error, so that nothing
+runs under rules nobody chose. Never waits on a FIFO put in its place, and never changes a file that is there.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from steno.errors import CaptureError
+
+DEFAULT_LIST = (
+    "$HOME/.cache",
+    "$HOME/.claude",
+    "$HOME/.codex",
+    "$HOME/.cursor",
+    "$XDG_CONFIG_HOME/agent-snapshot/ignore.json",
+    "/tmp/scratch-output",  # noqa: S108 - a name in a list, nothing is made there
+    "/proc",
+    "/dev",
+    "/usr",
+    "/bin",
+)
+LARGEST = 1 << 20
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_GIT = b".git"
+_NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK}
+
+
+class IgnoreRules:
+    """Absolute paths that are ignored, with all that lies below them."""
+
+    def __init__(self, paths: Iterable[bytes]) -> None:
+        self._exact = frozenset(paths)
+        self._below = tuple(sorted(path if path.endswith(b"/") else path + b"/" for path in self._exact))
+
+    def ignores(self, path: bytes) -> bool:
+        if path in self._exact or path.startswith(self._below):
+            return True
+        return b"/.git" in path and _GIT in path.split(b"/")
+
+    def prefixes(self) -> list[bytes]:
+        return sorted(self._exact)
+
+
+def load(environ: Mapping[str, str]) -> IgnoreRules:
+    """The rules that hold for a run; raises `CaptureError` when they cannot be known."""
+    home = _absolute(environ.get("HOME"))
+    config_home = _absolute(environ.get("XDG_CONFIG_HOME")) or (f"{home}/.config" if home else None)
+    if config_home is None:
+        raise CaptureError(
+            "no place for the ignore configuration: neither HOME nor XDG_CONFIG_HOME is set",
+            hint="set HOME, or set XDG_CONFIG_HOME to a directory",
+        )
+    path = Path(config_home) / "agent-snapshot" / "ignore.json"
+    known = {"$HOME": home, "$XDG_CONFIG_HOME": config_home}
+    entries = [_expanded(entry, known) for entry in _entries(path)]
+    wanted = {_plain(entry) for entry in [*entries, str(path)] if entry.startswith("/") and "\0" not in entry}
+    # What is observed are resolved paths, so an entry that leads through a link stands for both names.
+    return IgnoreRules(_as_bytes({*wanted, *map(os.path.realpath, wanted)}, path))
+
+
+def _absolute(directory: str | None) -> str | None:
+    return os.path.abspath(directory) if directory else None  # noqa: PTH100 - links stay, ".." goes
+
+
+def _plain(path: str) -> str:
+    return "/" + os.path.normpath(path).lstrip("/")  # POSIX keeps two slashes at the start
+
+
+def _entries(path: Path) -> list[str]:
+    try:
+        data = _read(path)
+        if data is None:
+            _create(path)
+            data = _read(path)
+        return msgspec.json.decode(data or b"", type=list[str])
+    except OSError as error:
+        raise _unusable(path, error.strerror or str(error)) from error
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise _unusable(path, f"it is not a JSON array of strings: {error}") from error
+
+
+def _unusable(path: Path, why: str) -> CaptureError:
+    return CaptureError(
+        f"cannot use the ignore configuration {path}: {why}",
+        hint="mend the file, or remove it: it is made anew with the default list",
+    )
+
+
+def _read(path: Path) -> bytes | None:
+    """The content, or None when nothing is there."""
+    try:
+        fd = os.open(path, _READ)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    with os.fdopen(fd, "rb") as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise OSError(errno.EFBIG, f"it is larger than {LARGEST} bytes")
+    return data
+
+
+def _create(path: Path) -> None:
+    """Make the file whole or not at all; another run may be doing the same."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".ignore.json.{os.getpid()}.{os.urandom(4).hex()}")
+    try:
+        with draft.open("xb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(DEFAULT_LIST), indent=2) + b"\n")
+        try:
+            path.hardlink_to(draft)
+        except FileExistsError:
+            pass
+        except OSError as error:
+            if error.errno not in _NO_HARD_LINKS:
+                raise
+            draft.rename(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _expanded(entry: str, known: Mapping[str, str | None]) -> str:
+    """An entry whose variable is not set names nothing: it stays as it is, and no path begins with `$`."""
+    name, slash, rest = entry.partition("/")
+    value = known.get(name)
+    return entry if value is None else f"{value}{slash}{rest}"
+
+
+def _as_bytes(paths: Iterable[str], config: Path) -> list[bytes]:
+    try:
+        return [os.fsencode(path) for path in paths]
+    except UnicodeError as error:
+        raise _unusable(config, f"an entry is no path: {error}") from error

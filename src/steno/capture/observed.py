@@ -1,0 +1,170 @@
+"""What is left of the paths that a run touched: which of them are recorded, and their states at the end.
+
+In: the first look at each path, the rules of what is ignored, the store. Out: for every path that is recorded
+what lstat shows now. Nothing is opened but directories, by O_PATH, and no link is followed on the way: a
+path whose directory was swapped for a link is gone, wherever the link leads. Never reads a content.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from steno.capture.directories import Directories, by_directory
+from steno.capture.ignore import IgnoreRules
+from steno.events import wire
+
+_LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_TYPES = {stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}
+
+
+class Look(Protocol):
+    """The first look at a path: what was there before the run touched it, and what it did there."""
+
+    @property
+    def state(self) -> wire.State | None: ...
+    @property
+    def operations(self) -> frozenset[str]: ...
+    @property
+    def changed(self) -> bool: ...
+
+
+class FileState(NamedTuple):
+    dev: int
+    ino: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    mode: int
+    uid: int
+    gid: int
+    target: bytes = b""
+
+
+class Seen(NamedTuple):
+    """The end of a path. Without a state it is absent, or (`known` false) nobody may look."""
+
+    state: FileState | None
+    known: bool = True
+    beyond: bool = False  # a directory above is none any more
+
+
+NOT_LOOKED = Seen(None, known=False)
+
+
+def observe(
+    looks: Mapping[bytes, Look], rules: IgnoreRules, store: Path, *, looked: bool = True
+) -> dict[bytes, Seen]:
+    """The recorded paths, in an order that keeps directories together. `looked` false: it is too late."""
+    ours = IgnoreRules({os.fsencode(os.path.realpath(store)), os.fsencode(os.path.abspath(store))})  # noqa: PTH100
+    wanted = [
+        path for path in looks if _is_plain(path) and not rules.ignores(path) and not ours.ignores(path)
+    ]
+    wanted.sort(key=by_directory)
+    seen: dict[bytes, Seen] = {}
+    with Directories() as directories:
+        observer = _Observer(directories)
+        for path in wanted:
+            found = observer.look(path) if looked else NOT_LOOKED
+            if observer.is_recorded(path, looks[path], found):
+                seen[path] = found
+    return seen
+
+
+def differs(before: wire.State | None, after: FileState | None) -> bool:
+    """Whether two looks at a path show different things."""
+    if before is None or after is None:
+        return before is not None or after is not None
+    return before[:6] != after[:6]
+
+
+def _is_plain(path: bytes) -> bool:
+    """An absolute path as the kernel would spell it; what could not be resolved may hold dots."""
+    if not path.startswith(b"/") or b"\0" in path:
+        return False
+    if path == b"/":
+        return True
+    if b"/." not in path and b"//" not in path and not path.endswith(b"/"):
+        return True
+    return all(name not in {b"", b".", b".."} for name in path.split(b"/")[1:])
+
+
+class _Observer:
+    def __init__(self, directories: Directories) -> None:
+        self._directories = directories
+        self._uid = os.getuid()
+        self._groups = {os.getgid(), *os.getgroups()}
+
+    def look(self, path: bytes) -> Seen:
+        try:
+            above, name = self._directories.above(path)
+        except FileNotFoundError:
+            return Seen(None)
+        except NotADirectoryError:
+            return Seen(None, beyond=True)
+        except OSError:
+            return NOT_LOOKED
+        try:
+            found = os.stat(name or b".", dir_fd=above, follow_symlinks=False)
+            return Seen(_read_link(above, name) if stat.S_ISLNK(found.st_mode) else _state(found))
+        except FileNotFoundError:
+            return Seen(None)
+        except OSError:
+            return NOT_LOOKED
+
+    def is_recorded(self, path: bytes, look: Look, found: Seen) -> bool:
+        states = [state for state in (look.state, found.state) if state is not None]
+        if not states:
+            return not found.beyond
+        if not any(stat.S_IFMT(state.mode) in _TYPES for state in states):
+            return False
+        if look.changed and found.known and differs(look.state, found.state):
+            return True
+        if look.state is not None and not self._is_foreign(look.state):
+            return True
+        return found.state is not None and self._is_ours(path, found.state)
+
+    def _is_foreign(self, before: wire.State) -> bool:
+        """By its bits alone: the file may be another one by now."""
+        if self._uid in {0, before.uid}:
+            return False
+        bit = stat.S_IWGRP if before.gid in self._groups else stat.S_IWOTH
+        return stat.S_ISLNK(before.mode) or not before.mode & bit
+
+    def _is_ours(self, path: bytes, found: FileState) -> bool:
+        if found.uid == self._uid:
+            return True
+        try:
+            above, name = self._directories.above(path)
+            # The bits of a link mean nothing: who may write to its directory may change it.
+            asked = b"." if stat.S_ISLNK(found.mode) else name or b"."
+            return os.access(asked, os.W_OK, dir_fd=above, follow_symlinks=False)
+        except OSError:
+            return False
+
+
+def _state(found: os.stat_result, target: bytes = b"") -> FileState:
+    return FileState(
+        found.st_dev,
+        found.st_ino,
+        found.st_size,
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+        found.st_mode,
+        found.st_uid,
+        found.st_gid,
+        target,
+    )
+
+
+def _read_link(above: int, name: bytes) -> FileState:
+    """The link and its target by one descriptor, so that they belong together."""
+    fd = os.open(name, _LINK, dir_fd=above)
+    try:
+        found = os.fstat(fd)
+        return _state(found, os.readlink(b"", dir_fd=fd) if stat.S_ISLNK(found.st_mode) else b"")
+    finally:
+        os.close(fd)

@@ -1,0 +1,277 @@
+"""`files.json`: every recorded path, what was done to it, its state before and after, and what changed.
+
+In: layers with a kernel table and `layers/files.ndjson`. Out: canonical JSON in the order of the paths. The
+state before is that of the first call that looked at the path; the state after, the contents and the facts
+of git stand in the lines. It holds no time but those of the files, so equal runs give equal bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import stat
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from steno.derive.kernel_rows import BadTableError, RowBatch, batches, named_text
+from steno.derive.path_ledger import ABSENT, FOUND, NOBODY_LOOKED, PathLedger, Rows
+from steno.events import canonical, layout, wire
+from steno.events.layers import Layers
+
+SCHEMA = "steno.files.v1"
+NANO = 1_000_000_000
+MAX_LINE = 1 << 20
+UNKNOWN = {"unknown": True}
+_COLUMNS = (
+    *("op", "resolved", "extra", "result", "notes", "arg"),
+    *("exists", "mode", "size", "mtime_ns", "uid", "gid", "target"),
+)
+_TYPES = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "directory",
+    stat.S_IFLNK: "symlink",
+    stat.S_IFIFO: "fifo",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "char",
+    stat.S_IFBLK: "block",
+}
+_EXCHANGE = wire.NOTES["exchange"]
+
+
+class Repository(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    root: str
+    head: str | None
+    dirty: bool
+    root_b64: str | None = None
+
+
+class After(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A state as `layers/files.ndjson` has it. Large numbers are strings, as canonical JSON has them."""
+
+    exists: bool | None = None
+    tombstone: bool = False
+    unknown: bool = False
+    type: str | None = None
+    mode: int | None = None
+    mtime: int | None = None
+    mtime_ns: int | str | None = None
+    size: int | str | None = None
+    uid: int | None = None
+    gid: int | None = None
+    target: str | None = None
+    target_b64: str | None = None
+
+
+class FileLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of `layers/files.ndjson` about a path."""
+
+    path: str
+    after: After
+    path_b64: str | None = None
+    before_blob: str | None = None
+    before_content: str | None = None
+    after_blob: str | None = None
+    after_content: str | None = None
+    git: dict[str, Any] | None = None
+
+    @property
+    def path_bytes(self) -> bytes:
+        return self.path.encode() if self.path_b64 is None else _from_base64(self.path_b64)
+
+
+class RepositoryLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    repository: Repository
+
+
+def state(
+    mode: int, *, size: int, mtime_ns: int, uid: int, gid: int, target: bytes | None = None
+) -> dict[str, Any]:
+    """A state of something that is there, in the words of `files.json`."""
+    told: dict[str, Any] = {
+        "exists": True,
+        "type": _TYPES.get(stat.S_IFMT(mode), "unknown"),
+        "mode": mode,
+        "mtime": mtime_ns // NANO,
+        "mtime_ns": mtime_ns,
+        "size": size,
+        "uid": uid,
+        "gid": gid,
+    }
+    return told | (named_text("target", target) if target is not None else {})
+
+
+def files(layers: Layers) -> Iterator[bytes]:
+    touched = _Touched()
+    for batch in batches(layers, _COLUMNS):
+        touched.take(batch)
+    yield b'{"directory_renames":' + canonical.encode(touched.renames) + b',"files":['
+    repositories: list[Any] = []
+    separator = b""
+    for line in file_lines(layers):
+        if isinstance(line, RepositoryLine):
+            repositories.append(msgspec.to_builtins(line.repository))
+        else:
+            yield separator + canonical.encode(_file(line, touched))
+            separator = b","
+    yield b"]," + canonical.encode({"git_repositories": repositories, "schema": SCHEMA})[1:]
+
+
+def file_lines(layers: Layers) -> Iterator[FileLine | RepositoryLine]:
+    """The lines of `layers/files.ndjson`: repositories first, then paths, both in order."""
+    previous: tuple[bool, bytes] = (False, b"")
+    for number, raw in enumerate(_lines(layers), 1):
+        try:
+            line = _parsed(canonical.decode_line(raw))
+            place = _place(line)
+        except (ValueError, msgspec.ValidationError) as error:
+            raise BadTableError(f"{layout.FILE_LINES}: line {number}: {error}") from None
+        if place < previous:
+            raise BadTableError(f"{layout.FILE_LINES}: line {number} is not in its place")
+        previous = place
+        yield line
+
+
+def _parsed(value: Any) -> FileLine | RepositoryLine:
+    if isinstance(value, dict) and "repository" in value:
+        return msgspec.convert(value, RepositoryLine)
+    return msgspec.convert(value, FileLine)
+
+
+def _place(line: FileLine | RepositoryLine) -> tuple[bool, bytes]:
+    if isinstance(line, RepositoryLine):
+        return False, line.repository.root.encode()
+    return True, line.path_bytes
+
+
+class _Touched:
+    """What the table says of every path."""
+
+    def __init__(self) -> None:
+        self._ledger: PathLedger[bytes | None] = PathLedger()
+        self._before: dict[bytes, dict[str, Any]] = {}
+        self.renames: list[dict[str, Any]] = []
+
+    def operations(self, path: bytes) -> set[str]:
+        return self._ledger.operations.get(path, set())
+
+    def before(self, path: bytes) -> dict[str, Any]:
+        return self._before.get(path, UNKNOWN)
+
+    def take(self, batch: RowBatch) -> None:
+        modes = batch.optional("mode")
+        rows: Rows[bytes | None] = Rows(
+            key=batch.texts("resolved"),
+            op=batch.ops(),
+            arg=batch.numbers("arg"),
+            notes=batch.numbers("notes"),
+            failed=[result is not None and result < 0 for result in batch.optional("result")],
+            look=[
+                NOBODY_LOOKED if exists is None else FOUND if exists else ABSENT
+                for exists in batch.optional("exists")
+            ],
+            mode=[mode or 0 for mode in modes],
+        )
+        looks = list(self._ledger.take(rows))
+        if looks:
+            self._note_states(batch, rows, looks)
+        if "rename" in rows.op:
+            self._note_renames(batch, rows)
+
+    def _note_states(
+        self, batch: RowBatch, rows: Rows[bytes | None], looks: list[tuple[bytes | None, int]]
+    ) -> None:
+        sizes, times, uids, gids = (batch.optional(name) for name in ("size", "mtime_ns", "uid", "gid"))
+        targets = batch.texts("target")
+        for path, row in looks:
+            if path is None:
+                continue
+            if rows.look[row] == ABSENT:
+                self._before[path] = {"exists": False}
+                continue
+            self._before[path] = state(
+                rows.mode[row],
+                size=sizes[row] or 0,
+                mtime_ns=times[row] or 0,
+                uid=uids[row] or 0,
+                gid=gids[row] or 0,
+                target=targets[row],
+            )
+
+    def _note_renames(self, batch: RowBatch, rows: Rows[bytes | None]) -> None:
+        """Directories that got another name, and with them all that is in them."""
+        names = batch.texts("extra")
+        for row, op in enumerate(rows.op):
+            old, new = rows.key[row], names[row]
+            if op == "rename" and old and new and stat.S_ISDIR(rows.mode[row]) and not rows.failed[row]:
+                more = {"exchange": True} if rows.notes[row] & _EXCHANGE else {}
+                self.renames.append({**named_text("from", old), **named_text("to", new), **more})
+
+
+def _file(line: FileLine, touched: _Touched) -> dict[str, Any]:
+    path = line.path_bytes
+    operations = touched.operations(path)
+    before = touched.before(path) | _content(line.before_blob, line.before_content)
+    after = msgspec.to_builtins(line.after) | _content(line.after_blob, line.after_content)
+    if after.get("exists") is False and (before.get("exists") or "delete" in operations):
+        after["tombstone"] = True
+    told = {
+        **named_text("path", path),
+        "operations": sorted(operations),
+        "before": before,
+        "after": after,
+        "change": _change(before, after, operations),
+    }
+    return told if line.git is None else {**told, "git": line.git}
+
+
+def _content(blob: str | None, why_none: str | None) -> dict[str, str]:
+    return ({} if blob is None else {"blob": blob}) | ({} if why_none is None else {"content": why_none})
+
+
+def _change(before: dict[str, Any], after: dict[str, Any], operations: set[str]) -> str:
+    if "exists" not in before or "exists" not in after:
+        return "unknown"
+    if not (before["exists"] and after["exists"]):
+        if before["exists"] == after["exists"]:
+            return "none"
+        return "created" if after["exists"] else "deleted"
+    if _differ(before, after, "type", "target", "target_b64"):
+        return "modified"
+    times_differ = str(before["mtime_ns"]) != str(after.get("mtime_ns"))
+    sizes_differ = str(before["size"]) != str(after.get("size"))
+    if sizes_differ or (times_differ and not _same_content(before, after, operations)):
+        return "modified"
+    return "metadata" if times_differ or _differ(before, after, "mode", "uid", "gid") else "none"
+
+
+def _same_content(before: dict[str, Any], after: dict[str, Any], operations: set[str]) -> bool:
+    """Whether only the time is another: the content is one blob, or only times and the like were set."""
+    same_blob = before.get("blob") is not None and before.get("blob") == after.get("blob")
+    return same_blob or ("metadata" in operations and "write" not in operations)
+
+
+def _differ(before: dict[str, Any], after: dict[str, Any], *names: str) -> bool:
+    return any(before.get(name) != after.get(name) for name in names)
+
+
+def _lines(layers: Layers) -> Iterator[bytes]:
+    if not layers.has(layout.FILE_LINES):
+        return
+    rest = b""
+    for block in layers.read(layout.FILE_LINES):
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            yield line + b"\n"
+        if len(rest) > MAX_LINE:
+            raise BadTableError(f"{layout.FILE_LINES}: a line is longer than {MAX_LINE} bytes")
+    if rest:
+        yield rest
+
+
+def _from_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"not base64: {error}") from None

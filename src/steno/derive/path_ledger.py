@@ -1,0 +1,64 @@
+"""The paths that a command touched: who was seen first, and what was done to each.
+
+In: batches of observed calls, as columns. Out: for every path its operations, and the row of the first call
+that looked at it, which tells its state before. Works on whole columns, so that millions of calls take
+seconds. Never knows where the columns come from: the frames of a spool and the table of a bundle use it
+alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from steno.derive.operations import ON_FILES, Call, operations
+from steno.events import wire
+
+NOBODY_LOOKED, ABSENT, FOUND = wire.STATE_NONE, wire.STATE_ABSENT, wire.STATE_FIRST
+_ELSEWHERE = wire.NOTES["other_root"]
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Rows(NamedTuple, Generic[Key]):
+    """The calls of a batch. A key that is false stands for no path."""
+
+    key: Sequence[Key]
+    op: Sequence[str]
+    arg: Sequence[int]
+    notes: Sequence[int]
+    failed: Sequence[bool]
+    look: Sequence[int]  # NOBODY_LOOKED, ABSENT or FOUND
+    mode: Sequence[int]  # of what was found, else 0
+
+
+class PathLedger(Generic[Key]):
+    def __init__(self) -> None:
+        self.operations: dict[Key, set[str]] = {}  # in order of first sight
+        self._looked_at: set[Key] = set()
+
+    def take(self, rows: Rows[Key]) -> Iterator[tuple[Key, int]]:
+        """Note a batch. Gives every path that is looked at for the first time, and the row that does."""
+        keys = [
+            key if key and op in ON_FILES and not notes & _ELSEWHERE else None
+            for key, op, notes in zip(rows.key, rows.op, rows.notes, strict=True)
+        ]
+        for key in dict.fromkeys(keys):
+            if key is not None:
+                self.operations.setdefault(key, set())
+        calls = zip(keys, rows.op, rows.arg, rows.notes, rows.failed, rows.look, rows.mode, strict=True)
+        for key, op, arg, notes, failed, look, mode in set(calls):
+            if key is not None:
+                call = Call(op, arg, notes, failed=failed, mode=mode, absent=look == ABSENT)
+                self.operations[key] |= operations(call)
+        yield from self._first_looks(keys, rows.look)
+
+    def _first_looks(self, keys: Sequence[Key | None], looks: Sequence[int]) -> Iterator[tuple[Key, int]]:
+        looked = [key if look else None for key, look in zip(keys, looks, strict=True)]
+        first_rows = dict(zip(reversed(looked), reversed(range(len(looked))), strict=True))
+        new = [
+            (row, key) for key, row in first_rows.items() if key is not None and key not in self._looked_at
+        ]
+        for row, key in sorted(new, key=lambda pair: pair[0]):
+            self._looked_at.add(key)
+            yield key, row

@@ -1,0 +1,165 @@
+"""Which contents of a file are kept, and from where: the rules of the second seed.
+
+In: the first look at a path, its state at the end, its class in git. Out: the keys of the blobs that were
+written, or why there is none. What the run changed has its old content from the helper's frames and its new
+one from the disk; what was only read has one content, taken at the end if the file is still as it was first
+seen. Never reads a content twice, never writes one that nobody needs to put things back.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from steno.bundle.blobs import BlobWriter, holds_secret
+from steno.bundle.frames import FirstLook
+from steno.capture.contents import CHANGING, Contents
+from steno.capture.observed import FileState, Seen, differs
+from steno.capture.observed_git import GitClass
+from steno.events import wire
+from steno.redact.engine import Redactor
+from steno.redact.findings import Findings
+
+ENCRYPTED_BLOB = "encrypted-blob"
+RACED, CLEAN_GIT, UNKNOWN = "raced", "clean_git", "unknown"
+_KEPT = wire.CONTENT["kept"]
+_WHY = {number: name for name, number in wire.CONTENT.items() if name not in {"not_kept", "kept"}}
+_CONTENT_USED = frozenset({"read", "write", "execute", "delete"})
+_CONTENT_CHANGED = frozenset({"write", "delete"})
+
+
+class Content(NamedTuple):
+    """A blob's key, or why there is none; both for a content that changed while it was copied."""
+
+    blob: str | None = None
+    why: str = ""
+
+
+NOTHING = Content()
+LOST = Content(why=UNKNOWN)
+
+
+class BlobSource(Protocol):
+    def blob(self, number: int) -> Iterator[bytes]: ...
+
+
+class ContentKeeper:
+    """Writes blobs. Keys are unique, also where two paths look alike once they are text."""
+
+    def __init__(
+        self,
+        writer: BlobWriter,
+        frames: BlobSource,
+        contents: Contents,
+        redactor: Redactor,
+        findings: Findings,
+        *,
+        largest: int,
+    ) -> None:
+        self._writer = writer
+        self._frames = frames
+        self._contents = contents
+        self._redactor = redactor
+        self._findings = findings
+        self._largest = largest
+        self._keys: set[str] = set()
+        self.lost = 0  # contents that the helper kept and that are not whole
+        self.left_out = 0  # contents for which the disk has no room
+
+    def keep(
+        self, path: bytes, name: str, look: FirstLook, found: Seen, git: GitClass | None
+    ) -> tuple[Content, Content]:
+        """The content before and after. `name` is the path as text, masked."""
+        agree = _agree(look, found)
+        before = self._before(path, name, look, found, git, agree=agree)
+        if found.state is None or not stat.S_ISREG(found.state.mode):
+            return before, NOTHING
+        if agree and not look.operations & _CONTENT_CHANGED:
+            return before, before
+        if look.changed or not _is_file(look.state) or look.operations & _CONTENT_USED:
+            return before, self._after(path, name, found.state)
+        return before, NOTHING
+
+    def _before(
+        self, path: bytes, name: str, look: FirstLook, found: Seen, git: GitClass | None, *, agree: bool
+    ) -> Content:
+        state = look.state
+        if state is None or not stat.S_ISREG(state.mode):
+            return NOTHING
+        if look.content == _KEPT:
+            return self._from_frames(name, look.blob, state)
+        if look.content in _WHY:
+            return Content(why=_WHY[look.content])
+        if not look.operations & _CONTENT_USED:
+            return NOTHING
+        return self._from_disk(path, name, look, found, git, agree=agree)
+
+    def _from_disk(
+        self, path: bytes, name: str, look: FirstLook, found: Seen, git: GitClass | None, *, agree: bool
+    ) -> Content:
+        if not found.known or found.state is None or not agree or look.operations & _CONTENT_CHANGED:
+            return Content(why=RACED if found.known and not look.changed else UNKNOWN)
+        if git is not None and git.is_clean:
+            return Content(why=CLEAN_GIT)
+        data, why = self._contents.copy(path, found.state)
+        if why or data is None:
+            return Content(why=RACED if why == CHANGING else why)
+        return self._write("before", name, data)
+
+    def _after(self, path: bytes, name: str, state: FileState) -> Content:
+        data, why = self._contents.copy(path, state)
+        return Content(why=why) if data is None else self._write("after", name, data, why)
+
+    def _from_frames(self, name: str, number: int, state: wire.State) -> Content:
+        data = bytearray()
+        try:
+            for block in self._frames.blob(number):
+                data += block
+                if len(data) > min(state.size, self._largest):
+                    break
+        except OSError:
+            self.lost += 1
+            return LOST
+        if len(data) != state.size:
+            self.lost += 1
+            return LOST
+        return self._write("before", name, bytes(data))
+
+    def _write(self, when: str, name: str, data: bytes, why: str = "") -> Content:
+        if not self._writer.has_room(len(data)):
+            self.left_out += 1
+            return LOST
+        key = plain = f"{when}:{name}"
+        number = 1
+        while key in self._keys:
+            number += 1
+            key = f"{plain}~{number}"
+        self._keys.add(key)
+        secret = holds_secret(self._redactor, data)
+        if secret:
+            self._findings.add(f"blobs:{name}", ENCRYPTED_BLOB, b"")
+        self._writer.add(key, data, secret=secret)
+        return Content(key, why)
+
+
+def without_blobs(kept: Mapping[bytes, tuple[Content, Content]]) -> dict[bytes, tuple[Content, Content]]:
+    """The same when the blobs could not be written."""
+    return {
+        path: (LOST if before.blob else before, LOST if after.blob else after)
+        for path, (before, after) in kept.items()
+    }
+
+
+def _is_file(state: wire.State | None) -> bool:
+    return state is not None and stat.S_ISREG(state.mode)
+
+
+def _agree(look: FirstLook, found: Seen) -> bool:
+    """Whether the content is the one that was first seen. A change of mode or owner moves the change time."""
+    before, after = look.state, found.state
+    if before is None or after is None:
+        return False
+    if not differs(before, after):
+        return True
+    return "metadata" in look.operations and before[:4] == after[:4] and stat.S_ISREG(before.mode)

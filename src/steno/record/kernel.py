@@ -1,0 +1,260 @@
+"""The kernel layer of a run, made from the helper's frames when the command is over.
+
+In: the spool with its frames, the store with its key, the rules of what is ignored. Out, in the spool:
+`layers/kernel.parquet`, `layers/files.ndjson`, `blobs.parquet`; the event that tells of them; the gaps. The
+command may have written into the frames: what cannot be read is a gap. Never raises for what it finds there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import struct
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from steno.bundle import kernel_table, local_key
+from steno.bundle.blobs import BlobWriter
+from steno.bundle.folder import Folder
+from steno.bundle.frames import FirstLook, Frames, open_frames
+from steno.bundle.masked_strings import mask_path
+from steno.bundle.room import TEMPORARY
+from steno.capture.contents import Contents
+from steno.capture.directories import Directories
+from steno.capture.ignore import IgnoreRules
+from steno.capture.observed import Seen, observe
+from steno.capture.observed_git import GitFacts, classify
+from steno.errors import StoreError
+from steno.events import kinds, layout, wire
+from steno.record.file_contents import LOST, Content, ContentKeeper, without_blobs
+from steno.record.file_lines import file_line, repository_line, text_of
+from steno.redact.engine import Redactor
+from steno.redact.findings import Findings
+
+_DRAFT = f"{layout.FILE_LINES}{TEMPORARY}"
+_FLUSHED = 1 << 20
+_TOLD = 3
+_TOGETHER = 512
+_PLAIN_NAME = re.compile(rb"[ -~]*\Z")
+_IO_URING = next(op.code for op in wire.OPS.values() if op.name == "io_uring")
+
+# What frames that somebody wrote into, and a spool with things in the way, may end in.
+_HOSTILE = (OSError, ValueError, LookupError, OverflowError, struct.error, StoreError)
+
+Gap = tuple[str, str]
+
+
+class KernelKept(NamedTuple):
+    """`event` is None when there was nothing to read."""
+
+    event: kinds.KernelObserved | None
+    gaps: list[Gap]
+
+
+class _Kept(NamedTuple):
+    contents: dict[bytes, tuple[Content, Content]]
+    gaps: list[Gap]
+
+
+def load_libraries() -> None:
+    """Import what `keep_kernel_layer` needs, ahead of time: it takes as long as a short command."""
+    import pyarrow.parquet  # noqa: F401 - only to have them
+
+
+def keep_kernel_layer(
+    spool: Folder,
+    store: Path,
+    redactor: Redactor,
+    findings: Findings,
+    rules: IgnoreRules,
+    *,
+    max_blob: int,
+    looked: bool,
+    key: bytes | None = None,
+) -> KernelKept:
+    """`looked` false: the run ended long ago, so nobody can say how it left the files.
+
+    `key` is the store's, if it is at hand: the command may have removed the file.
+    """
+    try:
+        if key is None:
+            with Folder(store) as folder:
+                key = local_key.read(folder)
+        with open_frames(spool, key) as frames:
+            event = kernel_table.observed(frames, kernel_table.write(spool, frames, redactor))
+            layer = _FilesLayer(spool, frames, redactor, findings, key, max_blob=max_blob)
+            gaps = list(_gaps_of(frames, looked=looked))
+            try:
+                gaps += layer.keep(rules, store, looked=looked)
+            except _HOSTILE as error:
+                gaps.append(("kernel_record_damaged", f"the states of files are not kept: {_says(error)}"))
+    except _HOSTILE as error:
+        return KernelKept(None, [("kernel_record_damaged", _says(error))])
+    return KernelKept(event, gaps)
+
+
+def _says(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return str(error)
+
+
+def _gaps_of(frames: Frames, *, looked: bool) -> Iterable[Gap]:
+    header = frames.header
+    if header.lost_events:
+        yield "kernel_events_lost", f"{header.lost_events} events could not be written"
+    if frames.damaged or frames.torn:
+        yield "kernel_record_damaged", f"{frames.damaged} records were not whole"
+    if not header.closed:
+        yield "observer_killed", "steno-trace did not end its record itself"
+    if header.outlived:
+        yield "processes_outlived", f"{header.outlived} processes were alive when the recording ended"
+    if header.lost_blobs:
+        yield "blobs_lost", f"{header.lost_blobs} contents could not be kept before they were changed"
+    if not looked:
+        yield "after_unknown", "nobody looked at the files when the command ended"
+    if _has_io_uring(frames):
+        yield "io_uring_unobserved", "what is asked for through io_uring is not seen"
+
+
+def _has_io_uring(frames: Frames) -> bool:
+    if not frames.header.features & wire.FEATURES["io_uring_allowed"]:
+        return False
+    return any(_IO_URING in batch.op for batch in frames.batches())
+
+
+class _FilesLayer:
+    def __init__(
+        self,
+        spool: Folder,
+        frames: Frames,
+        redactor: Redactor,
+        findings: Findings,
+        key: bytes,
+        *,
+        max_blob: int,
+    ) -> None:
+        self._spool = spool
+        self._frames = frames
+        self._redactor = redactor
+        self._findings = findings
+        self._key = key
+        self._max_blob = max_blob
+        self._masked: dict[bytes, bytes] = {}
+
+    def keep(self, rules: IgnoreRules, store: Path, *, looked: bool) -> list[Gap]:
+        looks = self._frames.first_states()
+        seen = observe(looks, rules, store, looked=looked)
+        facts = GitFacts([], {}, [])
+        if looked:
+            facts = classify((path for path in seen if _may_be_tracked(looks[path], seen[path])), store)
+        self._mask_together(list(seen))
+        gaps = [("git", "; ".join(facts.failures[:_TOLD]))] if facts.failures else []
+        kept = self._keep_contents(looks, seen, facts)
+        gaps += kept.gaps
+        order = sorted((self._mask(path), path) for path in seen)
+        alike = self._write_lines(order, looks, seen, facts, kept.contents)
+        if alike:
+            gaps.append(("blobs_lost", f"{alike} paths look like others once their secrets are masked"))
+        return gaps
+
+    def _mask(self, name: bytes) -> bytes:
+        """As in the table of the layer, so that the two can be joined."""
+        masked = self._masked.get(name)
+        if masked is None:
+            masked = self._masked[name] = mask_path(self._redactor, name)
+        return masked
+
+    def _mask_together(self, names: list[bytes]) -> None:
+        """Most names hold no secret, and many are read together as fast as one."""
+        for start in range(0, len(names), _TOGETHER):
+            group = [name for name in names[start : start + _TOGETHER] if _PLAIN_NAME.match(name)]
+            if self._redactor.is_clean(b"\n".join(group)):
+                self._masked.update(zip(group, group, strict=True))
+
+    def _clear(self, path: str) -> None:
+        """Of a recorder that was killed, or planted by the command."""
+        with suppress(FileNotFoundError):
+            self._spool.remove_tree(path)
+
+    # --- contents ----------------------------------------------------------------------------------
+
+    def _keep_contents(
+        self, looks: Mapping[bytes, FirstLook], seen: Mapping[bytes, Seen], facts: GitFacts
+    ) -> _Kept:
+        self._clear(layout.BLOBS)
+        writer = BlobWriter(self._spool, self._key)
+        contents: dict[bytes, tuple[Content, Content]] = {}
+        with Directories() as directories:
+            keeper = ContentKeeper(
+                writer,
+                self._frames,
+                Contents(directories, self._max_blob),
+                self._redactor,
+                self._findings,
+                largest=self._max_blob,
+            )
+            try:
+                for path in sorted(seen, key=lambda path: not looks[path].changed):  # for a disk nearly full
+                    name = text_of(self._mask(path))
+                    git = facts.classes.get(path)
+                    contents[path] = keeper.keep(path, name, looks[path], seen[path], git)
+                writer.close()
+            except OSError as error:
+                writer.discard()
+                lost = without_blobs({path: contents.get(path, (LOST, LOST)) for path in seen})
+                return _Kept(lost, [("blobs_lost", f"no content could be kept: {error.strerror}")])
+        told = {"kept contents are not whole": keeper.lost, "contents had no room": keeper.left_out}
+        return _Kept(contents, [("blobs_lost", f"{count} {what}") for what, count in told.items() if count])
+
+    # --- lines -------------------------------------------------------------------------------------
+
+    def _write_lines(
+        self,
+        order: Iterable[tuple[bytes, bytes]],
+        looks: Mapping[bytes, FirstLook],
+        seen: Mapping[bytes, Seen],
+        facts: GitFacts,
+        contents: Mapping[bytes, tuple[Content, Content]],
+    ) -> int:
+        """Returns how many paths had to be left out."""
+        self._clear(_DRAFT)
+        self._clear(layout.FILE_LINES)
+        fd = self._spool.create(_DRAFT)
+        alike, last = 0, b""
+        try:
+            with os.fdopen(fd, "wb", buffering=_FLUSHED) as file:
+                for repository in facts.repositories:
+                    file.write(repository_line(repository, self._mask))
+                for masked, path in order:
+                    if masked == last:
+                        alike += 1
+                        continue
+                    last = masked
+                    file.write(
+                        file_line(
+                            path,
+                            masked,
+                            seen[path],
+                            contents[path],
+                            facts.classes.get(path),
+                            existed=looks[path].state is not None,
+                            mask=self._mask,
+                        )
+                    )
+                file.flush()
+                os.fdatasync(file.fileno())
+            self._spool.replace(_DRAFT, layout.FILE_LINES)
+        except BaseException:
+            self._spool.remove(_DRAFT)
+            raise
+        return alike
+
+
+def _may_be_tracked(look: FirstLook, found: Seen) -> bool:
+    """Git knows files and links, not directories; and not what was never there."""
+    states = [state for state in (look.state, found.state) if state is not None]
+    return not found.beyond and any(stat.S_ISREG(state.mode) or stat.S_ISLNK(state.mode) for state in states)

@@ -1,0 +1,112 @@
+"""What git shows of a run: the snapshots before and after the command, and the patch between them.
+
+In: the run's spool and witness. Out: the files below `repo/` in the spool, and the two snapshot events. What
+cannot be looked at or kept is a gap. Never disturbs the command: what fails here fails before or after it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steno.bundle.spool import Spool
+from steno.capture.repo import RepoWatch
+from steno.capture.repo_types import Change, Skip, Snapshot
+from steno.events import kinds, layout
+from steno.record.witness import SpoolWitness
+from steno.redact.findings import Findings
+
+WITHHELD = "withheld-file"
+
+
+class RepositoryRecord:
+    def __init__(self, repo: RepoWatch, spool: Spool, witness: SpoolWitness, findings: Findings) -> None:
+        self._repo = repo
+        self._spool = spool
+        self._witness = witness
+        self._findings = findings
+        self._before: Snapshot | Skip | None = None
+
+    def look_before(self) -> None:
+        self._before = self._repo.before()
+        self._keep_snapshot(self._repo, self._before)
+
+    def look_after(self) -> None:
+        if self._before is not None:
+            self._keep_comparison(self._repo, self._before, self._repo.after())
+
+    def _keep_snapshot(self, repo: RepoWatch, before: Snapshot | Skip) -> None:
+        if isinstance(before, Skip):
+            self._witness.event(kinds.RepoSnapshotBefore(reason=before.reason, detail=before.detail))
+            self._witness.note_skip(before)
+            return
+        with self._witness.tolerating_losses():
+            self._spool.file(layout.STATUS_BEFORE, [before.status])
+            patch = repo.worktree_patch(before)
+            digest = self._spool.digest(patch)
+            if patch.failure is not None:
+                self._witness.gap("repo_before_unknown", f"{patch.failure.reason}: {patch.failure.detail}")
+            self._witness.event(kinds.RepoSnapshotBefore(**_facts(before), diff_hash=digest))
+
+    def _keep_comparison(self, repo: RepoWatch, before: Snapshot | Skip, after: Snapshot | Skip) -> None:
+        if isinstance(after, Skip):
+            self._witness.event(kinds.RepoSnapshotAfter(reason=after.reason, detail=after.detail))
+            if isinstance(before, Snapshot):
+                self._witness.gap("repo_after_unknown", f"{after.reason}: {after.detail}")
+            return
+        with self._witness.tolerating_losses():
+            self._spool.file(layout.STATUS_AFTER, [after.status])
+            worktree = repo.worktree_patch(after)
+            digest = self._spool.file(layout.WORKTREE_DIFF, worktree)
+            if worktree.failure is not None:
+                self._witness.gap(
+                    "repo_after_unknown", f"{worktree.failure.reason}: {worktree.failure.detail}"
+                )
+            compared = self._keep_patch(repo, before, after) if isinstance(before, Snapshot) else {}
+            self._witness.event(kinds.RepoSnapshotAfter(**_facts(after), diff_hash=digest, **compared))
+
+    def _keep_patch(self, repo: RepoWatch, before: Snapshot, after: Snapshot) -> dict[str, Any]:
+        compared = repo.compare(before, after)
+        patch = repo.patch(before, after)
+        masked_before = self._findings.total
+        self._spool.file(layout.DIFF, patch)
+        masked = self._findings.total - masked_before
+        for path in compared.withheld:
+            self._findings.add(f"{layout.DIFF}:{path}", WITHHELD, b"")
+        self._spool.json_file(layout.CHANGES, [_change(change) for change in compared.changes])
+        if compared.unpatched:
+            paths = ", ".join(f"{file.path} ({file.reason})" for file in compared.unpatched)
+            self._witness.gap("patch_incomplete", f"changed, but not in the patch: {paths}")
+        failure = compared.failure or patch.failure
+        if failure is not None:
+            self._witness.gap("patch_incomplete", f"{failure.reason}: {failure.detail}")
+        return {
+            "changed": len(compared.changes),
+            "added_lines": sum(change.added or 0 for change in compared.changes),
+            "deleted_lines": sum(change.deleted or 0 for change in compared.changes),
+            "withheld": list(compared.withheld),
+            "masked_in_patch": masked,
+            "unpatched": [file.path for file in compared.unpatched],
+        }
+
+
+def _facts(snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "root": snapshot.root,
+        "head": snapshot.head,
+        "branch": snapshot.branch,
+        "status_summary": snapshot.status_summary,
+        "omitted": [
+            {"path": file.path, "size": file.size, "reason": file.reason} for file in snapshot.omitted
+        ],
+        "notes": list(snapshot.notes),
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "path": change.path,
+        "status": change.status,
+        "added": change.added,
+        "deleted": change.deleted,
+        "binary": change.binary,
+    }

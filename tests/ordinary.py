@@ -1,0 +1,126 @@
+"""Running programs as an ordinary user, also when the tests are run by root.
+
+Root can read every process and every file, so most of what may go wrong for a user never goes wrong for root.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from conftest import IDENTITY, PROGRAM
+from recorded import Recorded
+
+Tree = dict[str, tuple[int, str]]
+
+NOBODY = 65534
+# A Python below a closed home is shown to the user in a mount namespace of its own.
+_SHOW = """
+set -e
+stash=$1 closed=$2 shown=$3; shift 3
+mount --make-rprivate /
+mount --bind "$shown" "$stash"
+mount -t tmpfs -o mode=755 none "$closed"
+mkdir -p "$shown"
+mount --bind "$stash" "$shown"
+exec "$@"
+"""
+
+
+def user_id() -> int:
+    return NOBODY if os.getuid() == 0 else os.getuid()
+
+
+@contextmanager
+def place_of_the_user() -> Iterator[Path]:
+    """A directory that belongs to the user, and that the user can reach."""
+    path = Path(tempfile.mkdtemp(prefix="steno-user-"))
+    if os.getuid() == 0:
+        os.chown(path, NOBODY, NOBODY)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def give_to_the_user(path: Path) -> None:
+    if os.getuid() == 0:
+        for below in [path, *path.rglob("*")]:
+            os.chown(below, NOBODY, NOBODY, follow_symlinks=False)
+
+
+def as_the_user(stash: Path) -> list[str]:
+    """The words to put before a command; `stash` is an empty directory for a mount that only it sees."""
+    if os.getuid() != 0:
+        return []
+    change = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all", "--"]
+    prefix = Path(sys.base_prefix)
+    closed = [path for path in reversed(prefix.parents) if not path.stat().st_mode & stat.S_IXOTH]
+    if not closed:
+        return change
+    return ["unshare", "--mount", "sh", "-c", _SHOW, "sh", str(stash), str(closed[0]), str(prefix), *change]
+
+
+class Somebody:
+    """A user with a home, who can work in a place bare or recorded."""
+
+    def __init__(self, base: Path, before: list[str]) -> None:
+        self._before = before
+        self.base = base
+        self.store = base / "home" / "runs"
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
+        python = shutil.which("python3", path="/usr/bin:/usr/local/bin") or "/usr/bin/python3"
+        self.env = {**kept, **IDENTITY, "HOME": str(base / "home"), "TERM": "xterm", "PYTHON": python}
+        (base / "home").mkdir()
+
+    def work(self, script: str, *before: str) -> tuple[int, bytes, bytes, Tree]:
+        """A script, and what it leaves behind."""
+        return self.do([*before, "bash", "--norc", "--noprofile", "-c", script])
+
+    def do(self, command: Sequence[str]) -> tuple[int, bytes, bytes, Tree]:
+        place = self.base / "work"
+        place.mkdir()
+        if self._before:
+            give_to_the_user(self.base)
+        done = subprocess.run(
+            [*self._before, *command],
+            capture_output=True,
+            cwd=place,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            timeout=240,
+            check=False,
+        )
+        left = tree(place)
+        shutil.rmtree(place)
+        return done.returncode, done.stdout, done.stderr, left
+
+    @property
+    def recorded(self) -> list[str]:
+        return [str(PROGRAM), "run", "--no-git", "--store", str(self.store), "--"]
+
+    def run(self) -> Recorded:
+        (path,) = [path for path in self.store.iterdir() if path.is_dir() and not path.name.startswith(".")]
+        return Recorded(path)
+
+
+def tree(place: Path) -> Tree:
+    """What lies there: modes, and hashes of the contents that do not hold times."""
+    found = {}
+    for path in sorted(place.rglob("*")):
+        mode = path.lstat().st_mode
+        told = ""
+        if stat.S_ISLNK(mode):
+            told = str(path.readlink())
+        elif stat.S_ISREG(mode) and path.suffix in {"", ".c", ".txt", ".js"} and ".git" not in path.parts:
+            told = hashlib.sha256(path.read_bytes()).hexdigest()
+        found[str(path.relative_to(place))] = (mode, told)
+    return {name: entry for name, entry in found.items() if "/.git/" not in f"/{name}"}

@@ -1,0 +1,217 @@
+"""A bundle with a kernel layer: sealed whole, verified against its event, recovered from its frames."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+import pytest
+
+from frames_made import ABSENT, KEY, FakeFrames, Found
+from kernel_tables import lines_of, observed_spool, table_of, write_table
+from spools import RUN_ID, START, contents, open_spool
+from steno.bundle import manifest as manifests
+from steno.bundle.blobs import BlobWriter
+from steno.bundle.folder import Folder
+from steno.bundle.manifest import FileDigest
+from steno.bundle.reader import digest_of
+from steno.bundle.recover import recover
+from steno.bundle.seal import seal
+from steno.bundle.sweep import Sweeper
+from steno.bundle.verify import Status, Verdict, verify
+from steno.events import canonical, kinds, layout
+
+CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+LINES = [{"path": "/a", "after": {"exists": False}}]
+
+
+def made() -> FakeFrames:
+    fake = FakeFrames().process().exec("/bin/sh", ["sh"], result=0, state=Found(mode=0o100755))
+    return fake.event("open", "/a", state=ABSENT, arg=CREATE).event("unlink", "/a", state=Found()).exit()
+
+
+def sealed(run: Path, **changed: Any) -> None:
+    observed_spool(run, made(), LINES, **changed)
+    with Folder(run) as folder:
+        seal(folder, RUN_ID, Sweeper())
+
+
+def verdict_of(run: Path) -> Verdict:
+    with Folder(run) as folder:
+        return verify(folder)
+
+
+def forge(run: Path, path: str, data: bytes) -> None:
+    """Put other bytes into a sealed bundle, with a manifest that fits them."""
+    (run / path).write_bytes(data)
+    manifest = manifests.parse((run / layout.MANIFEST).read_bytes())
+    files = {**manifest.files, path: FileDigest(digest_of([data]), len(data))}
+    forged = manifests.build(manifest.run_id, manifest.completeness, files)
+    (run / layout.MANIFEST).write_bytes(manifests.to_bytes(forged))
+
+
+def problem_of(run: Path) -> str:
+    verdict = verdict_of(run)
+    assert verdict.status is Status.INVALID
+    assert verdict.steps[-1].number == 7
+    return "; ".join(verdict.steps[-1].problems)
+
+
+def test_the_layer_is_sealed_and_valid_and_the_frames_are_gone(tmp_path: Path) -> None:
+    sealed(tmp_path / "run")
+    assert verdict_of(tmp_path / "run").status is Status.VALID
+    found = contents(tmp_path / "run")
+    assert {layout.KERNEL_TABLE, layout.FILE_LINES, layout.PROCESSES, layout.FILES} <= set(found)
+    assert not [path for path in found if "kernel/" in path]
+    assert len(found[layout.KERNEL_LINES].splitlines()) == 5
+    health = canonical.decode(found[layout.HEALTH])
+    assert (health["kernel_layer"], health["steno"]["kernel"]["events"]) == ("complete", 5)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("unreadable", 1), ("unseen_exits", 2), ("closed", False), ("lost_events", 3)]
+)
+def test_what_was_not_seen_makes_the_layer_partial(tmp_path: Path, field: str, value: Any) -> None:
+    sealed(tmp_path / "run", **{field: value})
+    health = canonical.decode((tmp_path / "run" / layout.HEALTH).read_bytes())
+    assert health["kernel_layer"] == "partial"
+    assert any(note.startswith("kernel_layer_partial:") for note in health["notes"])
+    assert health["ringbuf_drops"] == (3 if field == "lost_events" else 0)
+
+
+def test_a_table_that_no_event_tells_of_is_invalid(tmp_path: Path) -> None:
+    sealed(tmp_path / "run", told=False)
+    assert "no event tells of it" in problem_of(tmp_path / "run")
+
+
+def test_another_number_of_rows_than_the_event_tells_is_invalid(tmp_path: Path) -> None:
+    sealed(tmp_path / "run", events=6)
+    assert "5 rows, the event tells of 6" in problem_of(tmp_path / "run")
+
+
+def test_another_table_gives_other_derived_files(tmp_path: Path) -> None:
+    sealed(tmp_path / "run")
+    other = made()
+    other.events[2] = other.events[2]._replace(process=2)
+    forge(tmp_path / "run", layout.KERNEL_TABLE, table_of(other))
+    assert f"{layout.KERNEL_LINES}: is not what" in problem_of(tmp_path / "run")
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "text", "flipped", "columns"])
+def test_a_damaged_table_is_invalid_and_nothing_worse(tmp_path: Path, damage: str) -> None:
+    sealed(tmp_path / "run")
+    table = (tmp_path / "run" / layout.KERNEL_TABLE).read_bytes()
+    few = io.BytesIO()
+    pq.write_table(pq.read_table(io.BytesIO(table)).select(["op"]), few)
+    forged = {
+        "empty": b"",
+        "cut": table[: len(table) // 2],
+        "text": b"not a table",
+        "flipped": table[:40] + bytes(byte ^ 0x55 for byte in table[40:400]) + table[400:],
+        "columns": few.getvalue(),
+    }
+    forge(tmp_path / "run", layout.KERNEL_TABLE, forged[damage])
+    assert layout.KERNEL_TABLE in problem_of(tmp_path / "run")
+
+
+def test_lines_out_of_order_are_invalid(tmp_path: Path) -> None:
+    sealed(tmp_path / "run")
+    forge(tmp_path / "run", layout.FILE_LINES, lines_of([*LINES, {"path": "/", "after": {}}]))
+    assert "not in its place" in problem_of(tmp_path / "run")
+
+
+def test_a_missing_file_of_lines_is_invalid(tmp_path: Path) -> None:
+    observed_spool(tmp_path / "run", made(), LINES)
+    (tmp_path / "run/spool" / layout.FILE_LINES).unlink()
+    with Folder(tmp_path / "run") as folder:
+        seal(folder, RUN_ID, Sweeper())
+    assert f"{layout.FILE_LINES}: should be there" in problem_of(tmp_path / "run")
+
+
+@pytest.mark.parametrize(("kept", "valid"), [("after:/a", True), ("after:/b", False), (None, False)])
+def test_the_blobs_are_those_that_the_lines_name(tmp_path: Path, kept: str | None, *, valid: bool) -> None:
+    observed_spool(tmp_path / "run", made(), [{**LINES[0], "after_blob": "after:/a"}])
+    with Folder(tmp_path / "run") as folder, folder.sub(layout.SPOOL) as spool:
+        writer = BlobWriter(spool, KEY)
+        if kept:
+            writer.add(kept, b"content", secret=False)
+        writer.close()
+        seal(folder, RUN_ID, Sweeper())
+    if valid:
+        assert verdict_of(tmp_path / "run").status is Status.VALID
+    else:
+        assert "its keys are not those" in problem_of(tmp_path / "run")
+
+
+# --- recovery --------------------------------------------------------------------------------------------
+
+
+class Kept(NamedTuple):
+    event: kinds.KernelObserved | None
+    gaps: list[tuple[str, str]]
+
+
+def killed_spool(run: Path) -> None:
+    """A recorder that was killed while the command ran: there are frames, and no table."""
+    spool = open_spool(run)
+    spool.event(START)
+    spool.close()
+
+
+def keep(spool: Folder) -> Kept:
+    event = write_table(made().header(closed=0), spool.path)
+    (spool.path / layout.FILE_LINES).write_bytes(lines_of([{"path": "/a", "after": {"unknown": True}}]))
+    return Kept(event, [("observer_killed", "killed"), ("after_unknown", "nobody looked")])
+
+
+def test_the_frames_of_a_killed_run_become_its_layer(tmp_path: Path) -> None:
+    killed_spool(tmp_path / "run")
+    (tmp_path / "run/spool/kernel").mkdir()
+
+    def keeper(spool: Folder) -> Kept:
+        (spool.path / "kernel").rmdir()
+        return keep(spool)
+
+    with Folder(tmp_path / "run") as folder:
+        recovered = recover(folder, keeper)
+    assert recovered.manifest.completeness.gaps == ["after_unknown", "observer_killed", "recorder_killed"]
+    assert verdict_of(tmp_path / "run").status is Status.INCOMPLETE
+    files = canonical.decode((tmp_path / "run" / layout.FILES).read_bytes())
+    assert files["files"][0]["after"] == {"unknown": True}
+    health = canonical.decode((tmp_path / "run" / layout.HEALTH).read_bytes())
+    assert health["kernel_layer"] == "partial"
+
+
+def test_frames_that_nobody_reads_are_a_gap(tmp_path: Path) -> None:
+    killed_spool(tmp_path / "run")
+    made().write(tmp_path / "run/spool")
+    with Folder(tmp_path / "run") as folder:
+        recovered = recover(folder)
+    assert recovered.manifest.completeness.gaps == ["kernel_record_damaged", "recorder_killed"]
+    assert verdict_of(tmp_path / "run").status is Status.INCOMPLETE
+    assert not [path for path in contents(tmp_path / "run") if "kernel/" in path]
+
+
+def test_a_table_whose_event_was_never_written_is_made_again(tmp_path: Path) -> None:
+    killed_spool(tmp_path / "run")
+    write_table(made(), tmp_path / "run/spool")
+    for path in (layout.KERNEL_TABLE, layout.FILE_LINES, layout.BLOBS):
+        (tmp_path / "run/spool" / path).write_bytes(b"half")
+    with Folder(tmp_path / "run") as folder:
+        recover(folder, lambda _: Kept(None, [("kernel_record_damaged", "cannot be read")]))
+    assert verdict_of(tmp_path / "run").status is Status.INCOMPLETE
+    assert layout.KERNEL_TABLE not in contents(tmp_path / "run")
+
+
+def test_a_run_that_was_recorded_to_its_end_keeps_the_layer_it_has(tmp_path: Path) -> None:
+    observed_spool(tmp_path / "run", made(), LINES)
+
+    def refuse(_: Folder) -> Kept:
+        raise AssertionError
+
+    with Folder(tmp_path / "run") as folder:
+        assert recover(folder, refuse).manifest.completeness.complete
+    assert verdict_of(tmp_path / "run").status is Status.VALID

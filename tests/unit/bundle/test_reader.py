@@ -1,0 +1,63 @@
+"""Reading layers: the events of an ordinary run are parsed once, and anew when they were written anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spools import RUN_ID, small_spool
+from steno.bundle import reader
+from steno.bundle.folder import Folder
+from steno.bundle.reader import FolderLayers
+from steno.events import kinds, layout
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Every line that is parsed from now on."""
+    lines: list[bytes] = []
+    real = kinds.parse_line
+
+    def note(line: bytes) -> kinds.Event:
+        lines.append(line)
+        return real(line)
+
+    monkeypatch.setattr(kinds, "parse_line", note)
+    return lines
+
+
+def test_the_events_are_parsed_once(tmp_path: Path, parsed: list[bytes]) -> None:
+    small_spool(tmp_path / "run")
+    with Folder(tmp_path / "run/spool") as folder:
+        layers = FolderLayers(folder, RUN_ID)
+        assert list(layers.events()) == list(layers.events())
+        count = len(parsed)
+        assert count == len(list(layers.events()))
+        layers.forget_events()
+        list(layers.events())
+    assert len(parsed) == 2 * count
+
+
+def test_a_file_of_events_too_large_to_keep_is_read_again(
+    tmp_path: Path, parsed: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_spool(tmp_path / "run")
+    monkeypatch.setattr(reader, "MAX_KEPT_EVENTS", 10)
+    with Folder(tmp_path / "run/spool") as folder:
+        layers = FolderLayers(folder, RUN_ID)
+        first, second = list(layers.events()), list(layers.events())
+    assert first == second
+    assert len(parsed) == 2 * len(first)
+
+
+def test_a_file_can_be_read_at_any_place_and_a_link_is_not_followed(tmp_path: Path) -> None:
+    small_spool(tmp_path / "run")
+    with Folder(tmp_path / "run/spool") as folder:
+        layers = FolderLayers(folder, RUN_ID)
+        with layers.open(layout.STDOUT) as file:
+            file.seek(4)
+            assert file.read() == b"two\n"
+        (tmp_path / "run/spool/link").symlink_to("lock")
+        with pytest.raises(OSError, match="not a regular file"):
+            layers.open("link")

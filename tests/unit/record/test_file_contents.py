@@ -1,0 +1,274 @@
+"""Which content of a file is kept, from where, under which key; and why none is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from looks import first_look, look, state_of
+from steno.bundle.blobs import BlobWriter, open_blobs
+from steno.bundle.folder import Folder
+from steno.bundle.frames import FirstLook
+from steno.capture.contents import Contents
+from steno.capture.directories import Directories
+from steno.capture.ignore import IgnoreRules
+from steno.capture.observed import Seen, observe
+from steno.capture.observed_git import GitClass, Repository
+from steno.record.file_contents import LOST, NOTHING, Content, ContentKeeper, without_blobs
+from steno.redact.engine import Redactor
+from steno.redact.findings import Findings
+
+KEY = bytes(32)
+LARGEST = 1000
+CLEAN = GitClass(Repository(b"/", "a" * 40, dirty=False), b"file", tracked=True, dirty=False, ignored=False)
+DIRTY = CLEAN._replace(dirty=True)
+
+
+class KeptByHelper:
+    """What the frames hold: blob 1."""
+
+    content: bytes | OSError = b""
+
+    def blob(self, number: int) -> Iterator[bytes]:
+        assert number == 1
+        if isinstance(self.content, OSError):
+            raise self.content
+        yield self.content[:2]
+        yield self.content[2:]
+
+
+class Keeping:
+    """A file, a keeper, and what came of them."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / "file"
+        self.helper = KeptByHelper()
+        self.findings = Findings()
+        self.folder = directory / "bundle"
+        self.folder.mkdir()
+        self.lost = 0
+
+    def keep(
+        self, before: FirstLook, git: GitClass | None = None, *, looked: bool = True
+    ) -> tuple[Content, Content]:
+        path = os.fsencode(self.path)
+        found = observe({path: before}, IgnoreRules(()), Path("/no/store"), looked=looked)[path]
+        return self.keep_as(before, found, git)
+
+    def keep_as(self, before: FirstLook, found: Seen, git: GitClass | None = None) -> tuple[Content, Content]:
+        with Folder(self.folder) as folder, Directories() as directories:
+            writer = BlobWriter(folder, KEY)
+            redactor = Redactor(findings=self.findings, literals=[b"value-of-this-run"])
+            keeper = ContentKeeper(
+                writer, self.helper, Contents(directories, LARGEST), redactor, self.findings, largest=LARGEST
+            )
+            kept = keeper.keep(os.fsencode(self.path), "/file", before, found, git)
+            self.lost = keeper.lost
+            writer.close()
+        return kept
+
+    def blobs(self) -> dict[str, bytes | None]:
+        with Folder(self.folder) as folder, open_blobs(folder) as blobs:
+            return dict(blobs.contents(KEY))
+
+    @property
+    def has_blobs(self) -> bool:
+        return any(self.folder.iterdir())
+
+
+@pytest.fixture
+def keeping(tmp_path: Path) -> Keeping:
+    return Keeping(Path(os.path.realpath(tmp_path)))
+
+
+def test_a_file_only_read_has_one_content_before_and_after(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"content")
+    same = Content("before:/file")
+    assert keeping.keep(first_look(keeping.path, "read")) == (same, same)
+    assert keeping.blobs() == {"before:/file": b"content"}
+
+
+def test_a_program_that_was_run_is_a_file_that_was_read(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"#!/bin/sh")
+    assert keeping.keep(first_look(keeping.path, "execute", "read"))[0].blob == "before:/file"
+
+
+def test_a_file_only_asked_about_needs_no_content(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"content")
+    assert keeping.keep(first_look(keeping.path, "existence")) == (NOTHING, NOTHING)
+    assert not keeping.has_blobs
+
+
+def test_a_clean_tracked_file_only_read_needs_no_content(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"content")
+    why = Content(why="clean_git")
+    assert keeping.keep(first_look(keeping.path, "read"), CLEAN) == (why, why)
+    assert not keeping.has_blobs
+
+
+@pytest.mark.parametrize(
+    "git", [DIRTY, CLEAN._replace(tracked=False), CLEAN._replace(tracked=False, ignored=True), None]
+)
+def test_a_dirty_untracked_or_ignored_file_that_is_read_is_copied(
+    keeping: Keeping, git: GitClass | None
+) -> None:
+    keeping.path.write_bytes(b"content")
+    assert keeping.keep(first_look(keeping.path, "read"), git)[0].blob == "before:/file"
+
+
+def test_a_clean_tracked_file_that_is_written_has_its_content_after(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"old")
+    keeping.helper.content = b"old"
+    before = look(state_of(keeping.path, blob=1, content="kept"), "write")
+    keeping.path.write_bytes(b"new")
+    assert keeping.keep(before, CLEAN) == (Content("before:/file"), Content("after:/file"))
+    assert keeping.blobs() == {"before:/file": b"old", "after:/file": b"new"}
+
+
+def test_a_file_opened_for_writing_and_left_alone_has_its_content_after(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"same")
+    keeping.helper.content = b"same"
+    before = look(state_of(keeping.path, blob=1, content="kept"), "write")
+    assert keeping.keep(before) == (Content("before:/file"), Content("after:/file"))
+
+
+def test_a_new_file_has_only_a_content_after(keeping: Keeping) -> None:
+    before = first_look(keeping.path, "write")
+    keeping.path.write_bytes(b"new")
+    assert keeping.keep(before) == (NOTHING, Content("after:/file"))
+
+
+def test_a_deleted_file_has_only_a_content_before(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"old")
+    keeping.helper.content = b"old"
+    before = look(state_of(keeping.path, blob=1, content="kept"), "delete")
+    keeping.path.unlink()
+    assert keeping.keep(before) == (Content("before:/file"), NOTHING)
+
+
+def test_a_directory_that_became_a_file_has_a_content_after(keeping: Keeping) -> None:
+    keeping.path.mkdir()
+    before = first_look(keeping.path, "delete", "write", "directory")
+    keeping.path.rmdir()
+    keeping.path.write_bytes(b"new")
+    assert keeping.keep(before) == (NOTHING, Content("after:/file"))
+
+
+def test_a_file_that_somebody_else_changed_since_it_was_read_is_raced(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"old")
+    before = first_look(keeping.path, "read")
+    keeping.path.write_bytes(b"other")
+    assert keeping.keep(before) == (Content(why="raced"), Content("after:/file"))
+
+
+def test_a_file_that_somebody_else_removed_since_it_was_read_is_raced(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"old")
+    before = first_look(keeping.path, "read")
+    keeping.path.unlink()
+    assert keeping.keep(before) == (Content(why="raced"), NOTHING)
+
+
+def test_a_rewrite_with_the_old_time_put_back_is_raced(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"old")
+    before = first_look(keeping.path, "read")
+    assert before.state is not None
+    keeping.path.write_bytes(b"new")
+    os.utime(keeping.path, ns=(before.state.mtime_ns, before.state.mtime_ns))
+    assert keeping.keep(before)[0] == Content(why="raced")
+
+
+def test_a_file_that_others_changed_and_the_run_only_asked_about_needs_no_content(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"old")
+    before = first_look(keeping.path, "existence")
+    keeping.path.write_bytes(b"longer")
+    assert keeping.keep(before) == (NOTHING, NOTHING)
+
+
+def test_a_change_of_mode_needs_no_second_copy(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"content")
+    keeping.helper.content = b"content"
+    before = look(state_of(keeping.path, blob=1, content="kept"), "metadata")
+    keeping.path.chmod(0o600)
+    same = Content("before:/file")
+    assert keeping.keep(before) == (same, same)
+
+
+def test_a_file_read_and_then_made_private_is_still_known(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"content")
+    before = first_look(keeping.path, "read", "metadata")
+    keeping.path.chmod(0o600)
+    assert keeping.keep(before)[0].blob == "before:/file"
+
+
+def test_a_large_file_is_told_and_not_copied(keeping: Keeping) -> None:
+    keeping.path.write_bytes(bytes(LARGEST + 1))
+    why = Content(why="too_large")
+    assert keeping.keep(first_look(keeping.path, "read")) == (why, why)
+    assert keeping.keep(look(None, "write")) == (NOTHING, why)
+
+
+@pytest.mark.parametrize("why", ["too_large", "unreadable", "changing", "ignored"])
+def test_why_the_helper_kept_nothing_is_told(keeping: Keeping, why: str) -> None:
+    keeping.path.write_bytes(b"old")
+    before = look(state_of(keeping.path, content=why), "write")
+    keeping.path.write_bytes(b"new")
+    assert keeping.keep(before) == (Content(why=why), Content("after:/file"))
+
+
+def test_a_changed_file_of_which_the_helper_says_nothing_is_unknown(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"old")
+    before = first_look(keeping.path, "write")
+    keeping.path.write_bytes(b"newer")
+    assert keeping.keep(before)[0] == LOST
+
+
+@pytest.mark.parametrize(
+    "content", [b"ol", b"old and more", OSError(5, "gone")], ids=["cut", "longer", "unreadable"]
+)
+def test_a_kept_content_that_is_not_whole_is_lost(keeping: Keeping, content: bytes | OSError) -> None:
+    keeping.path.write_bytes(b"old")
+    keeping.helper.content = content
+    assert keeping.keep(look(state_of(keeping.path, blob=1, content="kept"), "delete"))[0] == LOST
+    assert keeping.lost == 1
+
+
+def test_when_it_is_too_late_only_what_the_helper_kept_is_there(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"old")
+    keeping.helper.content = b"old"
+    kept = keeping.keep(look(state_of(keeping.path, blob=1, content="kept"), "write"), looked=False)
+    assert kept == (Content("before:/file"), NOTHING)
+    assert keeping.keep(first_look(keeping.path, "read"), looked=False) == (LOST, NOTHING)
+
+
+def test_a_file_that_changes_while_it_is_copied_has_a_content_and_a_mark(keeping: Keeping) -> None:
+    keeping.path.write_bytes(b"line\n")
+    path = os.fsencode(keeping.path)
+    before = look(None, "write")
+    found = observe({path: before}, IgnoreRules(()), Path("/no/store"))[path]
+    keeping.path.write_bytes(b"line\nmore\n")
+    assert keeping.keep_as(before, found) == (NOTHING, Content("after:/file", "changing"))
+    assert keeping.blobs() == {"after:/file": b"line\n"}
+
+
+@pytest.mark.parametrize("content", [b"key is value-of-this-run", b"password = 'korrektePferdBatterie9'\n"])
+def test_a_content_with_a_secret_is_encrypted_and_counted(keeping: Keeping, content: bytes) -> None:
+    keeping.path.write_bytes(content)
+    keeping.keep(first_look(keeping.path, "read"))
+    assert keeping.blobs() == {"before:/file": content}
+    assert content not in (keeping.folder / "blobs.parquet").read_bytes()
+    with Folder(keeping.folder) as folder, open_blobs(folder) as blobs:
+        assert blobs.is_encrypted("before:/file")
+    told = keeping.findings.snapshot()
+    assert told["redacted_fields"] == ["blobs:/file"]
+    assert told["counts"] == {"encrypted-blob": 1}
+
+
+def test_when_the_disk_takes_no_blob_no_key_is_told() -> None:
+    kept = {
+        b"/a": (Content("before:/a"), Content(why="too_large")),
+        b"/b": (NOTHING, Content("after:/b", "changing")),
+    }
+    assert without_blobs(kept) == {b"/a": (LOST, Content(why="too_large")), b"/b": (NOTHING, LOST)}
