@@ -7,7 +7,7 @@ PYTHON_SOURCES := src tests docs native hatch_build.py
 TRACE := src/steno/native/steno-trace
 TRACE_SOURCES := $(wildcard native/trace/*.c native/trace/*.h)
 # What the tests drive for real: terminals, editors, pagers, shells, git, script(1).
-PROGRAMS := git gcc script scriptreplay vim less tmux dash
+PROGRAMS := git gcc script scriptreplay vim less tmux dash strace gdb rsync bwrap
 
 .PHONY: test check native native-test unit bench demo docs fmt soak programs player clean
 .DEFAULT_GOAL := test
@@ -37,8 +37,9 @@ unit: $(VENV)/.ready
 soak: $(VENV)/.ready programs
 	$(BIN)/python -m pytest -m soak
 
-bench: $(VENV)/.ready programs
-	$(BIN)/python tests/bench/run.py
+# An hour or so, and only worth it on a quiet machine; BENCH=--quick tries it out in a few minutes.
+bench: $(VENV)/.ready programs native
+	$(BIN)/python tests/bench/run.py $(BENCH)
 
 demo: $(VENV)/.ready
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo.sh

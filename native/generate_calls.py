@@ -104,6 +104,8 @@ def calls_header(described: Mapping[str, Any], known: Mapping[str, list[Call]]) 
         "struct stop;",
         "typedef void handler(struct stop *stop);",
         *(f"handler {name};" for name in handlers),
+        "/* One of each, for tests that serve nobody. */",
+        " \\\n".join(["#define HANDLERS(EACH)", *(f"    EACH({name})" for name in handlers)]),
         "",
         "enum call_class { CALL_RECORDED = 1, CALL_COUNTED = 2 };",
         "",

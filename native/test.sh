@@ -1,11 +1,12 @@
 #!/bin/sh
 # Usage: test.sh [TEST...]
-# Compiles and runs every native/tests/test_*.c (or those named) with the address and undefined-behaviour sanitizers.
+# Compiles and runs every native/tests/test_*.c and fuzz_*.c (or those named) with the address and undefined-behaviour
+# sanitizers.
 # A test names the sources of native/trace that it needs in its first line: `// with: text.c hash.c`.
 set -eu
 cd "$(dirname "$0")"
 mkdir -p build
-[ $# -gt 0 ] || set -- tests/test_*.c
+[ $# -gt 0 ] || set -- tests/test_*.c tests/fuzz_*.c
 for test in "$@"; do
     [ -e "$test" ] || continue
     sources=

@@ -8,6 +8,7 @@ package_of() {
         script | scriptreplay) echo bsdutils ;;
         gcc) echo gcc libc6-dev ;;
         vim) echo vim-tiny ;;
+        bwrap) echo bubblewrap ;;
         *) echo "$1" ;;
     esac
 }

@@ -69,6 +69,7 @@ CALLS = set(_OPERATIONS) | _TWO_PATHS | {"symlink", "symlinkat", "fchdir"}
 _LINE = re.compile(r"^(\d+) +(\w+)\((.*)$")
 _END = re.compile(r"^(\d+) +\+\+\+ (?:exited with (\d+)|killed by (SIG\w+).*) \+\+\+$")
 _PATH = re.compile(r'(?:(AT_FDCWD|\d+)<([^>]*)>(?:\(deleted\))?, )?"((?:[^"\\]|\\.)*)"')
+_UNNAMED = re.compile(r"\d+<(/[^>]*)>, NULL, ")
 _INET = re.compile(r'sa_family=AF_INET, sin_port=htons\((\d+)\), sin_addr=inet_addr\("([\d.]+)"\)')
 _UNIX = re.compile(r'sa_family=AF_UNIX, sun_path="([^"]*)"')
 
@@ -144,6 +145,8 @@ def _note(seen: Witnessed, cwds: dict[str, str], pid: str, call: str, rest: str,
         seen.effects.add((operation, real(place, follow=not nofollow)))
         if call == "chdir" and succeeded is not None:
             cwds[pid] = place
+    if call == "utimensat" and (fd := _UNNAMED.match(rest)) is not None:
+        seen.effects.add(("utimes", fd[1]))
     if call == "fchdir" and (fd := re.match(r"\d+<([^>]*)>", rest)) is not None:
         cwds[pid] = fd[1]
         seen.effects.add(("chdir", fd[1]))
@@ -178,8 +181,8 @@ def _effects(call: str, rest: str, places: list[str]) -> Iterator[tuple[str, str
 
 def real(path: str, *, follow: bool) -> str:
     """The path with its links followed; the last of them only if the call does."""
-    if not path.startswith("/"):
-        return path
+    if not path.startswith("/") or path.startswith("/proc/self/fd/"):
+        return path.replace("/proc/self/", "/proc/0/")  # it would be our own
     path = os.path.normpath(path) if not Path(path).parent.exists() else path
     if follow:
         return os.path.realpath(path)

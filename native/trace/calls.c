@@ -16,6 +16,7 @@ static const struct call x86_64[] = {
     COUNTED(29 /* shmget */), COUNTED(30 /* shmat */),
     {32, CALL_RECORDED, WHEN_SPLIT, 0, on_dup, 0, -1, -1, -1, -1, -1, -1, 0}, /* dup */
     {33, CALL_RECORDED, WHEN_SPLIT, 0, on_dup, 0, -1, -1, 1, -1, -1, -1, 0}, /* dup2 */
+    {40, CALL_RECORDED, WHEN_SPLIT, 0, on_transfer, 0, -1, -1, 3, -1, -1, -1, 0}, /* sendfile */
     {41, CALL_RECORDED, WHEN_ALWAYS, OP_SOCKET, on_number, -1, -1, -1, 0, 1, -1, -1, 0}, /* socket */
     {42, CALL_RECORDED, WHEN_ALWAYS, OP_CONNECT, on_address, -1, 1, -1, 0, -1, -1, -1, 0}, /* connect */
     {43, CALL_RECORDED, WHEN_ALWAYS, OP_ACCEPT, on_number, -1, -1, -1, 0, -1, -1, -1, 0}, /* accept */
@@ -28,6 +29,7 @@ static const struct call x86_64[] = {
     {58, CALL_RECORDED, WHEN_ALWAYS, OP_FORK, on_fork, -1, -1, -1, -1, -1, -1, -1, 0}, /* vfork */
     {59, CALL_RECORDED, WHEN_ALWAYS, OP_EXEC, on_exec, -1, 0, -1, -1, -1, -1, -1, 0}, /* execve */
     {60, CALL_RECORDED, WHEN_ALWAYS, OP_EXIT, on_process_exit, -1, -1, -1, 0, -1, -1, -1, 0}, /* exit */
+    {61, CALL_RECORDED, WHEN_ALWAYS, 0, on_wait, -1, -1, -1, -1, -1, -1, -1, 0}, /* wait4 */
     {62, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* kill */
     COUNTED(64 /* semget */), COUNTED(68 /* msgget */),
     {72, CALL_RECORDED, WHEN_DUPFD, 0, on_dup, 0, -1, -1, -1, -1, -1, -1, 0}, /* fcntl */
@@ -88,8 +90,9 @@ static const struct call x86_64[] = {
     {231, CALL_RECORDED, WHEN_ALWAYS, OP_EXIT, on_process_exit, -1, -1, -1, 0, -1, -1, -1, 0}, /* exit_group */
     {234, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 2, 0, -1, -1, 0}, /* tgkill */
     {235, CALL_RECORDED, WHEN_ALWAYS, OP_UTIMES, on_path, -1, 0, -1, -1, -1, -1, -1, 0}, /* utimes */
-    COUNTED(240 /* mq_open */), COUNTED(241 /* mq_unlink */), COUNTED(246 /* kexec_load */), COUNTED(248 /*
-    add_key */), COUNTED(249 /* request_key */), COUNTED(250 /* keyctl */),
+    COUNTED(240 /* mq_open */), COUNTED(241 /* mq_unlink */), COUNTED(246 /* kexec_load */),
+    {247, CALL_RECORDED, WHEN_ALWAYS, 0, on_wait, -1, -1, -1, -1, -1, -1, -1, 0}, /* waitid */
+    COUNTED(248 /* add_key */), COUNTED(249 /* request_key */), COUNTED(250 /* keyctl */),
     {254, CALL_RECORDED, WHEN_ALWAYS, OP_WATCH, on_path, -1, 1, -1, -1, -1, -1, -1, 0}, /* inotify_add_watch */
     {257, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN, on_open, 0, 1, 2, 2, 3, -1, -1, 0}, /* openat */
     {258, CALL_RECORDED, WHEN_ALWAYS, OP_MKDIR, on_path, 0, 1, -1, 2, -1, -1, -1, TRAIT_NOFOLLOW}, /* mkdirat */
@@ -105,6 +108,7 @@ static const struct call x86_64[] = {
     {268, CALL_RECORDED, WHEN_ALWAYS, OP_CHMOD, on_path, 0, 1, -1, 2, -1, -1, -1, 0}, /* fchmodat */
     {269, CALL_RECORDED, WHEN_ALWAYS, OP_ACCESS, on_path, 0, 1, -1, 2, -1, -1, -1, 0}, /* faccessat */
     {272, CALL_RECORDED, WHEN_ALWAYS, OP_NAMESPACE, on_number, -1, -1, -1, 0, -1, -1, -1, 0}, /* unshare */
+    {275, CALL_RECORDED, WHEN_SPLIT, 0, on_transfer, 2, -1, -1, 4, -1, -1, -1, 0}, /* splice */
     {280, CALL_RECORDED, WHEN_ALWAYS, OP_UTIMES, on_path, 0, 1, 3, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY | TRAIT_NULL}, /* utimensat */
     {288, CALL_RECORDED, WHEN_ALWAYS, OP_ACCEPT, on_number, -1, -1, -1, 0, -1, -1, -1, 0}, /* accept4 */
     {292, CALL_RECORDED, WHEN_SPLIT, 0, on_dup, 0, -1, 2, 1, -1, -1, -1, 0}, /* dup3 */
@@ -122,6 +126,7 @@ static const struct call x86_64[] = {
     COUNTED(319 /* memfd_create */), COUNTED(320 /* kexec_file_load */), COUNTED(321 /* bpf */),
     {322, CALL_RECORDED, WHEN_ALWAYS, OP_EXEC, on_exec, 0, 1, 4, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* execveat */
     COUNTED(323 /* userfaultfd */),
+    {328, CALL_RECORDED, WHEN_SPLIT, 0, on_write, 0, -1, 5, 3, -1, -1, -1, TRAIT_MANY}, /* pwritev2 */
     {332, CALL_RECORDED, WHEN_ALWAYS, OP_STAT, on_path, 0, 1, 2, 2, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* statx */
     {424, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* pidfd_send_signal */
     {425, CALL_RECORDED, WHEN_ALWAYS, OP_IO_URING, on_io_uring, -1, -1, -1, 0, -1, -1, -1, 0}, /* io_uring_setup */
@@ -156,6 +161,7 @@ static const struct call i386[] = {
     {2, CALL_RECORDED, WHEN_ALWAYS, OP_FORK, on_fork, -1, -1, -1, -1, -1, -1, -1, 0}, /* fork */
     {4, CALL_RECORDED, WHEN_SPLIT, 0, on_write, 0, -1, -1, -1, -1, -1, -1, 0}, /* write */
     {5, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN, on_open, -1, 0, 1, 1, 2, -1, -1, 0}, /* open */
+    {7, CALL_RECORDED, WHEN_ALWAYS, 0, on_wait, -1, -1, -1, -1, -1, -1, -1, 0}, /* waitpid */
     {8, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN, on_open, -1, 0, -1, -1, 1, -1, -1, 0}, /* creat */
     {9, CALL_RECORDED, WHEN_ALWAYS, OP_LINK, on_two, -1, 0, -1, -1, -1, -1, 1, TRAIT_NOFOLLOW}, /* link */
     {10, CALL_RECORDED, WHEN_ALWAYS, OP_UNLINK, on_path, -1, 0, -1, -1, -1, -1, -1, TRAIT_NOFOLLOW}, /* unlink */
@@ -199,8 +205,9 @@ static const struct call i386[] = {
     COUNTED(103 /* syslog */),
     {106, CALL_RECORDED, WHEN_ALWAYS, OP_STAT, on_path, -1, 0, -1, -1, -1, -1, -1, 0}, /* stat */
     {107, CALL_RECORDED, WHEN_ALWAYS, OP_STAT, on_path, -1, 0, -1, -1, -1, -1, -1, TRAIT_NOFOLLOW}, /* lstat */
-    COUNTED(110 /* iopl */), COUNTED(111 /* vhangup */), COUNTED(113 /* vm86old */), COUNTED(115 /* swapoff
-    */),
+    COUNTED(110 /* iopl */), COUNTED(111 /* vhangup */), COUNTED(113 /* vm86old */),
+    {114, CALL_RECORDED, WHEN_ALWAYS, 0, on_wait, -1, -1, -1, -1, -1, -1, -1, 0}, /* wait4 */
+    COUNTED(115 /* swapoff */),
     {120, CALL_RECORDED, WHEN_ALWAYS, OP_FORK, on_fork, -1, -1, -1, 0, -1, -1, -1, 0}, /* clone */
     COUNTED(121 /* setdomainname */), COUNTED(123 /* modify_ldt */), COUNTED(124 /* adjtimex */),
     COUNTED(128 /* init_module */), COUNTED(129 /* delete_module */), COUNTED(131 /* quotactl */),
@@ -214,6 +221,7 @@ static const struct call i386[] = {
     {178, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* rt_sigqueueinfo */
     {182, CALL_RECORDED, WHEN_ALWAYS, OP_CHOWN, on_path, -1, 0, -1, 1, 2, -1, -1, 0}, /* chown */
     COUNTED(185 /* capset */),
+    {187, CALL_RECORDED, WHEN_SPLIT, 0, on_transfer, 0, -1, -1, 3, -1, -1, -1, 0}, /* sendfile */
     {190, CALL_RECORDED, WHEN_ALWAYS, OP_FORK, on_fork, -1, -1, -1, -1, -1, -1, -1, 0}, /* vfork */
     {192, CALL_RECORDED, WHEN_SHARED_WRITE, OP_MAP, on_map, 4, -1, -1, 2, 3, -1, -1, 0}, /* mmap2 */
     {193, CALL_RECORDED, WHEN_ALWAYS, OP_TRUNCATE, on_path, -1, 0, -1, 1, -1, -1, -1, 0}, /* truncate64 */
@@ -241,13 +249,15 @@ static const struct call i386[] = {
     {236, CALL_RECORDED, WHEN_ALWAYS, OP_REMOVEXATTR, on_path, -1, 0, -1, -1, -1, -1, 1, TRAIT_NOFOLLOW}, /* lremovexattr */
     {237, CALL_RECORDED, WHEN_ALWAYS, OP_REMOVEXATTR, on_fd, 0, -1, -1, -1, -1, -1, 1, 0}, /* fremovexattr */
     {238, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* tkill */
+    {239, CALL_RECORDED, WHEN_SPLIT, 0, on_transfer, 0, -1, -1, 3, -1, -1, -1, 0}, /* sendfile64 */
     {252, CALL_RECORDED, WHEN_ALWAYS, OP_EXIT, on_process_exit, -1, -1, -1, 0, -1, -1, -1, 0}, /* exit_group */
     COUNTED(253 /* lookup_dcookie */), COUNTED(264 /* clock_settime */),
     {268, CALL_RECORDED, WHEN_ALWAYS, OP_STATFS, on_path, -1, 0, -1, -1, -1, -1, -1, 0}, /* statfs64 */
     {270, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 2, 0, -1, -1, 0}, /* tgkill */
     {271, CALL_RECORDED, WHEN_ALWAYS, OP_UTIMES, on_path, -1, 0, -1, -1, -1, -1, -1, 0}, /* utimes */
-    COUNTED(277 /* mq_open */), COUNTED(278 /* mq_unlink */), COUNTED(283 /* kexec_load */), COUNTED(286 /*
-    add_key */), COUNTED(287 /* request_key */), COUNTED(288 /* keyctl */),
+    COUNTED(277 /* mq_open */), COUNTED(278 /* mq_unlink */), COUNTED(283 /* kexec_load */),
+    {284, CALL_RECORDED, WHEN_ALWAYS, 0, on_wait, -1, -1, -1, -1, -1, -1, -1, 0}, /* waitid */
+    COUNTED(286 /* add_key */), COUNTED(287 /* request_key */), COUNTED(288 /* keyctl */),
     {292, CALL_RECORDED, WHEN_ALWAYS, OP_WATCH, on_path, -1, 1, -1, -1, -1, -1, -1, 0}, /* inotify_add_watch */
     {295, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN, on_open, 0, 1, 2, 2, 3, -1, -1, 0}, /* openat */
     {296, CALL_RECORDED, WHEN_ALWAYS, OP_MKDIR, on_path, 0, 1, -1, 2, -1, -1, -1, TRAIT_NOFOLLOW}, /* mkdirat */
@@ -263,6 +273,7 @@ static const struct call i386[] = {
     {306, CALL_RECORDED, WHEN_ALWAYS, OP_CHMOD, on_path, 0, 1, -1, 2, -1, -1, -1, 0}, /* fchmodat */
     {307, CALL_RECORDED, WHEN_ALWAYS, OP_ACCESS, on_path, 0, 1, -1, 2, -1, -1, -1, 0}, /* faccessat */
     {310, CALL_RECORDED, WHEN_ALWAYS, OP_NAMESPACE, on_number, -1, -1, -1, 0, -1, -1, -1, 0}, /* unshare */
+    {313, CALL_RECORDED, WHEN_SPLIT, 0, on_transfer, 2, -1, -1, 4, -1, -1, -1, 0}, /* splice */
     {320, CALL_RECORDED, WHEN_ALWAYS, OP_UTIMES, on_path, 0, 1, 3, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY | TRAIT_NULL}, /* utimensat */
     {330, CALL_RECORDED, WHEN_SPLIT, 0, on_dup, 0, -1, 2, 1, -1, -1, -1, 0}, /* dup3 */
     {335, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 2, 0, -1, -1, 0}, /* rt_tgsigqueueinfo */
@@ -286,6 +297,7 @@ static const struct call i386[] = {
     {369, CALL_RECORDED, WHEN_ADDRESS, OP_SEND, on_address, -1, 4, -1, 0, -1, -1, -1, 0}, /* sendto */
     {370, CALL_RECORDED, WHEN_ALWAYS, OP_SEND, on_message, -1, 1, -1, 0, -1, -1, -1, 0}, /* sendmsg */
     COUNTED(374 /* userfaultfd */),
+    {379, CALL_RECORDED, WHEN_SPLIT, 0, on_write, 0, -1, 5, 3, -1, -1, -1, TRAIT_MANY}, /* pwritev2 */
     {383, CALL_RECORDED, WHEN_ALWAYS, OP_STAT, on_path, 0, 1, 2, 2, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* statx */
     COUNTED(393 /* semget */), COUNTED(395 /* shmget */), COUNTED(397 /* shmat */), COUNTED(399 /* msgget
     */), COUNTED(404 /* clock_settime64 */), COUNTED(405 /* clock_adjtime64 */),
@@ -359,6 +371,8 @@ static const struct call aarch64[] = {
     {61, CALL_RECORDED, WHEN_ALWAYS, OP_LIST, on_fd, 0, -1, -1, -1, -1, -1, -1, 0}, /* getdents64 */
     {64, CALL_RECORDED, WHEN_SPLIT, 0, on_write, 0, -1, -1, -1, -1, -1, -1, 0}, /* write */
     {66, CALL_RECORDED, WHEN_SPLIT, 0, on_write, 0, -1, -1, -1, -1, -1, -1, TRAIT_MANY}, /* writev */
+    {71, CALL_RECORDED, WHEN_SPLIT, 0, on_transfer, 0, -1, -1, 3, -1, -1, -1, 0}, /* sendfile */
+    {76, CALL_RECORDED, WHEN_SPLIT, 0, on_transfer, 2, -1, -1, 4, -1, -1, -1, 0}, /* splice */
     {78, CALL_RECORDED, WHEN_ALWAYS, OP_READLINK, on_path, 0, 1, -1, -1, -1, -1, -1, TRAIT_NOFOLLOW | TRAIT_EMPTY}, /* readlinkat */
     {79, CALL_RECORDED, WHEN_ALWAYS, OP_STAT, on_path, 0, 1, 3, 3, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* newfstatat */
     {88, CALL_RECORDED, WHEN_ALWAYS, OP_UTIMES, on_path, 0, 1, 3, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY | TRAIT_NULL}, /* utimensat */
@@ -366,6 +380,7 @@ static const struct call aarch64[] = {
     {92, CALL_RECORDED, WHEN_ALWAYS, OP_PERSONALITY, on_number, -1, -1, -1, 0, -1, -1, -1, 0}, /* personality */
     {93, CALL_RECORDED, WHEN_ALWAYS, OP_EXIT, on_process_exit, -1, -1, -1, 0, -1, -1, -1, 0}, /* exit */
     {94, CALL_RECORDED, WHEN_ALWAYS, OP_EXIT, on_process_exit, -1, -1, -1, 0, -1, -1, -1, 0}, /* exit_group */
+    {95, CALL_RECORDED, WHEN_ALWAYS, 0, on_wait, -1, -1, -1, -1, -1, -1, -1, 0}, /* waitid */
     {97, CALL_RECORDED, WHEN_ALWAYS, OP_NAMESPACE, on_number, -1, -1, -1, 0, -1, -1, -1, 0}, /* unshare */
     COUNTED(104 /* kexec_load */), COUNTED(105 /* init_module */), COUNTED(106 /* delete_module */),
     COUNTED(112 /* clock_settime */), COUNTED(116 /* syslog */),
@@ -397,6 +412,7 @@ static const struct call aarch64[] = {
     {240, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 2, 0, -1, -1, 0}, /* rt_tgsigqueueinfo */
     COUNTED(241 /* perf_event_open */),
     {242, CALL_RECORDED, WHEN_ALWAYS, OP_ACCEPT, on_number, -1, -1, -1, 0, -1, -1, -1, 0}, /* accept4 */
+    {260, CALL_RECORDED, WHEN_ALWAYS, 0, on_wait, -1, -1, -1, -1, -1, -1, -1, 0}, /* wait4 */
     COUNTED(262 /* fanotify_init */), COUNTED(263 /* fanotify_mark */),
     {264, CALL_RECORDED, WHEN_ALWAYS, OP_HANDLE, on_path, 0, 1, 4, -1, -1, -1, -1, TRAIT_AT_FOLLOW | TRAIT_EMPTY}, /* name_to_handle_at */
     {265, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN_HANDLE, on_open_handle, 0, -1, 2, 2, -1, -1, -1, 0}, /* open_by_handle_at */
@@ -410,6 +426,7 @@ static const struct call aarch64[] = {
     COUNTED(279 /* memfd_create */), COUNTED(280 /* bpf */),
     {281, CALL_RECORDED, WHEN_ALWAYS, OP_EXEC, on_exec, 0, 1, 4, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* execveat */
     COUNTED(282 /* userfaultfd */),
+    {287, CALL_RECORDED, WHEN_SPLIT, 0, on_write, 0, -1, 5, 3, -1, -1, -1, TRAIT_MANY}, /* pwritev2 */
     {291, CALL_RECORDED, WHEN_ALWAYS, OP_STAT, on_path, 0, 1, 2, 2, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* statx */
     COUNTED(294 /* kexec_file_load */),
     {424, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* pidfd_send_signal */

@@ -19,6 +19,7 @@ handler on_exec;
 handler on_fork;
 handler on_clone3;
 handler on_process_exit;
+handler on_wait;
 handler on_number;
 handler on_seccomp;
 handler on_address;
@@ -28,7 +29,35 @@ handler on_map;
 handler on_map_old;
 handler on_io_uring;
 handler on_write;
+handler on_transfer;
 handler on_dup;
+/* One of each, for tests that serve nobody. */
+#define HANDLERS(EACH) \
+    EACH(on_path) \
+    EACH(on_unlinkat) \
+    EACH(on_mount) \
+    EACH(on_open) \
+    EACH(on_openat2) \
+    EACH(on_open_handle) \
+    EACH(on_fd) \
+    EACH(on_two) \
+    EACH(on_symlink) \
+    EACH(on_exec) \
+    EACH(on_fork) \
+    EACH(on_clone3) \
+    EACH(on_process_exit) \
+    EACH(on_wait) \
+    EACH(on_number) \
+    EACH(on_seccomp) \
+    EACH(on_address) \
+    EACH(on_message) \
+    EACH(on_socketcall) \
+    EACH(on_map) \
+    EACH(on_map_old) \
+    EACH(on_io_uring) \
+    EACH(on_write) \
+    EACH(on_transfer) \
+    EACH(on_dup)
 
 enum call_class { CALL_RECORDED = 1, CALL_COUNTED = 2 };
 

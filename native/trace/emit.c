@@ -158,6 +158,8 @@ uint32_t intern(struct run *run, const char *bytes, size_t length)
     if (!known->id && append_string(run, bytes, (uint32_t)length)) {
         *known = (struct known_string){hash, emitter->next_string++};
         emitter->strings_known++;
+    } else if (!known->id && !atomic_load(&run->released)) {
+        run->header->lost_events++; /* the event that names it says less than was seen */
     }
     uint32_t id = known->id;
     pthread_mutex_unlock(&emitter->lock);
@@ -185,6 +187,8 @@ uint32_t intern_state(struct run *run, uint32_t resolved, const struct wire_stat
         emitter->states_known += !known->resolved;
         id = emitter->next_state++;
         *known = (struct known_state){resolved, id, *state};
+    } else if (!id && !atomic_load(&run->released)) {
+        run->header->lost_events++;
     }
     pthread_mutex_unlock(&emitter->lock);
     return id;
@@ -219,18 +223,17 @@ uint64_t emit(struct run *run, const struct wire_event *event)
     return at;
 }
 
-void emit_held(struct stop *stop)
+void record_event(struct stop *stop, const struct wire_event *event)
 {
-    for (size_t i = 0; i < stop->told_count; i++)
-        emit(stop->run, &stop->told[i]);
-    stop->told_count = 0;
+    uint64_t at = emit(stop->run, event);
+    if (stop->told_count < MAX_TOLD)
+        stop->told_at[stop->told_count++] = at;
 }
 
-void hold(struct stop *stop, const struct wire_event *event)
+void call_never_ran(struct stop *stop)
 {
-    if (stop->told_count == MAX_TOLD)
-        emit_held(stop);
-    stop->told[stop->told_count++] = *event;
+    for (size_t i = 0; i < stop->told_count; i++)
+        amend_result(stop->run, stop->told_at[i], WIRE_RESULT_FAILED);
 }
 
 void amend_result(struct run *run, uint64_t at, int16_t result)

@@ -16,8 +16,6 @@
 
 #define X32_BIT 0x40000000u
 #define MOST 4096
-/* Descriptors on which terminal writes are seen: the first ten, and a range that we put opened terminals into. */
-#define LOW_WATCHED 10u
 
 #define STOP BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF)
 #define PASS BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
@@ -56,10 +54,12 @@ static void put_shared_write(struct writer *out)
     PUT(out, PASS);
 }
 
-static void put_watched_descriptor(struct writer *out)
+static void put_watched_descriptor(struct writer *out, uint32_t argument)
 {
-    PUT(out, LOAD(LOW(0)));
+    PUT(out, LOAD(LOW(argument)));
     PUT(out, UNLESS_LESS(LOW_WATCHED, 1));
+    PUT(out, STOP);
+    PUT(out, UNLESS_EQUAL(ALONE_WATCHED, 1));
     PUT(out, STOP);
     PUT(out, UNLESS_LESS(SPLIT_FIRST, 1));
     PUT(out, PASS);
@@ -92,8 +92,8 @@ static void put_verdict(struct writer *out, const struct call *call)
     case WHEN_SPLIT:
         if (!out->split)
             PUT(out, PASS);
-        else if (call->serve == on_write)
-            put_watched_descriptor(out);
+        else if (call->serve == on_write || call->serve == on_transfer)
+            put_watched_descriptor(out, (uint32_t)call->dir);
         else
             PUT(out, STOP);
         return;

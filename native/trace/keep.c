@@ -1,7 +1,8 @@
 /* The content of a file before the command changes it: copied once per file, encrypted, into the spool.
  *
- * A file that was born during the run had no content before it. One lock serialises the copies: a second process that
- * is about to change the same file waits until the first copy is whole.
+ * A file that was born during the run had no content before it. A second process that is about to change the same file
+ * waits until the first copy is whole; no lock is held meanwhile, because the file may lie in a file system that a
+ * process of the run serves.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,19 +22,17 @@
 
 struct kept {
     uint64_t dev, ino;
-    uint32_t blob; /* 0: looked at, and not kept; the reason is in `content` */
-    uint32_t content;
-    bool used;
+    enum { FREE, BEING_COPIED, DONE } stage;
 };
 
 struct keeping {
     pthread_mutex_t lock;
+    pthread_cond_t copied;
     struct kept *table;
     uint32_t known;
     uint32_t next_blob;
     struct timespec began;
     uint8_t hash_key[16];
-    uint8_t part[PART];
 };
 
 struct keeping *start_keeping(struct run *run)
@@ -46,7 +45,8 @@ struct keeping *start_keeping(struct run *run)
     clock_gettime(CLOCK_REALTIME, &keeping->began);
     keeping->next_blob = 1;
     bool random = getrandom(keeping->hash_key, sizeof keeping->hash_key, 0) == sizeof keeping->hash_key;
-    if (!keeping->table || !random || pthread_mutex_init(&keeping->lock, NULL) != 0)
+    if (!keeping->table || !random || pthread_mutex_init(&keeping->lock, NULL) != 0 ||
+        pthread_cond_init(&keeping->copied, NULL) != 0)
         return NULL;
     return keeping;
 }
@@ -64,9 +64,10 @@ static bool born_in_the_run(const struct run *run, const struct place *place)
 
 static bool is_ignored(const struct run *run, const char *path)
 {
-    const char *git = strstr(path, "/.git");
-    if (git && (git[5] == '/' || git[5] == 0))
-        return true;
+    for (const char *git = path; (git = strstr(git, "/.git")); git++) {
+        if (git[5] == '/' || git[5] == 0)
+            return true;
+    }
     for (char **prefix = run->options.ignored; prefix && *prefix; prefix++) {
         size_t length = strlen(*prefix);
         if (strncmp(path, *prefix, length) == 0 && (path[length] == 0 || path[length] == '/'))
@@ -84,7 +85,7 @@ static struct kept *find(struct keeping *keeping, const struct stat *found)
     }
     uint32_t slot = (uint32_t)siphash(keeping->hash_key, identity, sizeof identity) % SLOTS;
     struct kept *kept = &keeping->table[slot];
-    while (kept->used && (kept->dev != found->st_dev || kept->ino != found->st_ino))
+    while (kept->stage && (kept->dev != found->st_dev || kept->ino != found->st_ino))
         kept = &keeping->table[slot = (slot + 1) % SLOTS];
     return kept;
 }
@@ -105,20 +106,20 @@ static bool write_all(int fd, const uint8_t *bytes, size_t length)
 /* Copies exactly the bytes that were there when we looked; what grows meanwhile is not ours to follow. */
 static uint32_t copy(struct run *run, int from, int into, uint32_t number, const struct stat *found)
 {
-    uint8_t nonce[12];
+    uint8_t nonce[12], part[PART];
     memcpy(nonce, run->header->nonce, 8);
     memcpy(nonce + 8, &number, sizeof number);
     uint64_t done = 0, size = (uint64_t)found->st_size;
     while (done < size) {
         size_t wanted = size - done < PART ? (size_t)(size - done) : PART;
-        ssize_t got = read(from, run->keeping->part, wanted);
+        ssize_t got = read(from, part, wanted);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
             return got < 0 ? CONTENT_UNREADABLE : CONTENT_CHANGING;
-        chacha20_xor(spool_key(run), nonce, done, run->keeping->part, (size_t)got);
-        if (!write_all(into, run->keeping->part, (size_t)got)) {
-            run->header->lost_blobs++;
+        chacha20_xor(spool_key(run), nonce, done, part, (size_t)got);
+        if (!write_all(into, part, (size_t)got)) {
+            count(&run->header->lost_blobs);
             return CONTENT_UNREADABLE;
         }
         done += (uint64_t)got;
@@ -129,30 +130,57 @@ static uint32_t copy(struct run *run, int from, int into, uint32_t number, const
     return same ? CONTENT_KEPT : CONTENT_CHANGING;
 }
 
-static uint32_t copy_to_spool(struct run *run, const struct place *place, uint32_t *blob)
+static uint32_t copy_to_spool(struct run *run, const struct place *place, uint32_t number)
 {
     char link[64], name[32];
     snprintf(link, sizeof link, "/proc/self/fd/%d", place->fd);
     int from = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (from < 0)
         return CONTENT_UNREADABLE;
-    uint32_t number = run->keeping->next_blob++;
     snprintf(name, sizeof name, FILE_BLOB "%u", number);
     int into = openat(run->options.spool, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     uint32_t content = CONTENT_UNREADABLE;
     if (into < 0) {
-        run->header->lost_blobs++;
+        count(&run->header->lost_blobs);
     } else {
         content = copy(run, from, into, number, &place->found);
         close(into);
     }
     close(from);
-    run->header->blobs = number;
-    if (content == CONTENT_KEPT)
-        *blob = number;
-    else if (into >= 0)
+    if (content != CONTENT_KEPT && into >= 0)
         unlinkat(run->options.spool, name, 0);
     return content;
+}
+
+/* Waits for a copy that another thread makes. If there is none, and a number is wanted, it is ours to make. */
+static bool is_kept(struct run *run, const struct stat *found, uint32_t *number)
+{
+    struct keeping *keeping = run->keeping;
+    pthread_mutex_lock(&keeping->lock);
+    struct kept *kept = find(keeping, found);
+    while (kept->stage == BEING_COPIED) {
+        pthread_cond_wait(&keeping->copied, &keeping->lock);
+        kept = find(keeping, found);
+    }
+    bool done = kept->stage == DONE;
+    if (!done && number) {
+        *kept = (struct kept){found->st_dev, found->st_ino, BEING_COPIED};
+        keeping->known++;
+        *number = keeping->next_blob++;
+        run->header->blobs = *number;
+    }
+    pthread_mutex_unlock(&keeping->lock);
+    return done;
+}
+
+static void end_copy(struct keeping *keeping, const struct stat *found)
+{
+    pthread_mutex_lock(&keeping->lock);
+    struct kept *kept = find(keeping, found);
+    keeping->known += kept->stage == FREE; /* the table was emptied meanwhile */
+    *kept = (struct kept){found->st_dev, found->st_ino, DONE};
+    pthread_cond_broadcast(&keeping->copied);
+    pthread_mutex_unlock(&keeping->lock);
 }
 
 void keep_content(struct run *run, const struct place *place, struct wire_state *state)
@@ -167,15 +195,12 @@ void keep_content(struct run *run, const struct place *place, struct wire_state 
         state->content = CONTENT_TOO_LARGE;
         return;
     }
-    struct keeping *keeping = run->keeping;
-    pthread_mutex_lock(&keeping->lock);
-    struct kept *kept = find(keeping, &place->found);
-    if (!kept->used && !born_in_the_run(run, place)) {
-        uint32_t blob = 0, content = copy_to_spool(run, place, &blob);
-        *kept = (struct kept){place->found.st_dev, place->found.st_ino, blob, content, true};
-        keeping->known++;
-        state->blob = blob;
-        state->content = content;
-    }
-    pthread_mutex_unlock(&keeping->lock);
+    if (is_kept(run, &place->found, NULL) || born_in_the_run(run, place))
+        return;
+    uint32_t number = 0;
+    if (is_kept(run, &place->found, &number))
+        return;
+    state->content = copy_to_spool(run, place, number);
+    state->blob = state->content == CONTENT_KEPT ? number : 0;
+    end_copy(run->keeping, &place->found);
 }

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,11 +40,13 @@ struct launch {
     struct run *run;
     pid_t command;
     int failure[2];  /* errno of an exec that failed; closed by one that succeeds */
-    int listener[2]; /* number of the listener in the child, or -errno */
+    int listener[2]; /* the child sends it, or why there is none */
     int go[2];
     int signals;
+    bool filtered;   /* the command is under the filter, and waits for ever if nobody serves it */
     bool ended, released;
     sigset_t found_mask;
+    struct rlimit found_limit;
 };
 
 static const int ignored_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2, SIGPIPE};
@@ -100,24 +103,23 @@ static int execute(char **command)
     return errno;
 }
 
-static void become_command(struct launch *launch, const bool was_ignored[IGNORED_COUNT])
+static void become_command(struct launch *launch, const bool was_ignored[IGNORED_COUNT], bool observed)
 {
     struct options *options = &launch->run->options;
     launch->failure[1] = above_watched(launch->failure[1]);
-    int listener_pipe = above_watched(launch->listener[1]), go = above_watched(launch->go[0]);
+    int listener_channel = above_watched(launch->listener[1]), go = above_watched(launch->go[0]);
     if (options->terminal >= 0 && (setpgid(0, 0) != 0 || tcsetpgrp(options->terminal, getpid()) != 0))
+        fail(launch, errno);
+    if (setrlimit(RLIMIT_NOFILE, &launch->found_limit) != 0)
         fail(launch, errno);
     place_descriptors(options->standard);
     restore_signals(was_ignored, &launch->found_mask);
     if (chdir(options->cwd) != 0)
         fail(launch, errno);
-    struct {
-        int listener;
-        uint64_t features;
-    } told = {0, 0};
-    told.listener = install_filter(launch->run->split != NULL, &told.features);
     char byte;
-    if (write(listener_pipe, &told, sizeof told) != sizeof told || read(go, &byte, 1) != 1)
+    if (observed)
+        install_and_send(listener_channel, launch->run->split != NULL);
+    if (read(go, &byte, 1) != 1)
         _exit(NOT_EXECUTED);
     fail(launch, execute(options->command));
 }
@@ -126,8 +128,8 @@ static void become_command(struct launch *launch, const bool was_ignored[IGNORED
 
 static int open_pipes(struct launch *launch)
 {
-    bool opened = pipe2(launch->failure, O_CLOEXEC) == 0 && pipe2(launch->listener, O_CLOEXEC) == 0 &&
-                  pipe2(launch->go, O_CLOEXEC) == 0;
+    bool opened = pipe2(launch->failure, O_CLOEXEC) == 0 && pipe2(launch->go, O_CLOEXEC) == 0 &&
+                  socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, launch->listener) == 0;
     return opened ? 0 : -errno;
 }
 
@@ -145,36 +147,32 @@ static void forget_the_streams(struct run *run)
 }
 
 /* Every process of the run costs us a descriptor. */
-static void raise_limit(void)
+static void raise_limit(const struct launch *launch)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-            return; /* then fewer ends are learned, and each of those is counted */
-    }
+    struct rlimit limit = {launch->found_limit.rlim_max, launch->found_limit.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return; /* then fewer ends are learned, and each of those is counted */
 }
 
 static int observe(struct launch *launch)
 {
     struct run *run = launch->run;
-    struct {
-        int listener;
-        uint64_t features;
-    } told = {-EIO, 0};
-    if (read(launch->listener[0], &told, sizeof told) != sizeof told)
-        return -EIO;
-    if (told.listener < 0)
-        return told.listener;
-    run->listener = take_descriptor(launch->command, told.listener);
+    uint64_t features = 0;
+    run->listener = receive_listener(launch->listener[0], &features, &launch->filtered);
     if (run->listener < 0)
         return run->listener;
-    run->header->features |= told.features | (run->split ? FEATURE_SPLIT : 0) |
-                             (run->options.allow_io_uring ? FEATURE_IO_URING_ALLOWED : 0);
-    run->no_new_privs = told.features & FEATURE_NO_NEW_PRIVS;
+    /* Where a signal can end a stop, the call comes again, and its bytes would be written twice. */
+    if (run->split && (!(features & FEATURE_WAIT_KILLABLE) || !begin_split(run)))
+        end_split(run, true);
+    else if (run->split)
+        run->header->features |= FEATURE_SPLIT;
+    run->header->features |= features | (run->options.allow_io_uring ? FEATURE_IO_URING_ALLOWED : 0);
+    run->no_new_privs = features & FEATURE_NO_NEW_PRIVS;
     meet_command(run, launch->command);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return start_serving(run, cores < 2 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (int)cores);
+    /* A thread for every two cores: more only take turns on one core with the callers they serve. */
+    long threads = cores / 2;
+    return start_serving(run, threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : (int)threads);
 }
 
 static void reap(struct launch *launch)
@@ -216,7 +214,7 @@ static void on_signals(struct launch *launch)
 {
     struct signalfd_siginfo info;
     while (read(launch->signals, &info, sizeof info) == sizeof info) {
-        if (info.ssi_signo == SIGHUP) { /* the terminal vanished: the command must hear of it, and we must stay */
+        if (info.ssi_signo == SIGHUP && !launch->ended) { /* the terminal vanished: the command must hear of it */
             kill(-launch->command, SIGHUP);
             kill(-launch->command, SIGCONT);
         }
@@ -233,12 +231,17 @@ static bool listen_once(struct launch *launch, int milliseconds)
     struct pollfd waits[] = {{launch->signals, POLLIN, 0},
                              {tracees_poll_fd(launch->run), POLLIN, 0},
                              {launch->released ? -1 : launch->run->options.leash, POLLIN, 0}};
-    if (poll(waits, 3, milliseconds) <= 0)
+    int ready = poll(waits, 3, milliseconds);
+    if (launch->ended && ready == 0)
+        end_split(launch->run, false);
+    if (ready <= 0)
         return false;
     if (waits[0].revents)
         on_signals(launch);
     if (waits[1].revents)
         collect_exits(launch->run);
+    if (launch->ended)
+        end_split(launch->run, false);
     return waits[2].revents != 0;
 }
 
@@ -263,6 +266,7 @@ static void wait_for_stragglers(struct launch *launch)
 static void close_the_record(struct launch *launch)
 {
     struct run *run = launch->run;
+    end_split(run, true);
     wait_for_stragglers(launch);
     uint32_t survivors = tell_survivors(run, true);
     run->header->outlived = survivors;
@@ -276,7 +280,7 @@ static void close_the_record(struct launch *launch)
 static void keep(struct launch *launch)
 {
     while (!launch->released) {
-        if (listen_once(launch, -1))
+        if (listen_once(launch, launch->ended ? split_patience(launch->run) : -1))
             launch->released = true;
     }
     /* Let go while the command runs: the recorder died. Nothing of the record is lost by that. */
@@ -284,7 +288,7 @@ static void keep(struct launch *launch)
         listen_once(launch, -1);
     close_the_record(launch);
     while (tell_survivors(launch->run, false) > 0)
-        listen_once(launch, -1);
+        listen_once(launch, tracees_patience(launch->run));
 }
 
 static int watch_signals(struct launch *launch, bool was_ignored[IGNORED_COUNT])
@@ -301,35 +305,61 @@ static int watch_signals(struct launch *launch, bool was_ignored[IGNORED_COUNT])
     return launch->signals < 0 ? -errno : 0;
 }
 
+/* The child waits for the word to go. */
+static int start_command(struct launch *launch, const bool was_ignored[IGNORED_COUNT], bool observed)
+{
+    int error = open_pipes(launch);
+    if (error)
+        return error;
+    launch->command = fork();
+    if (launch->command < 0)
+        return -errno;
+    if (launch->command == 0)
+        become_command(launch, was_ignored, observed);
+    close(launch->failure[1]), close(launch->listener[1]), close(launch->go[0]);
+    return 0;
+}
+
+/* A filter cannot be taken off: that child has done nothing yet, and another takes its place. */
+static int start_again_unobserved(struct launch *launch, const bool was_ignored[IGNORED_COUNT])
+{
+    kill(launch->command, SIGKILL);
+    waitpid(launch->command, NULL, 0);
+    close(launch->failure[0]), close(launch->listener[0]), close(launch->go[1]);
+    return start_command(launch, was_ignored, false);
+}
+
 int launch_and_watch(struct run *run)
 {
     struct launch launch = {.run = run};
     bool was_ignored[IGNORED_COUNT];
     int error = watch_signals(&launch, was_ignored);
-    error = error ? error : open_pipes(&launch);
     if (error)
         return error;
     if (run->options.terminal >= 0 && (setsid() < 0 || ioctl(run->options.terminal, TIOCSCTTY, 0) != 0))
         return -errno;
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 || getrlimit(RLIMIT_NOFILE, &launch.found_limit) != 0)
         return -errno;
-    launch.command = fork();
-    if (launch.command < 0)
-        return -errno;
-    if (launch.command == 0)
-        become_command(&launch, was_ignored);
-    close(launch.failure[1]), close(launch.listener[1]), close(launch.go[0]);
-    forget_the_streams(run);
-    raise_limit();
+    error = start_command(&launch, was_ignored, true);
+    if (error)
+        return error;
+    raise_limit(&launch);
     int observed = observe(&launch);
+    if (observed != 0) {
+        end_split(run, true);
+        error = launch.filtered ? start_again_unobserved(&launch, was_ignored) : 0;
+        if (error)
+            return error;
+    }
+    forget_the_streams(run);
     send_status(run, (struct status_record){OBSERVED, -observed, 0, 0, 0});
-    if (write(launch.go[1], "", 1) != 1)
-        return -EPIPE;
     int failure = 0;
+    (void)!write(launch.go[1], "", 1); /* if it is gone already, the next line tells */
     ssize_t got = read(launch.failure[0], &failure, sizeof failure);
     if (got == sizeof failure) {
         waitpid(launch.command, NULL, 0);
         launch.ended = true;
+        end_split(run, true);
         send_status(run, (struct status_record){NOT_STARTED, failure, 0, 0, 0});
     } else {
         send_status(run, (struct status_record){STARTED, launch.command, 0, 0, 0});

@@ -57,11 +57,10 @@ static int16_t result_of(enum op op, const struct place *place, uint64_t flags)
         return WIRE_RESULT_UNKNOWN;
     bool is_link = S_ISLNK(place->found.st_mode);
     switch (op) {
-    case OP_STAT:
     case OP_FOLLOW:
         return 0;
     case OP_READLINK:
-        return is_link ? 0 : -EINVAL;
+        return is_link ? WIRE_RESULT_UNKNOWN : -EINVAL;
     case OP_MKDIR:
     case OP_MKNOD:
     case OP_SYMLINK:
@@ -78,6 +77,8 @@ struct wire_event event_at(struct stop *stop, enum op op, const char *path, cons
                            uint64_t flags)
 {
     struct wire_event event = event_of(stop, op);
+    if (place->error == EMFILE || place->error == ENFILE || place->error == ENOMEM)
+        count(&stop->run->header->unreadable); /* we could not look, whatever the caller meets */
     event.notes |= place->notes;
     event.path = intern_text(stop->run, path);
     event.resolved = strcmp(path, place->resolved) == 0 ? event.path : intern_text(stop->run, place->resolved);
@@ -93,9 +94,10 @@ void look(struct stop *stop, int dir, const char *path, bool nofollow, struct pl
     if (nofollow || !place->exists || !S_ISLNK(place->found.st_mode))
         return;
     struct wire_event event = event_at(stop, OP_FOLLOW, path, place, false, 0);
-    hold(stop, &event);
+    record_event(stop, &event);
     struct place behind;
-    resolve(stop, dir, path, FOLLOW, &behind);
+    bool leads_to_own = differs_by_caller(stop, place->target); /* a log that is a link to /dev/stdout */
+    resolve(stop, dir, leads_to_own ? place->target : path, FOLLOW, &behind);
     if (behind.exists || behind.error != ENOENT) {
         close_place(place);
         *place = behind;
@@ -145,5 +147,5 @@ void tell(struct stop *stop, struct wire_event *event)
 {
     event->arg = argument(stop, stop->call->arg);
     event->arg2 = argument(stop, stop->call->arg2);
-    hold(stop, event);
+    record_event(stop, event);
 }

@@ -22,6 +22,8 @@ ssize_t read_memory(pid_t tid, uint64_t address, void *into, size_t length)
 ssize_t read_string(pid_t tid, uint64_t address, char *into, size_t size)
 {
     size_t used = 0;
+    if (size == 0)
+        return -ENAMETOOLONG;
     while (used < size) {
         /* Never across a page at once: what lies behind the end of the string may not be mapped. */
         size_t part = PAGE - (address + used) % PAGE;

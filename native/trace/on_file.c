@@ -77,22 +77,26 @@ void on_fd(struct stop *stop)
 
 static bool may_change(uint64_t flags)
 {
-    return (flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC);
+    return !(flags & O_PATH) && ((flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC));
 }
 
-static void open_with(struct stop *stop, uint64_t flags, uint64_t mode)
+static void open_with(struct stop *stop, const struct open_how *how)
 {
+    uint64_t flags = how->flags;
     char path[PATH_MAX];
     struct place place;
     (void)read_path(stop, stop->call->path, path); /* the notes tell */
     stop->only_looks = !may_change(flags) && !stop->run->split;
     bool nofollow = flags & O_NOFOLLOW || ((flags & O_CREAT) && (flags & O_EXCL));
-    look(stop, directory(stop, stop->call->dir), path, nofollow, &place);
+    if (how->resolve)
+        resolve_as_asked(stop, directory(stop, stop->call->dir), path, how->resolve, nofollow, &place);
+    else
+        look(stop, directory(stop, stop->call->dir), path, nofollow, &place);
     if (still_waiting(stop)) {
         struct wire_event event = event_at(stop, OP_OPEN, path, &place, may_change(flags), flags);
         event.arg = flags;
-        event.arg2 = mode;
-        hold(stop, &event);
+        event.arg2 = how->mode;
+        record_event(stop, &event);
         if (stop->run->split)
             split_on_open(stop, &place, flags);
     }
@@ -103,7 +107,7 @@ void on_open(struct stop *stop)
 {
     bool is_creat = stop->call->flags < 0;
     uint64_t flags = is_creat ? O_CREAT | O_WRONLY | O_TRUNC : argument(stop, stop->call->flags);
-    open_with(stop, (uint32_t)flags, argument(stop, stop->call->arg2));
+    open_with(stop, &(struct open_how){(uint32_t)flags, argument(stop, stop->call->arg2), 0});
 }
 
 void on_openat2(struct stop *stop)
@@ -112,7 +116,7 @@ void on_openat2(struct stop *stop)
     size_t size = stop->args[3] < sizeof how ? (size_t)stop->args[3] : sizeof how;
     if (read_memory(stop->tid, stop->args[2], &how, size) != (ssize_t)size)
         stop->notes |= NOTE_PATH_UNREADABLE;
-    open_with(stop, how.flags, how.mode);
+    open_with(stop, &how);
 }
 
 /* A file by its handle has no path to read; what it names is known once it is open. */
@@ -144,8 +148,8 @@ void on_two(struct stop *stop)
         first.notes |= exchange, second.notes |= exchange;
         if (!old.exists && old.known_result)
             second.result = first.result;
-        hold(stop, &first);
-        hold(stop, &second);
+        record_event(stop, &first);
+        record_event(stop, &second);
     }
     close_place(&old);
     close_place(&new);
@@ -176,7 +180,7 @@ void on_map_old(struct stop *stop)
         struct wire_event event = event_at(stop, OP_MAP, "", &place, true, 0);
         event.arg = words[PROTECTION];
         event.arg2 = words[FLAGS];
-        hold(stop, &event);
+        record_event(stop, &event);
     }
     close_place(&place);
 }

@@ -70,19 +70,14 @@ static void tell_interpreter(struct stop *stop, const struct place *program)
         return; /* a program may be executable and not readable; then it is no script either */
     ssize_t got = read(fd, line, INTERPRETER_LINE);
     close(fd);
-    if (got < 3 || line[0] != '#' || line[1] != '!')
-        return;
-    line[got] = 0;
-    line[strcspn(line, "\n")] = 0;
-    char *rest = NULL, *name = strtok_r(line + 2, " \t", &rest);
-    if (!name)
+    const char *name, *argument;
+    if (got < 0 || !read_interpreter_line(line, (size_t)got, &name, &argument))
         return;
     struct place place;
     look(stop, AT_FDCWD, name, false, &place);
     struct wire_event event = event_at(stop, OP_INTERPRETER, name, &place, false, 0);
-    rest += strspn(rest, " \t");
-    event.extra = intern_text(stop->run, rest);
-    hold(stop, &event);
+    event.extra = intern_text(stop->run, argument);
+    record_event(stop, &event);
     close_place(&place);
 }
 
@@ -107,8 +102,10 @@ void on_exec(struct stop *stop)
         event.extra = intern(stop->run, list.bytes, list.used);
         event.arg = list.count;
         event.notes |= (list.cut || !list.bytes ? NOTE_ARGV_CUT : 0);
-        event.notes |= (loses_privilege(stop, &program) ? NOTE_PRIVILEGE_LOST : 0);
-        emit_held(stop); /* a link that was followed comes first */
+        if (loses_privilege(stop, &program)) {
+            event.notes |= NOTE_PRIVILEGE_LOST;
+            count(&stop->run->header->privilege_lost);
+        }
         uint64_t at = emit(stop->run, &event);
         if (program.exists) {
             tell_interpreter(stop, &program);
@@ -127,7 +124,7 @@ static void fork_with(struct stop *stop, uint64_t flags)
         atomic_store(&stop->run->roots_differ, true);
     struct wire_event event = event_of(stop, OP_FORK);
     event.arg = flags;
-    hold(stop, &event);
+    record_event(stop, &event);
     note_fork(stop, flags);
 }
 
@@ -153,6 +150,12 @@ void on_process_exit(struct stop *stop)
         note_exit_request(stop, (int)argument(stop, stop->call->arg));
 }
 
+/* Whoever waits has children; those that made no call yet were met when this stop was identified. */
+void on_wait(struct stop *stop)
+{
+    (void)stop;
+}
+
 /* --- numbers --------------------------------------------------------------------------------------------- */
 
 void on_number(struct stop *stop)
@@ -160,7 +163,7 @@ void on_number(struct stop *stop)
     struct wire_event event = event_of(stop, stop->call->op);
     if (event.op == OP_NAMESPACE)
         atomic_store(&stop->run->roots_differ, true);
-    if (event.op == OP_SIGNAL && argument(stop, stop->call->arg2) == (uint64_t)stop->pid)
+    if (event.op == OP_SIGNAL && (pid_t)argument(stop, stop->call->arg2) == stop->pid)
         return; /* to itself */
     tell(stop, &event);
 }
@@ -168,9 +171,11 @@ void on_number(struct stop *stop)
 void on_seccomp(struct stop *stop)
 {
     struct wire_event event = event_of(stop, OP_SECCOMP);
-    bool wants_listener = stop->args[0] == SECCOMP_SET_MODE_FILTER && stop->args[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER;
-    if (stop->call->when != WHEN_SET_SECCOMP && wants_listener)
+    bool wants_listener = (uint32_t)stop->args[0] == SECCOMP_SET_MODE_FILTER && stop->args[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    if (stop->call->when != WHEN_SET_SECCOMP && wants_listener) {
         event.result = -EBUSY; /* a chain of filters has room for one listener, and it is ours */
+        count(&stop->run->header->listeners_refused);
+    }
     tell(stop, &event);
 }
 

@@ -23,18 +23,29 @@ static const char *as_the_caller(const struct stop *stop, const char *path, char
         const char *prefix, *means;
     } own[] = {{"/proc/self", "/proc/%d"},       {"/proc/thread-self", "/proc/%d/task/%d"}, {"/dev/fd", "/proc/%d/fd"},
                {"/dev/stdin", "/proc/%d/fd/0"},  {"/dev/stdout", "/proc/%d/fd/1"},          {"/dev/stderr", "/proc/%d/fd/2"}};
-    if (strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/dev/", 5) != 0)
+    const char *first = path + strspn(path, "/.");
+    if (path[0] != '/' || (strncmp(first, "proc", 4) != 0 && strncmp(first, "dev", 3) != 0))
         return path;
+    char plain[PATH_MAX];
+    size_t plain_length = join_paths("", path, plain, sizeof plain - 1);
+    if (path[strlen(path) - 1] == '/') /* then a link at the end is followed */
+        memcpy(plain + plain_length, "/", 2);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         size_t length = strlen(own[i].prefix);
-        if (strncmp(path, own[i].prefix, length) != 0 || (path[length] && path[length] != '/'))
+        if (strncmp(plain, own[i].prefix, length) != 0 || (plain[length] && plain[length] != '/'))
             continue;
         char means[64];
         snprintf(means, sizeof means, own[i].means, stop->pid, stop->tid);
-        if (snprintf(rewritten, PATH_MAX, "%s%s", means, path + length) < PATH_MAX)
+        if (snprintf(rewritten, PATH_MAX, "%s%s", means, plain + length) < PATH_MAX)
             return rewritten;
     }
     return path;
+}
+
+bool differs_by_caller(const struct stop *stop, const char *path)
+{
+    char rewritten[PATH_MAX];
+    return as_the_caller(stop, path, rewritten) == rewritten;
 }
 
 static int open_in_root(const struct stop *stop, const char *path, int flags)
@@ -84,12 +95,14 @@ static int look_up(const struct stop *stop, int dir, const char *path, int flags
         if (read_link(base, start) < 0 || read_link(root_link, root) < 0)
             return -errno;
         size_t skip = strcmp(root, "/") != 0 && strncmp(start, root, strlen(root)) == 0 ? strlen(root) : 0;
+        if (start[skip] && start[skip] != '/')
+            skip = 0; /* a directory beside the root whose name begins alike */
         join_paths(start + skip, path, joined, sizeof joined);
         return open_in_root(stop, joined, flags);
     }
     int directory = open(base, LOOK);
     if (directory < 0)
-        return -errno;
+        return errno == ENOENT && dir != AT_FDCWD ? -EBADF : -errno;
     int fd = openat(directory, path, LOOK | flags);
     int error = errno;
     close(directory);
@@ -118,7 +131,12 @@ static void strip_deleted(struct place *place)
 {
     static const char mark[] = " (deleted)";
     size_t length = strlen(place->resolved), tail = sizeof mark - 1;
-    if (place->found.st_nlink == 0 && length > tail && strcmp(place->resolved + length - tail, mark) == 0) {
+    struct stat named;
+    if (length <= tail || strcmp(place->resolved + length - tail, mark) != 0)
+        return;
+    bool so_called = place->found.st_nlink && lstat(place->resolved, &named) == 0 &&
+                     named.st_dev == place->found.st_dev && named.st_ino == place->found.st_ino;
+    if (!so_called) { /* that name of it, at least, is gone */
         place->resolved[length - tail] = 0;
         place->notes |= NOTE_DELETED;
     }
@@ -191,8 +209,9 @@ static void not_there(const struct stop *stop, int dir, const char *path, int er
     place->fd = -1;
     place->exists = false;
     place->error = error;
-    place->known_result = error == ENOENT || error == ENOTDIR || error == ELOOP || error == ENAMETOOLONG;
     resolve_absent(stop, dir, path, place);
+    bool looked_up = error == ENOENT || error == ENOTDIR || error == ELOOP || error == ENAMETOOLONG;
+    place->known_result = error == EBADF || (looked_up && !(place->notes & NOTE_NOT_RESOLVED));
 }
 
 static void start_place(const struct stop *stop, struct place *place)
@@ -255,13 +274,36 @@ void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct 
         place->notes |= NOTE_NOT_RESOLVED;
         return;
     }
-    if (resolve_plainly(stop, dir, path, place))
-        return;
+    if (resolve_plainly(stop, dir, path, place)) {
+        if (nofollow || !S_ISLNK(place->found.st_mode))
+            return;
+        close_place(place);
+        start_place(stop, place);
+    }
     int fd = look_up(stop, dir, path, nofollow ? O_NOFOLLOW : 0);
     if (fd < 0)
         not_there(stop, dir, path, -fd, place);
     else
         take(stop, dir, path, fd, place);
+}
+
+void resolve_as_asked(struct stop *stop, int dir, const char *path, uint64_t rules, int nofollow, struct place *place)
+{
+    char base[64];
+    start_place(stop, place);
+    base_path(stop, dir, base);
+    int directory = stop->notes & (NOTE_PATH_UNREADABLE | NOTE_PATH_CUT) ? -1 : open(base, LOOK);
+    struct open_how how = {.flags = (uint64_t)(LOOK | (nofollow ? O_NOFOLLOW : 0)), .resolve = rules};
+    long fd = directory < 0 ? -1 : syscall(SYS_openat2, directory, path, &how, sizeof how);
+    if (fd >= 0) {
+        take(stop, dir, path, (int)fd, place);
+    } else {
+        place->error = errno;
+        place->known_result = errno == ENOENT || errno == ELOOP || errno == EXDEV;
+        join_by_words(stop, dir, rules & RESOLVE_IN_ROOT ? path + strspn(path, "/") : path, place);
+    }
+    if (directory >= 0)
+        close(directory);
 }
 
 /* A link that leads nowhere: where would it lead? `place` holds the link; it becomes the place behind it. */

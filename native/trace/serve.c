@@ -15,6 +15,8 @@
 #include "trace.h"
 
 #define I386_COUNTERS 1024u
+#define RELIEF_MS 200
+#define MOST_RELIEF 128u
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, uint64_t)
@@ -31,8 +33,13 @@ static void count_call(struct stop *stop)
 
 static void look_into(struct stop *stop)
 {
-    if (atomic_load(&stop->run->released) || !identify(stop))
+    if (atomic_load(&stop->run->released))
         return;
+    if (!identify(stop)) {
+        if (still_waiting(stop)) /* it is there, and we could not find out who it is */
+            count(&stop->run->header->unreadable);
+        return;
+    }
     if (stop->call && stop->call->class == CALL_RECORDED)
         stop->call->serve(stop);
     else
@@ -49,7 +56,11 @@ static bool answer(struct stop *stop, struct seccomp_notif_resp *response)
         response->val = stop->value;
     else
         response->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-    if (ioctl(stop->run->listener, SECCOMP_IOCTL_NOTIF_SEND, response) == 0)
+    int sent;
+    do
+        sent = ioctl(stop->run->listener, SECCOMP_IOCTL_NOTIF_SEND, response);
+    while (sent != 0 && errno == EINTR);
+    if (sent == 0)
         return true;
     if (errno != ENOENT)
         abort(); /* the caller would wait for ever */
@@ -69,10 +80,8 @@ static void serve_one(struct run *run, struct seccomp_notif *notif, struct secco
     };
     memcpy(stop.args, notif->data.args, sizeof stop.args);
     look_into(&stop);
-    if (!stop.only_looks)
-        emit_held(&stop);
-    if (stop.answered || answer(&stop, response))
-        emit_held(&stop);
+    if (!stop.answered && !answer(&stop, response))
+        call_never_ran(&stop);
 }
 
 /* A receive also fails when the caller was killed in between, or we were interrupted. */
@@ -81,6 +90,9 @@ static bool nobody_left(const struct run *run)
     struct pollfd listener = {run->listener, 0, 0};
     return poll(&listener, 1, 0) == 1 && listener.revents & POLLHUP;
 }
+
+/* Stops that a thread has taken. */
+static atomic_uint_fast64_t begun;
 
 static void *serve(void *context)
 {
@@ -94,10 +106,41 @@ static void *serve(void *context)
         abort();
     for (;;) {
         memset(notif, 0, sizes.seccomp_notif);
-        if (ioctl(run->listener, SECCOMP_IOCTL_NOTIF_RECV, notif) == 0)
+        if (ioctl(run->listener, SECCOMP_IOCTL_NOTIF_RECV, notif) == 0) {
+            atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed);
             serve_one(run, notif, response);
-        else if (nobody_left(run))
+        } else if (nobody_left(run)) {
             return NULL;
+        }
+    }
+}
+
+static int add_thread(struct run *run, void *(*body)(void *))
+{
+    pthread_t thread;
+    int error = pthread_create(&thread, NULL, body, run);
+    if (!error)
+        pthread_detach(thread);
+    return -error;
+}
+
+/* A stop may have to wait for another process of the run: a file system that it serves, memory that it fills. When all
+ * threads wait like that and somebody is due, there must be more. */
+static void *relieve(void *context)
+{
+    struct run *run = context;
+    uint64_t before = UINT64_MAX;
+    for (;;) {
+        poll(NULL, 0, RELIEF_MS);
+        struct pollfd listener = {run->listener, POLLIN, 0};
+        bool due = poll(&listener, 1, 0) == 1 && listener.revents & POLLIN;
+        if (listener.revents & POLLHUP)
+            return NULL;
+        uint64_t now = atomic_load_explicit(&begun, memory_order_relaxed);
+        uint32_t threads = run->header->threads, twice = due && now == before ? 2 * threads : 0;
+        for (; threads < twice && threads < MOST_RELIEF && add_thread(run, serve) == 0; threads++)
+            run->header->threads++;
+        before = now;
     }
 }
 
@@ -107,14 +150,13 @@ int start_serving(struct run *run, int threads)
     if (ioctl(run->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, flags) == 0)
         run->header->features |= FEATURE_SYNC_WAKE_UP;
     for (int i = 0; i < threads; i++) {
-        pthread_t thread;
-        int error = pthread_create(&thread, NULL, serve, run);
+        int error = add_thread(run, serve);
         if (error && i == 0)
-            return -error;
+            return error;
         if (error)
             break;
-        pthread_detach(thread);
         run->header->threads++;
     }
+    (void)add_thread(run, relieve); /* without it we serve those that we can */
     return 0;
 }

@@ -1,17 +1,411 @@
-/* Telling stdout from stderr on a terminal. */
-#include "trace.h"
+/* Telling stdout from stderr on a terminal: the calls that write on it, copy its descriptors, and open it by name.
+ *
+ * A write on the terminal is done by us in the caller's place (split_write.c). A terminal that is opened by name is
+ * opened by us, so that we hold that open file as well. A descriptor that the filter would not see writes on is put on
+ * a number where it does.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
 
-void split_on_open(struct stop *stop, const struct place *place, uint64_t flags)
+#include "look.h"
+#include "split.h"
+
+#define MOST_BYTES 0x7ffff000u /* of one write, as the kernel has it */
+#define USER_END ((uint64_t)1 << 47)
+#define LOOK_AGAIN_MS 10
+#define ONE_MOMENT_NS 1000000u
+#define OPEN_FLAGS_KEPT (O_ACCMODE | O_NONBLOCK | O_APPEND | O_SYNC | O_DSYNC | O_DIRECT | O_LARGEFILE | O_NOATIME)
+
+/* --- writes ---------------------------------------------------------------------------------------------- */
+
+static bool add_part(struct pending *pending, uint64_t address, uint64_t length)
 {
-    (void)stop, (void)place, (void)flags;
+    if (length > INT64_MAX || address + length > USER_END || address + length < address)
+        return false;
+    if (length > MOST_BYTES - pending->total)
+        length = MOST_BYTES - pending->total;
+    pending->parts[pending->count++] = (struct iovec){(void *)(uintptr_t)address, (size_t)length};
+    pending->total += (size_t)length;
+    return true;
+}
+
+static bool add_vector(struct stop *stop, struct pending *pending)
+{
+    uint64_t words[2 * MOST_PARTS];
+    uint32_t half_words[2 * MOST_PARTS];
+    uint64_t count = stop->args[2];
+    if (count > MOST_PARTS)
+        return false;
+    size_t size = 2 * count * (stop->compat ? sizeof half_words[0] : sizeof words[0]);
+    void *into = stop->compat ? (void *)half_words : (void *)words;
+    if (read_memory(stop->tid, stop->args[1], into, size) != (ssize_t)size)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t address = stop->compat ? half_words[2 * i] : words[2 * i];
+        uint64_t length = stop->compat ? half_words[2 * i + 1] : words[2 * i + 1];
+        if ((stop->compat && length > INT32_MAX) || !add_part(pending, address, length))
+            return false;
+    }
+    return true;
+}
+
+/* False: there is nothing to write, or the kernel will refuse it. */
+static bool collect_parts(struct stop *stop, struct pending *pending)
+{
+    uint64_t nowhere = stop->compat ? UINT32_MAX : UINT64_MAX;
+    bool at_a_place = stop->call->arg >= 0 && argument(stop, stop->call->arg) != nowhere;
+    if (at_a_place || argument(stop, stop->call->flags))
+        return false; /* a terminal has no places */
+    bool whole = stop->call->traits & TRAIT_MANY ? add_vector(stop, pending)
+                                                 : add_part(pending, stop->args[1], stop->args[2]);
+    return whole && pending->total > 0;
+}
+
+static bool ignores_sigttou(pid_t tid)
+{
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/%d/status", tid);
+    FILE *file = fopen(path, "re");
+    uint64_t set = 0;
+    while (file && fgets(line, sizeof line, file)) {
+        if (strncmp(line, "SigBlk:", 7) == 0 || strncmp(line, "SigIgn:", 7) == 0)
+            set |= strtoull(line + 7, NULL, 16);
+    }
+    if (file)
+        fclose(file);
+    return set & (1u << (SIGTTOU - 1));
+}
+
+/* Asked once in a moment: a job is not put into the background faster than that. The lock is held. */
+static bool background_stops(struct run *run, int terminal)
+{
+    struct split *split = run->split;
+    struct termios modes;
+    uint64_t now = now_ns(run);
+    if (now - split->modes_read_ns >= ONE_MOMENT_NS) {
+        split->modes_read_ns = now;
+        split->background_stops = tcgetattr(terminal, &modes) == 0 && modes.c_lflag & TOSTOP;
+    }
+    return split->background_stops;
+}
+
+/* Whether the kernel would stop the caller, or refuse it, for writing from the background. */
+static bool may_not_write(struct stop *stop, int terminal)
+{
+    return background_stops(stop->run, terminal) && getsid(stop->tid) == stop->run->split->session &&
+           getpgid(stop->tid) != tcgetpgrp(terminal) && !ignores_sigttou(stop->tid);
+}
+
+static void count_unattributed(struct run *run, uint64_t bytes)
+{
+    __atomic_fetch_add(&run->header->split_unattributed, bytes, __ATOMIC_RELAXED);
+}
+
+/* It does not write: it stops, and is called again when it continues. Should it write after all, we will know that it
+ * did not come back. The lock is held. */
+static void leave_to_kernel(struct stop *stop, uint64_t length)
+{
+    struct left *free_slot = &stop->run->split->left[0];
+    for (size_t i = 0; i < sizeof stop->run->split->left / sizeof *free_slot; i++) {
+        if (stop->run->split->left[i].tid == 0)
+            free_slot = &stop->run->split->left[i];
+    }
+    if (free_slot->tid)
+        count_unattributed(stop->run, free_slot->length);
+    *free_slot = (struct left){stop->tid, stop->args[1], length};
+}
+
+static void came_back(struct stop *stop)
+{
+    for (size_t i = 0; i < sizeof stop->run->split->left / sizeof stop->run->split->left[0]; i++) {
+        struct left *left = &stop->run->split->left[i];
+        if (left->tid == stop->tid && left->address == stop->args[1])
+            left->tid = 0;
+    }
+}
+
+/* What the write needs; false when the kernel is to deal with it. The lock is held. */
+static bool prepare_write(struct stop *stop, struct pending *pending)
+{
+    struct wire_header *header = stop->run->header;
+    int error = 0;
+    struct held *held = find_held(stop, (int)stop->args[0], &error);
+    if (!held) {
+        if (error == EPERM || error == EACCES) /* it may be the terminal */
+            count_unattributed(stop->run, stop->call->traits & TRAIT_MANY ? 1 : stop->args[2]);
+        return false;
+    }
+    int flags = fcntl(held->fd, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || flags & O_PATH)
+        return false;
+    enum stream stream = stream_of(stop, held, (int)stop->args[0]);
+    pending->stream = stream == STREAM_STDERR ? STREAM_STDERR : STREAM_STDOUT;
+    pending->counter = stream == STREAM_STDERR   ? &header->split_stderr
+                       : stream == STREAM_STDOUT ? &header->split_stdout
+                                                 : &header->split_tty;
+    pending->may_wait = !(flags & O_NONBLOCK);
+    return true;
 }
 
 void on_write(struct stop *stop)
 {
-    (void)stop;
+    struct split *split = stop->run->split;
+    struct {
+        struct pending pending;
+        struct iovec parts[MOST_PARTS];
+    } write; /* the parts are many, and mostly one is used */
+    if (!split || atomic_load(&split->over))
+        return;
+    write.pending = (struct pending){.id = stop->notif->id, .tid = stop->tid};
+    pthread_mutex_lock(&split->lock);
+    bool ours = prepare_write(stop, &write.pending);
+    pthread_mutex_unlock(&split->lock);
+    if (!ours || !collect_parts(stop, &write.pending))
+        return;
+    pthread_mutex_lock(&split->lock);
+    came_back(stop);
+    bool stops = may_not_write(stop, terminal_of(split->writer));
+    if (stops)
+        leave_to_kernel(stop, write.pending.total);
+    pthread_mutex_unlock(&split->lock);
+    if (!stops)
+        stop->answered = write_terminal(split->writer, stop, &write.pending);
+}
+
+/* Bytes that go from file to file without passing the caller's memory: at most so many reach the terminal unseen. */
+void on_transfer(struct stop *stop)
+{
+    struct split *split = stop->run->split;
+    int error;
+    if (!split || atomic_load(&split->over))
+        return;
+    pthread_mutex_lock(&split->lock);
+    if (find_held(stop, directory(stop, stop->call->dir), &error)) {
+        uint64_t length = argument(stop, stop->call->arg);
+        count_unattributed(stop->run, length < MOST_BYTES ? length : MOST_BYTES);
+    }
+    pthread_mutex_unlock(&split->lock);
+}
+
+/* --- descriptors ----------------------------------------------------------------------------------------- */
+
+static bool is_free(const struct stop *stop, unsigned number)
+{
+    return compare_files(stop->tid, (int)number, stop->tid, (int)number) == -EBADF;
+}
+
+static bool is_watched(uint64_t number)
+{
+    return number < LOW_WATCHED || number == ALONE_WATCHED ||
+           (number >= SPLIT_FIRST && number < SPLIT_FIRST + SPLIT_COUNT);
+}
+
+/* Whether the number that the kernel would choose is watched. */
+static bool lands_watched(const struct stop *stop, uint64_t least)
+{
+    for (uint64_t number = least; number < LOW_WATCHED; number++) {
+        if (is_free(stop, (unsigned)number))
+            return true;
+    }
+    return false;
+}
+
+/* Gives the caller our file and answers with its number. The lock is held, so that no two threads take one number. */
+static bool inject(struct stop *stop, struct seccomp_notif_addfd added)
+{
+    added.id = stop->notif->id;
+    added.flags |= SECCOMP_ADDFD_FLAG_SEND;
+    stop->answered = ioctl(stop->run->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &added) >= 0 || errno == ENOENT;
+    return stop->answered;
+}
+
+static bool inject_reserved(struct stop *stop, int fd, uint64_t least, uint32_t fd_flags)
+{
+    uint64_t number = least > SPLIT_FIRST ? least : SPLIT_FIRST;
+    while (number < SPLIT_FIRST + SPLIT_COUNT && !is_free(stop, (unsigned)number))
+        number++;
+    return number < SPLIT_FIRST + SPLIT_COUNT &&
+           inject(stop, (struct seccomp_notif_addfd){.flags = SECCOMP_ADDFD_FLAG_SETFD, .srcfd = (uint32_t)fd,
+                                                     .newfd = (uint32_t)number, .newfd_flags = fd_flags});
+}
+
+static void follow_copy(struct stop *stop, struct held *held)
+{
+    bool by_fcntl = stop->call->when == WHEN_DUPFD, to_number = !by_fcntl && stop->call->arg >= 0;
+    if (to_number) {
+        uint64_t target = (uint32_t)argument(stop, stop->call->arg);
+        if (held->by_name && held->stream == STREAM_NONE && (target == STREAM_STDOUT || target == STREAM_STDERR))
+            held->stream = (enum stream)target;
+        if (!is_watched(target))
+            count(&stop->run->header->split_unwatched);
+        return;
+    }
+    uint64_t least = by_fcntl ? (uint32_t)stop->args[2] : 0;
+    uint32_t fd_flags = by_fcntl && stop->args[1] == F_DUPFD_CLOEXEC ? O_CLOEXEC : 0;
+    if (!lands_watched(stop, least) && !inject_reserved(stop, held->fd, least, fd_flags))
+        count(&stop->run->header->split_unwatched);
 }
 
 void on_dup(struct stop *stop)
 {
-    (void)stop;
+    struct split *split = stop->run->split;
+    int error;
+    if (!split || atomic_load(&split->over))
+        return;
+    pthread_mutex_lock(&split->lock);
+    struct held *held = find_held(stop, (int)stop->args[0], &error);
+    if (held)
+        follow_copy(stop, held);
+    pthread_mutex_unlock(&split->lock);
+}
+
+/* --- terminals that are opened by name -------------------------------------------------------------------- */
+
+static bool same_user(pid_t tid)
+{
+    char path[64];
+    struct stat found;
+    snprintf(path, sizeof path, "/proc/%d", tid);
+    return stat(path, &found) == 0 && found.st_uid == geteuid();
+}
+
+/* /dev/stderr and its like name a descriptor of the caller's; -1: the name is of another kind. */
+static int named_descriptor(struct stop *stop)
+{
+    static const char *const prefixes[] = {"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"};
+    char path[PATH_MAX];
+    if (!read_path(stop, stop->call->path, path))
+        return -1;
+    if (strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0)
+        return strcmp(path, "/dev/stdout") == 0 ? 1 : 2;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        size_t length = strlen(prefixes[i]);
+        if (strncmp(path, prefixes[i], length) == 0 && path[length] >= '0' && path[length] <= '9')
+            return (int)strtol(path + length, NULL, 10);
+    }
+    return -1;
+}
+
+void split_on_open(struct stop *stop, const struct place *place, uint64_t flags)
+{
+    struct split *split = stop->run->split;
+    if (atomic_load(&split->over) || !place->exists || place->fd < 0 || !S_ISCHR(place->found.st_mode))
+        return;
+    bool in_session = getsid(stop->tid) == split->session;
+    if (place->found.st_rdev != split->device && !(place->found.st_rdev == CONTROLLING_TERMINAL && in_session))
+        return;
+    if ((flags & O_ACCMODE) == O_RDONLY || flags & (O_PATH | O_DIRECTORY) ||
+        (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+        return; /* nothing can be written, or it will fail */
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", place->fd);
+    bool may_become_its_terminal = !in_session && !(flags & O_NOCTTY);
+    int fd = same_user(stop->tid) && !may_become_its_terminal
+                 ? open(path, (int)(flags & OPEN_FLAGS_KEPT) | O_NOCTTY | O_CLOEXEC)
+                 : -1;
+    int named = named_descriptor(stop), error;
+    pthread_mutex_lock(&split->lock);
+    struct held *through = named < 0 ? NULL : find_held(stop, named, &error);
+    enum stream stream = through ? through->stream : STREAM_NONE;
+    struct held *held = fd < 0 ? NULL : hold_file(stop->run, fd, stream, true);
+    if (!held && fd >= 0)
+        close(fd);
+    bool low = lands_watched(stop, 0);
+    uint32_t fd_flags = flags & O_CLOEXEC;
+    bool given = held && (low ? inject(stop, (struct seccomp_notif_addfd){.srcfd = (uint32_t)fd, .newfd_flags = fd_flags})
+                              : inject_reserved(stop, fd, 0, fd_flags));
+    if (!given)
+        atomic_store(&split->strangers, true);
+    if (!given && !low)
+        count(&stop->run->header->split_unwatched);
+    pthread_mutex_unlock(&split->lock);
+}
+
+/* --- beginning and end ----------------------------------------------------------------------------------- */
+
+static int own_copy(int fd)
+{
+    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+static bool is_terminal(const struct split *split, int fd)
+{
+    struct stat found;
+    return fd >= 0 && fstat(fd, &found) == 0 && S_ISCHR(found.st_mode) && found.st_rdev == split->device;
+}
+
+int start_split(struct run *run)
+{
+    static const enum stream streams[] = {STREAM_NONE, STREAM_STDOUT, STREAM_STDERR};
+    char path[64];
+    struct stat found;
+    struct split *split = calloc(1, sizeof *split);
+    if (!split || pthread_mutex_init(&split->lock, NULL) != 0)
+        return -ENOMEM;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", run->options.terminal);
+    int terminal = open(path, O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (terminal < 0 || fstat(terminal, &found) != 0)
+        return -errno;
+    split->device = found.st_rdev;
+    run->split = split;
+    for (int i = 0; i < 3; i++) {
+        int copy = is_terminal(split, run->options.standard[i]) ? own_copy(run->options.standard[i]) : -1;
+        if (copy >= 0 && !hold_file(run, copy, streams[i], false))
+            close(copy); /* two of them are one open file: the first has it */
+    }
+    split->writer = start_terminal_writer(run, terminal, run->options.split);
+    return split->writer ? 0 : -ENOMEM;
+}
+
+bool begin_split(struct run *run)
+{
+    run->split->session = getsid(0);
+    return run_terminal_writer(run->split->writer) == 0;
+}
+
+static bool holds_terminal(pid_t pid, void *context)
+{
+    const struct split *split = context;
+    char path[64];
+    struct stat found;
+    bool holds = false;
+    snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    DIR *directory = opendir(path);
+    for (struct dirent *entry; directory && !holds && (entry = readdir(directory));)
+        holds = fstatat(dirfd(directory), entry->d_name, &found, 0) == 0 && S_ISCHR(found.st_mode) &&
+                (found.st_rdev == split->device || found.st_rdev == CONTROLLING_TERMINAL);
+    if (directory)
+        closedir(directory);
+    return holds;
+}
+
+void end_split(struct run *run, bool at_once)
+{
+    struct split *split = run->split;
+    if (!split || atomic_load(&split->over) || (!at_once && any_process(run, holds_terminal, split)))
+        return;
+    atomic_store(&split->over, true);
+    end_terminal_writer(split->writer);
+    pthread_mutex_lock(&split->lock);
+    for (size_t i = 0; i < split->count; i++)
+        close(split->held[i].fd);
+    split->count = 0;
+    for (size_t i = 0; i < sizeof split->left / sizeof split->left[0]; i++) {
+        if (split->left[i].tid)
+            count_unattributed(run, split->left[i].length);
+    }
+    pthread_mutex_unlock(&split->lock);
+}
+
+int split_patience(const struct run *run)
+{
+    return run->split && !atomic_load(&run->split->over) ? LOOK_AGAIN_MS : -1;
 }

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGE 4096u
+#define PAGE 65536u /* a multiple of every page size that there is */
 #define FIRST_WINDOW (128u * 1024)
 #define WINDOW (2u * 1024 * 1024)
 
@@ -76,19 +76,27 @@ void growing_close(struct growing *file)
     file->fd = -1;
 }
 
+static size_t page_size;
+
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     (void)context;
-    uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)(PAGE - 1);
-    void *empty = mmap((void *)page, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    if (info->si_code != BUS_ADRERR || empty == MAP_FAILED) {
+    void *empty = MAP_FAILED;
+    int found_errno = errno;
+    if (info->si_code == BUS_ADRERR) { /* else it was sent, and the address means nothing */
+        uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)(page_size - 1);
+        empty = mmap((void *)page, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    }
+    if (empty == MAP_FAILED) {
         signal(number, SIG_DFL);
         raise(number);
     }
+    errno = found_errno;
 }
 
 int survive_truncation(void)
 {
+    page_size = (size_t)sysconf(_SC_PAGESIZE);
     struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
     sigemptyset(&action.sa_mask);
     return sigaction(SIGBUS, &action, NULL) == 0 ? 0 : -errno;

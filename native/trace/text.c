@@ -1,7 +1,9 @@
-/* Text made of hostile bytes: socket addresses and joined paths. Pure: no system call. */
+/* Text made of hostile bytes: socket addresses, joined paths, the first line of a script, what /proc tells. Pure: no
+ * system call. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -87,4 +89,65 @@ size_t join_paths(const char *base, const char *path, char *into, size_t size)
         into[used++] = '/';
     into[used] = 0;
     return used;
+}
+
+/* As fs/binfmt_script.c: what is cut off within the interpreter's name is no script at all. */
+bool read_interpreter_line(char *line, size_t length, const char **name, const char **argument)
+{
+    static const char blank[] = " \t";
+    if (length < 3 || line[0] != '#' || line[1] != '!')
+        return false;
+    line[length] = 0;
+    size_t end = strcspn(line, "\n");
+    bool whole = line[end] == '\n' || end < INTERPRETER_LINE;
+    while (end > 2 && (line[end - 1] == ' ' || line[end - 1] == '\t'))
+        whole = true, end--;
+    line[end] = 0;
+    char *start = line + 2 + strspn(line + 2, blank);
+    char *after = start + strcspn(start, blank);
+    if (after == start || (!*after && !whole))
+        return false;
+    *name = start;
+    *argument = after + strspn(after, blank);
+    *after = 0;
+    return true;
+}
+
+/* Fields by their numbers in proc(5); the name before them may hold anything, so they count from its end. */
+bool read_birth_text(char *text, struct birth *birth)
+{
+    enum { STATE = 3, PARENT = 4, START = 22, STACK = 28, EXIT_CODE = 52 };
+    char *name_end = strrchr(text, ')'), *rest = NULL;
+    if (!name_end)
+        return false;
+    int field = STATE;
+    for (char *word = strtok_r(name_end + 1, " ", &rest); word; word = strtok_r(NULL, " ", &rest), field++) {
+        if (field == STATE)
+            birth->state = word[0];
+        else if (field == PARENT)
+            birth->parent = (pid_t)strtol(word, NULL, 10);
+        else if (field == START)
+            birth->start_ticks = strtoull(word, NULL, 10);
+        else if (field == STACK)
+            birth->stack = strtoull(word, NULL, 10);
+        else if (field == EXIT_CODE)
+            birth->exit_code = (int)strtol(word, NULL, 10);
+    }
+    return field > START;
+}
+
+pid_t read_thread_group_text(const char *text)
+{
+    const char *line = strstr(text, "\nTgid:");
+    return line ? (pid_t)strtol(line + 6, NULL, 10) : 0;
+}
+
+pid_t next_child(const char **text)
+{
+    char *end;
+    long child = strtol(*text, &end, 10);
+    if (end == *text || *end != ' ' || child <= 0 || child > INT_MAX)
+        return 0;
+    *text = end;
+    return (pid_t)child;
 }

@@ -26,6 +26,9 @@
 /* Where terminals that the command opens are put, so that writes on them are seen. */
 #define SPLIT_FIRST 960u
 #define SPLIT_COUNT 64u
+/* Where writes are seen as well: the first ten, and the number on which bash keeps its terminal. */
+#define LOW_WATCHED 10u
+#define ALONE_WATCHED 255u
 
 struct run;
 struct emitter;
@@ -44,6 +47,10 @@ struct options {
     char **ignored;                         /* prefixes whose contents nobody wants, NULL-ended */
     char **command;
 };
+
+enum wish { WISH_RUN, WISH_PROBE, WISH_UNCLEAR };
+
+enum wish read_options(int argc, char **argv, struct options *options);
 
 struct run {
     struct options options;
@@ -72,11 +79,11 @@ struct stop {
     uint16_t notes;
     bool compat;
     bool answered;                          /* the handler answered itself */
-    bool only_looks;                        /* changes nothing: its events can wait until it is answered */
+    bool only_looks;                        /* changes nothing: the answer will tell whether the caller was there */
     int error;                              /* refuse with this errno; 0: let it through */
     bool replaces;                          /* answer `value` in the kernel's place */
     int64_t value;
-    struct wire_event told[MAX_TOLD];       /* not yet in the spool */
+    uint64_t told_at[MAX_TOLD];             /* where its events lie */
     size_t told_count;
 };
 
@@ -111,9 +118,13 @@ enum { FOLLOW = 0, NOFOLLOW = 1 };
 /* Looks at what `path` means to the caller. `dir` is a descriptor of the caller's, or AT_FDCWD. */
 void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct place *place);
 /* The file behind a descriptor of the caller's. */
+/* As openat2(2) with its own rules of resolving. */
+void resolve_as_asked(struct stop *stop, int dir, const char *path, uint64_t rules, int nofollow, struct place *place);
 /* `place` is a link that leads nowhere; it becomes the place where it would lead. */
 void resolve_dangling(struct stop *stop, struct place *place);
 void resolve_descriptor(struct stop *stop, int fd, struct place *place);
+/* Whether a path means something else to each process, as /dev/stdout does. */
+bool differs_by_caller(const struct stop *stop, const char *path);
 void close_place(struct place *place);
 
 /* --- keep.c: contents as they were ----------------------------------------------------------------------- */
@@ -130,9 +141,10 @@ struct wire_event event_of(const struct stop *stop, enum op op);
 uint32_t intern(struct run *run, const char *bytes, size_t length);
 uint32_t intern_text(struct run *run, const char *text);
 uint32_t intern_state(struct run *run, uint32_t resolved, const struct wire_state *state);
-/* Appends what a stop has told; it goes to the spool before the answer, unless the call only looks. */
-void hold(struct stop *stop, const struct wire_event *event);
-void emit_held(struct stop *stop);
+/* Appends an event of this stop, and remembers where it lies. */
+void record_event(struct stop *stop, const struct wire_event *event);
+/* The caller was killed before it was answered. */
+void call_never_ran(struct stop *stop);
 /* Appends; returns where the event lies, for `amend_result`, or UINT64_MAX when it was lost. */
 uint64_t emit(struct run *run, const struct wire_event *event);
 void amend_result(struct run *run, uint64_t at, int16_t result);
@@ -140,6 +152,15 @@ void end_emitting(struct run *run);
 uint64_t now_ns(const struct run *run);
 const uint8_t *spool_key(const struct run *run);
 void count(uint64_t *counter);
+
+/* --- proc.c ---------------------------------------------------------------------------------------------- */
+
+struct birth;
+/* How many bytes, ended by NUL; not more than fit. Negative: it is not there. */
+ssize_t read_small_file(const char *path, char *into, size_t size);
+bool read_birth(pid_t pid, struct birth *birth);
+pid_t thread_group(pid_t tid);
+bool stacks_are_random(pid_t pid);
 
 /* --- tracees.c: the processes of the run ----------------------------------------------------------------- */
 
@@ -158,6 +179,10 @@ int tracees_poll_fd(const struct run *run);
 void collect_exits(struct run *run);
 /* How many processes are alive; their `outlived` events when `tell`. */
 uint32_t tell_survivors(struct run *run, bool tell);
+/* For how many milliseconds nothing needs to be looked for; -1: the kernel will tell. */
+int tracees_patience(struct run *run);
+/* Whether the question is true of a living process. */
+bool any_process(struct run *run, bool (*question)(pid_t pid, void *context), void *context);
 
 /* --- filter.c, serve.c, launch.c, split.c ---------------------------------------------------------------- */
 
@@ -165,12 +190,21 @@ struct sock_fprog;
 int build_filter(struct sock_fprog *program, bool split);
 const struct call *find_call(uint32_t arch, uint32_t number);
 
+/* Holds the command's open files of the terminal; called before the command is made. */
+int start_split(struct run *run);
+bool begin_split(struct run *run);
 /* A terminal that is opened is put on a watched descriptor; the stop is then answered. */
 void split_on_open(struct stop *stop, const struct place *place, uint64_t flags);
+/* Lets go of the terminal, unless a process of the run has it and it need not be at once. */
+void end_split(struct run *run, bool at_once);
+/* How long to wait until `end_split` is worth another try: nobody tells that a process closed the terminal. */
+int split_patience(const struct run *run);
 
 int seccomp_sizes(struct seccomp_notif_sizes *sizes);
-/* Puts the calling process under the filter; the listener's descriptor, or -errno. */
-int install_filter(bool split, uint64_t *features);
+/* Puts the calling thread under the filter, and sends its listener through the channel. */
+void install_and_send(int channel, bool split);
+/* The listener, or -errno. `filtered`: the other side is under the filter, whether we have its listener or not. */
+int receive_listener(int channel, uint64_t *features, bool *filtered);
 /* Takes a descriptor of another process; -errno. */
 int take_descriptor(pid_t pid, int descriptor);
 int start_serving(struct run *run, int threads);
@@ -186,5 +220,21 @@ uint64_t siphash(const uint8_t key[16], const void *data, size_t length);
 size_t format_address(const void *address, size_t length, char *into, size_t size);
 /* Joins without looking: `base` + "/" + `path`, or `path` when it is absolute; "." and "//" go, ".." stays. */
 size_t join_paths(const char *base, const char *path, char *into, size_t size);
+/* The first bytes of a program, at most INTERPRETER_LINE and room for one more: is it a script, and for whom? */
+bool read_interpreter_line(char *line, size_t length, const char **name, const char **argument);
+
+/* Of /proc/PID/stat. */
+struct birth {
+    pid_t parent;
+    uint64_t start_ticks;
+    uint64_t stack;
+    int exit_code;
+    char state;
+};
+bool read_birth_text(char *text, struct birth *birth);
+/* Of /proc/TID/status; 0: it does not say. */
+pid_t read_thread_group_text(const char *text);
+/* The next number of /proc/TID/children, or 0: a number at the very end may be cut, and is none. */
+pid_t next_child(const char **text);
 
 #endif

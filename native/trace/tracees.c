@@ -5,11 +5,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,6 +21,8 @@
 #define CLONE_THREAD_FLAG 0x00010000u
 #define EVENTS_AT_ONCE 64
 #define NOT_ASKED (-1)
+#define RESERVED_DESCRIPTORS 128
+#define LOOK_AGAIN_MS 1000
 
 /* linux/pidfd.h of 6.15: how a process ended, also after its parent has taken note. */
 struct pidfd_info {
@@ -32,13 +36,17 @@ struct pidfd_info {
 struct process {
     pid_t pid;
     uint32_t number;
-    int pidfd;
+    int pidfd;                 /* -1: its end must be looked for */
+    uint64_t start_ticks;
     int asked;                 /* what it gave exit_group, or NOT_ASKED */
     bool reaped;               /* `status` is known */
     int status;
     uint32_t forks_unmet;      /* forks whose child we have not met */
+    uint32_t forks_open;       /* forks of threads that have not come back since */
     uint64_t exec_at;          /* event of an exec whose outcome is open, or UINT64_MAX */
     uint64_t exec_stack;       /* where its stack began then */
+    pid_t exec_tid;            /* who asked for it */
+    uint32_t forks_checked;    /* it was alive when the run had forked so often */
     struct thread *threads;
 };
 
@@ -47,6 +55,7 @@ struct thread {
     struct process *process;
     struct thread *next;       /* in its bucket */
     struct thread *sibling;
+    uint32_t forks_open;
 };
 
 struct tracees {
@@ -54,7 +63,9 @@ struct tracees {
     struct thread *buckets[BUCKETS];
     int poll;
     uint32_t next_number;
-    uint32_t alive;
+    uint32_t forks;            /* since each of these a number may stand for another process */
+    uint32_t alive, unwatched; /* of these, processes without a pidfd */
+    int most_watched;          /* descriptors above this one are for looking at files */
 };
 
 struct tracees *start_tracees(struct run *run)
@@ -71,64 +82,6 @@ struct tracees *start_tracees(struct run *run)
 int tracees_poll_fd(const struct run *run)
 {
     return run->tracees->poll;
-}
-
-/* --- what /proc tells ------------------------------------------------------------------------------------ */
-
-struct birth {
-    pid_t parent;
-    uint64_t start_ticks;
-    uint64_t stack;
-    int exit_code;
-    char state;
-};
-
-static ssize_t read_small_file(const char *path, char *into, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    ssize_t got = read(fd, into, size - 1);
-    close(fd);
-    into[got < 0 ? 0 : got] = 0;
-    return got;
-}
-
-/* Fields by their numbers in proc(5); the name before them may hold anything, so they count from its end. */
-static bool read_birth(pid_t pid, struct birth *birth)
-{
-    enum { STATE = 3, PARENT = 4, START = 22, STACK = 28, EXIT_CODE = 52 };
-    char path[64], text[2048], *rest = NULL;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    if (read_small_file(path, text, sizeof text) <= 0)
-        return false;
-    char *name_end = strrchr(text, ')');
-    if (!name_end)
-        return false;
-    int field = STATE;
-    for (char *word = strtok_r(name_end + 1, " ", &rest); word; word = strtok_r(NULL, " ", &rest), field++) {
-        if (field == STATE)
-            birth->state = word[0];
-        else if (field == PARENT)
-            birth->parent = (pid_t)strtol(word, NULL, 10);
-        else if (field == START)
-            birth->start_ticks = strtoull(word, NULL, 10);
-        else if (field == STACK)
-            birth->stack = strtoull(word, NULL, 10);
-        else if (field == EXIT_CODE)
-            birth->exit_code = (int)strtol(word, NULL, 10);
-    }
-    return field > START;
-}
-
-static pid_t thread_group(pid_t tid)
-{
-    char path[64], text[4096];
-    snprintf(path, sizeof path, "/proc/%d/status", tid);
-    if (read_small_file(path, text, sizeof text) <= 0)
-        return 0;
-    const char *line = strstr(text, "\nTgid:");
-    return line ? (pid_t)strtol(line + 6, NULL, 10) : 0;
 }
 
 /* --- the table; the lock is held ------------------------------------------------------------------------- */
@@ -152,7 +105,7 @@ static struct thread *add_thread(struct tracees *tracees, struct process *proces
     if (!thread)
         return NULL;
     struct thread **bucket = bucket_of(tracees, tid);
-    *thread = (struct thread){tid, process, *bucket, process->threads};
+    *thread = (struct thread){tid, process, *bucket, process->threads, 0};
     *bucket = thread;
     process->threads = thread;
     return thread;
@@ -168,17 +121,31 @@ static void drop_thread(struct tracees *tracees, struct thread *gone)
     while (*link != gone)
         link = &(*link)->sibling;
     *link = gone->sibling;
+    gone->process->forks_open -= gone->forks_open;
     free(gone);
+}
+
+static int descriptors_to_spend(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT_MAX)
+        return INT_MAX;
+    int most = (int)limit.rlim_cur;
+    return most - (most / 2 < RESERVED_DESCRIPTORS ? most / 2 : RESERVED_DESCRIPTORS);
 }
 
 static void watch_end(struct tracees *tracees, struct process *process)
 {
+    if (!tracees->most_watched)
+        tracees->most_watched = descriptors_to_spend();
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = process};
     process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-    if (process->pidfd >= 0 && epoll_ctl(tracees->poll, EPOLL_CTL_ADD, process->pidfd, &event) != 0) {
+    if (process->pidfd >= 0 && (process->pidfd > tracees->most_watched ||
+                                epoll_ctl(tracees->poll, EPOLL_CTL_ADD, process->pidfd, &event) != 0)) {
         close(process->pidfd);
         process->pidfd = -1;
     }
+    tracees->unwatched += process->pidfd < 0;
 }
 
 static struct process *add_process(struct run *run, pid_t pid, pid_t parent)
@@ -190,7 +157,8 @@ static struct process *add_process(struct run *run, pid_t pid, pid_t parent)
         free(process);
         return NULL;
     }
-    *process = (struct process){.pid = pid, .number = tracees->next_number, .asked = NOT_ASKED, .exec_at = UINT64_MAX};
+    *process = (struct process){.pid = pid, .number = tracees->next_number, .asked = NOT_ASKED, .exec_at = UINT64_MAX,
+                                .start_ticks = birth.start_ticks};
     if (!add_thread(tracees, process, pid)) {
         free(process);
         return NULL;
@@ -210,79 +178,133 @@ static struct process *add_process(struct run *run, pid_t pid, pid_t parent)
     return process;
 }
 
-static void remove_process(struct run *run, struct process *process, int status, bool told)
+static void forget_process(struct run *run, struct process *process)
 {
-    emit(run, &(struct wire_event){.mono_ns = now_ns(run), .process = process->number, .tid = (uint32_t)process->pid,
-                                   .op = OP_EXIT, .arg = (uint32_t)status, .arg2 = told});
     while (process->threads)
         drop_thread(run->tracees, process->threads);
     if (process->pidfd >= 0)
         close(process->pidfd);
+    else
+        run->tracees->unwatched--;
     run->tracees->alive--;
     free(process);
 }
 
+static void remove_process(struct run *run, struct process *process, int status, bool told)
+{
+    emit(run, &(struct wire_event){.mono_ns = now_ns(run), .process = process->number, .tid = (uint32_t)process->pid,
+                                   .op = OP_EXIT, .arg = (uint32_t)status, .arg2 = told});
+    forget_process(run, process);
+}
+
 /* Meets the children that a fork left behind without a stop of their own. */
-static void meet_children(struct run *run, struct process *parent, pid_t tid)
+static void meet_children(struct run *run, struct thread *maker)
 {
     char path[96], text[16384];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", parent->pid, tid);
-    parent->forks_unmet = 0;
-    if (read_small_file(path, text, sizeof text) <= 0)
-        return;
-    char *rest = text;
-    for (char *end; *rest; rest = end) {
-        pid_t child = (pid_t)strtol(rest, &end, 10);
-        if (end == rest)
-            return;
+    struct process *parent = maker->process;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", parent->pid, maker->tid);
+    ssize_t got = read_small_file(path, text, sizeof text);
+    const char *rest = got > 0 ? text : "";
+    for (pid_t child; (child = next_child(&rest));) {
         if (!find_thread(run->tracees, child))
-            (void)add_process(run, child, parent->pid); /* gone in between: its end is the parent's to know */
+            (void)add_process(run, child, parent->pid); /* NULL: gone in between, and counted below */
+    }
+    parent->forks_open -= maker->forks_open;
+    maker->forks_open = 0;
+    bool all_listed = got < (ssize_t)sizeof text - 1; /* else those behind are met at a call of their own */
+    if (all_listed && parent->forks_unmet > parent->forks_open) {
+        run->header->unmet_forks += parent->forks_unmet - parent->forks_open;
+        parent->forks_unmet = parent->forks_open;
     }
 }
 
-static void settle_exec(struct run *run, struct process *process)
+/* A new stack: it succeeded. The same one, and who asked for it goes on: it failed. Other threads run until it ends. */
+static void settle_exec(struct run *run, struct process *process, pid_t tid)
 {
     struct birth birth = {0};
     if (!read_birth(process->pid, &birth))
         return;
-    if (process->exec_stack && birth.stack) /* both 0: the kernel hides it from us */
-        amend_result(run, process->exec_at, birth.stack != process->exec_stack ? 0 : WIRE_RESULT_FAILED);
+    bool hidden = !process->exec_stack || !birth.stack, same = birth.stack == process->exec_stack;
+    if (same && tid != process->exec_tid)
+        return;
+    if (!hidden && (!same || stacks_are_random(process->pid)))
+        amend_result(run, process->exec_at, same ? WIRE_RESULT_FAILED : 0);
     process->exec_at = UINT64_MAX;
+}
+
+/* Whether a process that no pidfd watches is still the one that we met. */
+static bool has_ended(const struct process *process)
+{
+    struct birth birth = {0};
+    return !read_birth(process->pid, &birth) || birth.start_ticks != process->start_ticks;
+}
+
+static void remove_unseen(struct run *run, struct process *process)
+{
+    count(&run->header->unseen_exits);
+    if (process->asked == NOT_ASKED)
+        forget_process(run, process); /* nothing is known, so nothing is told */
+    else
+        remove_process(run, process, process->asked << 8, false);
 }
 
 /* --- what the stops tell --------------------------------------------------------------------------------- */
 
-static struct process *meet(struct run *run, pid_t tid)
+static bool pidfd_has_ended(const struct process *process)
+{
+    struct pollfd end = {process->pidfd, POLLIN, 0};
+    return process->pidfd >= 0 && poll(&end, 1, 0) == 1;
+}
+
+/* Whether the process has ended and somebody else has its number now. Its pidfd will tell how it ended. */
+static bool is_another(struct tracees *tracees, struct process *process)
+{
+    if (process->forks_checked == tracees->forks)
+        return false;
+    process->forks_checked = tracees->forks;
+    if (!pidfd_has_ended(process))
+        return false;
+    while (process->threads)
+        drop_thread(tracees, process->threads);
+    return true;
+}
+
+static struct thread *meet(struct run *run, pid_t tid)
 {
     struct tracees *tracees = run->tracees;
     struct thread *thread = find_thread(tracees, tid);
+    if (thread && is_another(tracees, thread->process))
+        thread = NULL;
+    if (thread && thread->process->pidfd < 0 && has_ended(thread->process)) {
+        remove_unseen(run, thread->process);
+        thread = NULL;
+    }
     if (thread)
-        return thread->process;
+        return thread;
     pid_t pid = thread_group(tid);
     if (pid == 0)
         return NULL;
-    if (pid == tid)
-        return add_process(run, pid, 0);
     struct thread *leader = find_thread(tracees, pid);
     struct process *process = leader ? leader->process : add_process(run, pid, 0);
-    return process && add_thread(tracees, process, tid) ? process : NULL;
+    return !process ? NULL : pid == tid ? find_thread(tracees, pid) : add_thread(tracees, process, tid);
 }
 
 bool identify(struct stop *stop)
 {
     struct run *run = stop->run;
     pthread_mutex_lock(&run->tracees->lock);
-    struct process *process = meet(run, stop->tid);
-    if (process) {
+    struct thread *thread = meet(run, stop->tid);
+    if (thread) {
+        struct process *process = thread->process;
         stop->pid = process->pid;
         stop->process = process->number;
         if (process->exec_at != UINT64_MAX)
-            settle_exec(run, process);
-        if (process->forks_unmet)
-            meet_children(run, process, stop->tid);
+            settle_exec(run, process, stop->tid);
+        if (thread->forks_open)
+            meet_children(run, thread);
     }
     pthread_mutex_unlock(&run->tracees->lock);
-    return process != NULL;
+    return thread != NULL;
 }
 
 void meet_command(struct run *run, pid_t pid)
@@ -297,9 +319,10 @@ void note_fork(struct stop *stop, uint64_t flags)
     if (flags & CLONE_THREAD_FLAG)
         return;
     pthread_mutex_lock(&stop->run->tracees->lock);
+    stop->run->tracees->forks++;
     struct thread *thread = find_thread(stop->run->tracees, stop->tid);
     if (thread)
-        thread->process->forks_unmet++;
+        thread->process->forks_unmet++, thread->process->forks_open++, thread->forks_open++;
     pthread_mutex_unlock(&stop->run->tracees->lock);
 }
 
@@ -312,6 +335,7 @@ void note_exec(struct stop *stop, uint64_t event_at)
     if (thread) {
         struct process *process = thread->process;
         process->exec_at = event_at;
+        process->exec_tid = stop->tid;
         process->exec_stack = birth.stack;
         /* If it succeeds, the other threads end and this one takes the leader's number. */
         for (struct thread *one = process->threads, *next; one; one = next) {
@@ -347,7 +371,8 @@ void note_reaped(struct run *run, pid_t pid, int wait_status)
 {
     pthread_mutex_lock(&run->tracees->lock);
     struct thread *thread = find_thread(run->tracees, pid);
-    if (thread && thread->process->pid == pid)
+    /* Reaped, its number may be another's by now; then its pidfd tells. */
+    if (thread && thread->process->pid == pid && (thread->process->pidfd < 0 || pidfd_has_ended(thread->process)))
         remove_process(run, thread->process, wait_status, true);
     pthread_mutex_unlock(&run->tracees->lock);
 }
@@ -366,8 +391,7 @@ static void end_process(struct run *run, struct process *process, bool reaped_by
     } else if (reaped_by_parent && process->reaped) {
         remove_process(run, process, process->status, true);
     } else if (reaped_by_parent) {
-        count(&run->header->unseen_exits);
-        remove_process(run, process, process->asked == NOT_ASKED ? 0 : process->asked << 8, false);
+        remove_unseen(run, process);
     }
 }
 
@@ -400,6 +424,10 @@ uint32_t tell_survivors(struct run *run, bool tell)
                 remove_process(run, process, process->status, true);
                 continue;
             }
+            if (process->pidfd < 0 && has_ended(process)) {
+                remove_unseen(run, process);
+                continue;
+            }
             alive++;
             last = find_thread(run->tracees, process->pid);
             if (tell)
@@ -410,4 +438,27 @@ uint32_t tell_survivors(struct run *run, bool tell)
     }
     pthread_mutex_unlock(&run->tracees->lock);
     return alive;
+}
+
+int tracees_patience(struct run *run)
+{
+    pthread_mutex_lock(&run->tracees->lock);
+    bool all_watched = !run->tracees->unwatched;
+    pthread_mutex_unlock(&run->tracees->lock);
+    return all_watched ? -1 : LOOK_AGAIN_MS;
+}
+
+bool any_process(struct run *run, bool (*question)(pid_t pid, void *context), void *context)
+{
+    bool found = false;
+    pthread_mutex_lock(&run->tracees->lock);
+    for (size_t bucket = 0; bucket < BUCKETS && run->tracees->alive && !found; bucket++) {
+        struct thread *last = NULL;
+        for (struct process *process; !found && (process = next_survivor(run, bucket, last));) {
+            found = question(process->pid, context);
+            last = find_thread(run->tracees, process->pid);
+        }
+    }
+    pthread_mutex_unlock(&run->tracees->lock);
+    return found;
 }

@@ -175,7 +175,10 @@ struct wire_header {
     uint64_t undecoded;
     uint64_t outlived;
     uint64_t unknown_parents;
+    uint64_t unmet_forks;
     uint64_t unseen_exits;
+    uint64_t privilege_lost;
+    uint64_t listeners_refused;
     uint64_t closed;
     uint64_t split_stdout;
     uint64_t split_stderr;
@@ -186,6 +189,6 @@ struct wire_header {
     uint8_t nonce[16];
     uint32_t counted[2048];
 };
-_Static_assert(sizeof(struct wire_header) == 8368, "no padding");
+_Static_assert(sizeof(struct wire_header) == 8392, "no padding");
 
 #endif

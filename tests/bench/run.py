@@ -1,153 +1,124 @@
-"""`make bench`: what recording costs, against the bare command and script(1), in one run.
+"""`make bench`: what recording costs, against the bare command and the peers, in one run.
 
-Rounds are interleaved, because the machine is shared and its speed drifts; each row is a median with its
-spread. Every row is printed, with its budget where there is one, also when it is missed.
+Rounds are interleaved, because the machine is shared and its speed drifts; each figure is a median with its
+spread. Every row is printed, with its budget where there is one, also when it is missed: nothing here fails
+because it is slow. Tables go to stdout, progress to stderr, every sample to the file that --json names.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import statistics
-import subprocess
-import sys
+import platform
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
+import floods
+import observer
+import scale
+from commands import Workload, clean_environment, make_workloads
+from recorders import find_recorders, say_progress
 from redactor import library_files, print_speeds
-from terminal import Measured, on_terminal
 
-PROGRAM = Path(sys.executable).with_name("steno")
-FLOOD = """
-import os, sys
-line = b"the quick brown fox jumps over the lazy dog, 0123456789, and runs on for a while\\n"
-block = line * (4096 // len(line))
-left = int(sys.argv[1])
-while left > 0:
-    left -= os.write(1, block[:left])
-"""
-
-
-class Row(NamedTuple):
-    name: str
-    seconds: list[float]
-    peak_kib: int
-    budget: str = ""
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
+BUSY_LOAD = 0.5
 
 
 def main() -> None:
     options = _options()
+    results: dict[str, Any] = {"machine": _machine()}
+    print(" ".join(f"{name} {value}" for name, value in results["machine"].items()))
+    if os.getloadavg()[0] > BUSY_LOAD:
+        print("The machine is busy with something else: these figures will say little.")
     with tempfile.TemporaryDirectory(prefix="steno-bench-") as scratch:
-        place = _Place(Path(scratch))
-        _print_table("start to end, in a small git repository", _start_to_end(place, options.rounds))
-        _print_table(f"{options.megabytes} MB in 4 KB writes through a terminal", _flood(place, options))
+        place = Path(scratch)
+        env = clean_environment(place)
+        for section in options.only:
+            (place / section).mkdir()
+            results[section] = MEASURED[section](options, place / section, env)
+            if options.json is not None:
+                options.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="one round, fewer and smaller rows: to try it out"
+    )
+    parser.add_argument("--rounds", type=int, help="rounds of every row (5; quick: 1)")
+    parser.add_argument("--only", nargs="+", choices=MEASURED, default=list(MEASURED), help="some sections")
+    parser.add_argument("--rows", nargs="+", metavar="TEXT", help="only the commands whose name holds a TEXT")
+    parser.add_argument("--megabytes", type=int, help="size of the terminal flood (1000; quick: 20)")
+    parser.add_argument("--lines", type=int, help="short lines through the terminal (500000; quick: 20000)")
+    parser.add_argument(
+        "--events", type=int, nargs="+", help="events of the large runs (1 and 10 million; quick: 100000)"
+    )
+    parser.add_argument("--no-reprozip", action="store_true", help="do not install the peer (quick: neither)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write every sample here")
+    options = parser.parse_args()
+    quick = options.quick
+    options.rounds = options.rounds or (1 if quick else 5)
+    options.megabytes = options.megabytes or (20 if quick else 1000)
+    options.lines = options.lines or (20_000 if quick else 500_000)
+    options.events = options.events or ([100_000] if quick else [1_000_000, 10_000_000])
+    return options
+
+
+def _machine() -> dict[str, str]:
+    return {
+        "Linux": platform.release(),
+        "Python": platform.python_version(),
+        "cores": str(len(os.sched_getaffinity(0))),
+        "load": f"{os.getloadavg()[0]:.2f}",
+    }
+
+
+def _commands(options: argparse.Namespace, place: Path, env: dict[str, str]) -> list[dict[str, Any]]:
+    say_progress("making what the workloads work on")
+    workloads = make_workloads(place, env)
+    recorders = find_recorders(place, env, reprozip=not (options.quick or options.no_reprozip))
+    for reason in (*workloads.missing, *recorders.missing):
+        print(reason)
+    chosen = [each for each in workloads.all if _is_wanted(each, options)]
+    rows = observer.compare(chosen, recorders.all, rounds=options.rounds, env=env, place=place)
+    observer.print_rows(rows, recorders.all, options.rounds)
+    return observer.as_json(rows)
+
+
+def _terminal(options: argparse.Namespace, place: Path, env: dict[str, str]) -> list[dict[str, Any]]:
+    wanted = floods.make_floods(options.megabytes, options.lines)
+    rows = floods.drown(wanted, rounds=options.rounds, env=env, place=place)
+    floods.print_floods(rows, options.rounds)
+    return floods.as_json(rows)
+
+
+def _scale(options: argparse.Namespace, place: Path, env: dict[str, str]) -> list[dict[str, Any]]:
+    found = scale.scale(options.events, env=env, place=place)
+    scale.print_scaled(found)
+    return scale.as_json(found)
+
+
+def _redactor(_: argparse.Namespace, __: Path, ___: dict[str, str]) -> None:
     print("\nredactor (budget ≥ 50 MB/s on text and source)")
     print_speeds(b"".join(path.read_bytes() for path in library_files()))
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15, help="rounds of the short rows")
-    parser.add_argument("--flood-rounds", type=int, default=2, help="rounds of the terminal flood")
-    parser.add_argument("--megabytes", type=int, default=1000, help="size of the terminal flood")
-    return parser.parse_args()
+MEASURED: dict[str, Callable[[argparse.Namespace, Path, dict[str, str]], Any]] = {
+    "commands": _commands,
+    "terminal": _terminal,
+    "scale": _scale,
+    "redactor": _redactor,
+}
 
 
-class _Place:
-    def __init__(self, scratch: Path) -> None:
-        self.scratch = scratch
-        self.store = scratch / "runs"
-        self.env = {**os.environ, "STENO_HOME": str(self.store), "HOME": str(scratch), "SHELL": "/bin/sh"}
-        self.repo = scratch / "repo"
-        self.repo.mkdir()
-        for number in range(40):
-            (self.repo / f"file{number}.txt").write_text(f"{number}\n" * 20)
-        identity = ["-c", "user.name=bench", "-c", "user.email=bench@example.org"]
-        for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-q", "-m", "first"]):
-            subprocess.run(["git", *words], cwd=self.repo, env=self.env, check=True)
-        (scratch / "flood.py").write_text(FLOOD)
-
-    def clear(self) -> None:
-        subprocess.run(["rm", "-rf", self.store, self.scratch / "typescript"], check=True)
-
-    def run(self, words: list[str]) -> Measured:
-        measured = on_terminal(words, cwd=self.repo, env=self.env)
-        if measured.exit_code != 0:
-            raise SystemExit(f"{words} ended with {measured.exit_code}")
-        return measured
-
-
-def _start_to_end(place: _Place, rounds: int) -> list[Row]:
-    typescript = str(place.scratch / "typescript")
-    return _interleaved(
-        {
-            "bare true": lambda: place.run(["true"]),
-            "script -qc true": lambda: place.run(["script", "-qc", "true", typescript]),
-            "steno run -- true": lambda: place.run([str(PROGRAM), "run", "--", "true"]),
-            "steno run --no-git -- true": lambda: place.run([str(PROGRAM), "run", "--no-git", "--", "true"]),
-        },
-        rounds,
-        budgets={"steno run -- true": "≤ 0.35 s"},
-    )
-
-
-def _flood(place: _Place, options: argparse.Namespace) -> list[Row]:
-    size = options.megabytes * 1_000_000
-    flood = [sys.executable, str(place.scratch / "flood.py"), str(size)]
-    typescript = str(place.scratch / "typescript")
-
-    def cleared(words: list[str]) -> Callable[[], Measured]:
-        def run() -> Measured:
-            place.clear()
-            return place.run(words)
-
-        return run
-
-    return _interleaved(
-        {
-            "bare": cleared(flood),
-            "script -qc": cleared(["script", "-qc", " ".join(flood), typescript]),
-            "steno run": cleared([str(PROGRAM), "run", "--no-git", "--", *flood]),
-        },
-        options.flood_rounds,
-        budgets={"steno run": "≤ 1.5 x script, ≤ 150 MB"},
-    )
-
-
-def _interleaved(
-    workloads: dict[str, Callable[[], Measured]], rounds: int, budgets: dict[str, str]
-) -> list[Row]:
-    measured: dict[str, list[Measured]] = {name: [] for name in workloads}
-    for _ in range(rounds):
-        for name, workload in workloads.items():
-            measured[name].append(workload())
-    return [
-        Row(
-            name,
-            [each.seconds for each in found],
-            max(each.peak_kib for each in found),
-            budgets.get(name, ""),
-        )
-        for name, found in measured.items()
-    ]
-
-
-def _print_table(title: str, rows: list[Row]) -> None:
-    script = next(row.median for row in rows if row.name.startswith("script"))
-    print(f"\n{title} ({len(rows[0].seconds)} rounds, interleaved)")
-    print(f"  {'':<28} {'median':>9} {'min':>9} {'max':>9} {'x script':>9} {'peak':>9}")
-    for row in rows:
-        print(
-            f"  {row.name:<28} {row.median:8.3f}s {min(row.seconds):8.3f}s {max(row.seconds):8.3f}s"
-            f" {row.median / script:9.2f} {row.peak_kib // 1024:6d} MB"
-            + (f"   budget {row.budget}" if row.budget else "")
-        )
+def _is_wanted(workload: Workload, options: argparse.Namespace) -> bool:
+    if options.rows:
+        return any(text in workload.name for text in options.rows)
+    return workload.quick or not options.quick
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def test_the_command_has_a_terminal_of_the_same_size(
         "pty",
         100,
         30,
-        "merged",
+        "split",
     )
     assert run.is_valid
 
@@ -199,7 +199,7 @@ def test_a_password_typed_without_echo_is_not_in_the_record(
     run = only_run(store)
     assert run.stream("stdin") == b"*" * 13 + b"\rada\r"
     report = run.json("redaction-report.json")
-    assert report["counts"] == {"typed-without-echo": 1}
+    assert report["counts"]["typed-without-echo"] == 1
     assert report["examples"][0]["length"] == 13
 
 
@@ -225,7 +225,7 @@ def test_keys_for_a_full_screen_program_are_masked_and_told_apart(
     screen.keys(":q!\r")
     screen.rest()
     report = only_run(store).json("redaction-report.json")
-    assert report["counts"] == {"typed-key-by-key": 1}
+    assert report["counts"]["typed-key-by-key"] == 1
 
 
 def test_stderr_that_was_sent_elsewhere_stays_apart(

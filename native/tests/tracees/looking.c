@@ -114,13 +114,18 @@ CASE(stat_through_a_link, "stat")
     say("stat @/file");
 }
 
-CASE(stat_of_a_descriptor_without_a_name, "newfstatat statx")
+/* Without a name it is a question about a descriptor; the flag alone does not make it one. */
+CASE(stat_with_and_without_a_name, "newfstatat statx")
 {
     int fd = start_file();
     attempt(syscall(SYS_newfstatat, fd, "", scratch, AT_EMPTY_PATH));
-    say("stat @/file");
+    say_only("maybe stat @/file");
+    attempt(syscall(SYS_newfstatat, AT_FDCWD, in("other"), scratch, AT_EMPTY_PATH));
+    say("stat @/other");
     attempt(syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_ALL, scratch));
-    say("stat @/file");
+    say_only("maybe stat @/file");
+    attempt(syscall(SYS_statx, AT_FDCWD, in("other"), AT_EMPTY_PATH, STATX_ALL, scratch));
+    say("stat @/other");
 }
 
 ONE(access_old, "access", "access @/file", syscall(SYS_access, in("file"), R_OK))

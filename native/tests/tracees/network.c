@@ -74,6 +74,7 @@ static void serve_once(int type, long accept_call)
     struct sockaddr_un address;
     socklen_t length = named(&address, in("s"));
     attempt(syscall(SYS_bind, listener, &address, length));
+    say("mknod @/s");
     say("bind unix:@/s");
     attempt(syscall(SYS_listen, listener, 1));
     say("listen");
@@ -159,6 +160,7 @@ static int serve(void)
     struct sockaddr_un address;
     socklen_t length = named(&address, in("daemon"));
     attempt(bind(listener, (struct sockaddr *)&address, length));
+    say("mknod @/daemon");
     say("bind unix:@/daemon");
     attempt(listen(listener, 1));
     say("listen");

@@ -109,7 +109,7 @@ CASE(calls_that_no_kernel_has, "")
 }
 
 /* Terminal calls that are recorded only where streams are split: here they must simply work. */
-CASE(copies_of_descriptors, "write writev dup dup2 dup3 fcntl")
+CASE(copies_of_descriptors, "write writev pwritev2 sendfile splice dup dup2 dup3 fcntl")
 {
     int fd = (int)must(syscall(SYS_dup, 1));
     must(syscall(SYS_dup2, fd, 40));
@@ -117,5 +117,8 @@ CASE(copies_of_descriptors, "write writev dup dup2 dup3 fcntl")
     must(syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 50));
     must(syscall(SYS_write, fd, "", 0));
     must(syscall(SYS_writev, 41, 0, 0));
+    attempt(syscall(SYS_pwritev2, 1, 0, 0, -1L, -1L, 0));
+    attempt(syscall(SYS_sendfile, 1, 0, 0, 0));
+    attempt(syscall(SYS_splice, 0, 0, 1, 0, 0, 0));
     open_inner();
 }

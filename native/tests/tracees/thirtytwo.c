@@ -18,7 +18,9 @@ static char scratch[4096] __attribute__((aligned(8)));
 
 static long call(long number, long a, long b, long c, long d, long e, long f)
 {
-    long last = f, result;
+    static long last; /* not on the stack: the operand must not move with the push */
+    long result;
+    last = f;
     __asm__ volatile("pushl %%ebp; movl %7, %%ebp; int $0x80; popl %%ebp"
                      : "=a"(result)
                      : "a"(number), "b"(a), "c"(b), "d"(c), "S"(d), "D"(e), "m"(last)
@@ -205,6 +207,10 @@ static void descriptors(void)
     JUST(__NR_fcntl, copy, 0, 50);
     JUST(__NR_fcntl64, copy, 0, 50);
     JUST(__NR_writev, 1, 0, 0);
+    JUST(__NR_pwritev2, 1, 0, 0, -1, -1, 0);
+    JUST(__NR_sendfile, 1, fd, 0, 0);
+    JUST(__NR_sendfile64, 1, fd, 0, 0);
+    JUST(__NR_splice, fd, 0, 1, 0, 0, 0);
 }
 
 static void mounts(void)
@@ -251,13 +257,20 @@ static void processes(void)
     end_child(child, 0);
     put("exec @/program", "");
     DO("exec @/absent", __NR_execveat, HERE, in("absent"), words, words + 1, 0);
-    long self = JUST(__NR_getpid, 0);
-    DO("signal 0", __NR_kill, self, 0);
-    DO("signal 0", __NR_tkill, self, 0);
-    DO("signal 0", __NR_tgkill, self, self, 0);
-    DO("signal 17", __NR_rt_sigqueueinfo, self, 17, scratch);
-    DO("signal 17", __NR_rt_tgsigqueueinfo, self, self, 17, scratch);
-    DO("signal 0", __NR_pidfd_send_signal, JUST(__NR_pidfd_open, self, 0), 0, 0, 0);
+    long other = JUST(__NR_fork, 0);
+    if (other == 0)
+        for (;;)
+            JUST(__NR_pause, 0);
+    put("fork", "");
+    DO("signal 0", __NR_kill, other, 0);
+    DO("signal 0", __NR_tkill, other, 0);
+    DO("signal 0", __NR_tgkill, other, other, 0);
+    DO("signal 0", __NR_rt_sigqueueinfo, other, 0, scratch);
+    DO("signal 0", __NR_rt_tgsigqueueinfo, other, other, 0, scratch);
+    DO("signal 9", __NR_pidfd_send_signal, JUST(__NR_pidfd_open, other, 0), 9, 0, 0);
+    JUST(__NR_waitid, 1, other, scratch, 0x01000004);
+    JUST(__NR_wait4, other, 0, 0, 0);
+    put("killed 9", "");
 }
 
 static void vforked(void)
@@ -283,7 +296,9 @@ static void network(void)
     long many[8] = {message[0], message[1], message[2], 1, 0, 0, 0, 0};
     say("socket 2:1", fd);
     DO("connect inet:127.0.0.1:1", __NR_connect, fd, &address, sizeof address);
-    DO("bind inet:127.0.0.1:1", __NR_bind, fd, &address, 3);
+    address.port = 0x0200;
+    DO("bind inet:127.0.0.1:2", __NR_bind, fd, &address, sizeof address);
+    address.port = 0x0100;
     JUST(__NR_listen, fd, 1);
     put("listen", "");
     JUST(__NR_accept4, -1, 0, 0, 0);
@@ -333,10 +348,10 @@ static const struct { const char *name, *calls; void (*run)(void); } cases[] = {
                    "utimensat_time64 setxattr lsetxattr setxattrat removexattr lremovexattr removexattrat file_setattr",
      attributes},
     {"descriptors", "fchmod fchown fchown32 fsetxattr fremovexattr ftruncate ftruncate64 mmap mmap2 dup dup2 dup3 fcntl "
-                    "fcntl64 write writev", descriptors},
+                    "fcntl64 write writev pwritev2 sendfile sendfile64 splice", descriptors},
     {"mounts", "mount umount umount2 pivot_root io_uring_setup personality unshare setns seccomp prctl ptrace", mounts},
     {"processes", "fork clone clone3 execve execveat exit exit_group kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo "
-                  "pidfd_send_signal", processes},
+                  "pidfd_send_signal waitpid waitid wait4", processes},
     {"vforked", "vfork", vforked},
     {"network", "socket connect bind listen accept4 sendto sendmsg sendmmsg", network},
     {"multiplexed", "socketcall", multiplexed},

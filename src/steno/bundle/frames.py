@@ -21,7 +21,7 @@ from steno.derive.path_ledger import FOUND, PathLedger, Rows
 from steno.events import wire
 
 KERNEL = "kernel"
-BATCH = 1 << 18
+BATCH = 1 << 16
 MAX_STRINGS_BYTES = 1 << 30
 OP_NAMES = tuple(wire.OPS[code].name if code in wire.OPS else "" for code in range(256))
 _NONCE_BYTES = 12

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -86,7 +87,14 @@ def steno() -> None:
 
 def main() -> NoReturn:
     guard_standard_descriptors()
-    sys.exit(_exit_code(sys.argv[1:]))
+    code = _exit_code(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with suppress(OSError):  # what could not be written was told already
+                stream.flush()
+    # Everything is closed and written. To take the interpreter apart as well costs time, and libraries with
+    # threads of their own do not always survive it.
+    os._exit(code)
 
 
 def _exit_code(words: list[str]) -> int:

@@ -66,7 +66,7 @@ cannot be executed, 125 when Steno itself fails before the command starts.""",
 @click.option(
     "--max-blob",
     type=click.IntRange(0),
-    default=64 << 20,
+    default=16 << 20,
     show_default=True,
     metavar="BYTES",
     help="Keep the content of files up to this size.",

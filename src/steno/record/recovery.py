@@ -31,7 +31,7 @@ from steno.redact.findings import Findings
 
 # A recorder takes its lock within moments of making its folder; a folder this old without one has none.
 STALE_SECONDS = 60.0
-MAX_BLOB = 64 << 20
+MAX_BLOB = 16 << 20
 
 
 class Done(StrEnum):

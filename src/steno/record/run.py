@@ -59,7 +59,7 @@ class RunRequest(NamedTuple):
     name: str | None = None
     observer: str = "auto"
     split: bool = True
-    max_blob: int = 64 << 20
+    max_blob: int = 16 << 20
     allow_io_uring: bool = False
     exclude: Sequence[Path] = ()  # directories of ours in the repository, which are no change of the run
 

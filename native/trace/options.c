@@ -1,0 +1,98 @@
+/* What the recorder asks for, in words. In: the arguments. Out: `struct options`. Opens nothing. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdlib.h>
+
+#include "trace.h"
+
+enum { STATUS = 1, LEASH, SPOOL, KEY, ORIGIN, CWD, TERMINAL, STDIN, STDOUT, STDERR, SPLIT, MAX_BLOB, IO_URING, IGNORE, PROBE };
+
+static const struct option long_options[] = {
+    {"status", required_argument, NULL, STATUS},     {"leash", required_argument, NULL, LEASH},
+    {"spool", required_argument, NULL, SPOOL},       {"key", required_argument, NULL, KEY},
+    {"origin", required_argument, NULL, ORIGIN},     {"cwd", required_argument, NULL, CWD},
+    {"terminal", required_argument, NULL, TERMINAL}, {"stdin", required_argument, NULL, STDIN},
+    {"stdout", required_argument, NULL, STDOUT},     {"stderr", required_argument, NULL, STDERR},
+    {"split", required_argument, NULL, SPLIT},       {"max-blob", required_argument, NULL, MAX_BLOB},
+    {"allow-io-uring", no_argument, NULL, IO_URING}, {"ignore", required_argument, NULL, IGNORE},
+    {"probe", no_argument, NULL, PROBE},             {NULL, 0, NULL, 0},
+};
+
+/* Digits and nothing else: whoever starts us wrongly must hear of it. */
+static bool read_number(const char *text, uint64_t most, uint64_t *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoull(text, &end, 10);
+    return isdigit((unsigned char)text[0]) && !*end && errno == 0 && *number <= most;
+}
+
+/* The command must not inherit what is ours. */
+static bool read_descriptor(const char *text, int *fd)
+{
+    uint64_t number;
+    if (!read_number(text, INT_MAX, &number))
+        return false;
+    *fd = (int)number;
+    return fcntl(*fd, *fd > 2 ? F_SETFD : F_GETFD, FD_CLOEXEC) >= 0;
+}
+
+static bool take_option(struct options *options, int option, char ***next_ignored)
+{
+    switch (option) {
+    case STATUS:
+        return read_descriptor(optarg, &options->status);
+    case LEASH:
+        return read_descriptor(optarg, &options->leash);
+    case SPOOL:
+        return read_descriptor(optarg, &options->spool);
+    case KEY:
+        return read_descriptor(optarg, &options->key);
+    case SPLIT:
+        return read_descriptor(optarg, &options->split);
+    case TERMINAL:
+        return read_descriptor(optarg, &options->terminal);
+    case STDIN:
+    case STDOUT:
+    case STDERR:
+        if (!read_descriptor(optarg, &options->standard[option - STDIN]))
+            options->standard[option - STDIN] = -1; /* the command will find it closed, as we do */
+        return true;
+    case ORIGIN:
+        return read_number(optarg, UINT64_MAX, &options->origin_ns);
+    case MAX_BLOB:
+        return read_number(optarg, UINT64_MAX, &options->max_blob);
+    case CWD:
+        options->cwd = optarg;
+        return true;
+    case IO_URING:
+        return options->allow_io_uring = true;
+    case IGNORE:
+        *(*next_ignored)++ = optarg;
+        return true;
+    default:
+        return false;
+    }
+}
+
+enum wish read_options(int argc, char **argv, struct options *options)
+{
+    *options = (struct options){.status = -1, .leash = -1, .spool = -1, .key = -1, .terminal = -1,
+                                .standard = {-1, -1, -1}, .split = -1, .cwd = ".", .max_blob = 16 << 20};
+    options->ignored = calloc((size_t)argc + 1, sizeof *options->ignored); /* more than they can be */
+    if (!options->ignored)
+        return WISH_UNCLEAR;
+    char **next_ignored = options->ignored;
+    for (int option; (option = getopt_long(argc, argv, "+", long_options, NULL)) != -1;) {
+        if (option == PROBE)
+            return WISH_PROBE;
+        if (!take_option(options, option, &next_ignored))
+            return WISH_UNCLEAR;
+    }
+    options->command = argv + optind;
+    bool given = *options->command && options->status >= 0 && options->leash >= 0 && options->spool >= 0 &&
+                 options->key >= 0;
+    return given ? WISH_RUN : WISH_UNCLEAR;
+}

@@ -1,0 +1,285 @@
+"""Small programs say what they did, and the kernel layer says the same: no more, no less, in that order."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from conftest import Steno
+from recorded import Recorded, only_run
+from steno.events import wire
+from tracees import FAMILIES, ROOT, THEN, Row, built, cases, compare, exercised, furnish, rows
+from waiting import until
+
+# Their own tests know what to expect of these.
+APART = {
+    "a_process_that_stays",
+    "a_fork_bomb",
+    "a_file_that_grows",
+    "a_directory_swapped_for_a_link",
+    "a_hundred_thousand_threads",
+    "twenty_thousand_processes",
+}
+# Here the command does notice: the answer is ours, and a message says so.
+ANSWERED_BY_US = {
+    "a_ring": "io_uring 4 = ENOSYS",
+    "an_own_listener": "seccomp 1 = EBUSY",
+    "mounts": "io_uring 4 = 38",
+}
+STATIC = ["write_over_a_file", "change_relative_to_a_descriptor", "map_a_file_to_write_it"]
+CASES = [
+    *[(family, case) for family in (*FAMILIES, "thirtytwo") for case in cases(family) if case not in APART],
+    *[("static", case) for case in STATIC],
+]
+
+
+class Traced:
+    """One case, done under Steno in a fresh room, and what it printed."""
+
+    def __init__(self, steno: Steno, store: Path, room: Path, *options: str) -> None:
+        self._steno = steno
+        self._store = store
+        self._options = options
+        self.room = room
+        self.output = ""
+        self.errors = ""
+
+    def run(self, family: str, case: str) -> Recorded:
+        furnish(self.room)
+        words: list[str | Path] = ["run", "--no-git", *self._options, "--", built()[family], case, self.room]
+        done = self._steno(*words)
+        self.output, self.errors = done.stdout.decode(), done.stderr.decode()
+        _skip_if_told(self.output)
+        assert done.returncode == 0, self.errors
+        return only_run(self._store)
+
+
+@pytest.fixture
+def traced(steno: Steno, store: Path, tmp_path: Path) -> Traced:
+    return Traced(steno, store, tmp_path / "room")
+
+
+def _skip_if_told(output: str) -> None:
+    for line in output.splitlines():
+        if line.startswith("skip "):
+            pytest.skip(line.removeprefix("skip "))
+
+
+def _alone(family: str, case: str, room: Path, env: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+    furnish(room)
+    done = subprocess.run(
+        [built()[family], case, room],
+        capture_output=True,
+        check=False,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        env=env,
+        cwd=room.parent,
+    )
+    shutil.rmtree(room)
+    return done
+
+
+def _file(run: Recorded, path: Path) -> dict[str, Any]:
+    (found,) = [entry for entry in run.json("files.json")["files"] if entry["path"] == str(path)]
+    assert isinstance(found, dict)
+    return found
+
+
+def _of(run: Recorded, op: str) -> list[Row]:
+    return [row for row in rows(run) if row.op == op]
+
+
+@pytest.mark.parametrize(("family", "case"), CASES)
+def test_the_record_is_what_the_tracee_says_and_the_tracee_notices_nothing(
+    traced: Traced, clean_env: dict[str, str], family: str, case: str
+) -> None:
+    bare = _alone(family, case, traced.room, clean_env)
+    run = traced.run(family, case)
+    compare(traced.output, run, traced.room)
+    if case in ANSWERED_BY_US:
+        assert ANSWERED_BY_US[case] in traced.output.splitlines()
+    else:
+        assert sorted(traced.output.splitlines()) == sorted(bare.stdout.decode().splitlines())
+        assert traced.errors == bare.stderr.decode()
+    assert run.is_valid
+
+
+def test_every_call_that_is_recorded_has_a_case() -> None:
+    recorded = tomllib.loads((ROOT / "native" / "syscalls.toml").read_text())["recorded"]
+    told = exercised()
+    for machine, made in told.items():
+        table = (ROOT / "native" / "numbers" / f"{machine}.tsv").read_text()
+        names = {line.split()[1] for line in table.splitlines() if line and not line.startswith("#")}
+        wanted = {name for name in names if name in recorded or f"{machine}:{name}" in recorded}
+        assert len(wanted) > 90
+        assert not wanted - made, machine
+
+
+def test_the_list_of_cases_is_what_the_programs_have() -> None:
+    for family in (*FAMILIES, "thirtytwo"):
+        listed = subprocess.run(
+            [built()[family], "--list"], capture_output=True, text=True, check=True, timeout=60
+        )
+        assert sorted(line.split("\t")[0] for line in listed.stdout.splitlines()) == sorted(cases(family))
+
+
+# --- states and contents ------------------------------------------------------------------------------------
+
+
+def test_the_state_at_a_stop_is_the_one_before_the_call(traced: Traced) -> None:
+    run = traced.run("changing", "write_over_a_file")
+    (opened,) = [row for row in _of(run, "open") if row.where == str(traced.room / "file")]
+    assert (opened.exists, opened.size, opened.mtime_ns, opened.nlink) == (True, 4, THEN * 10**9, 1)
+    assert opened.content == "kept"
+    found = _file(run, traced.room / "file")
+    assert (found["before"]["size"], found["after"]["size"]) == (4, 4)
+    assert found["change"] == "modified"
+    assert found["before"]["blob"] != found["after"]["blob"]
+
+
+@pytest.mark.parametrize(
+    ("case", "name", "change"),
+    [
+        ("create_a_file", "fresh", "created"),
+        ("unlink_old", "file", "deleted"),
+        ("truncate_old", "file", "modified"),
+        ("chmod_old", "file", "metadata"),
+        ("rename_old", "file", "deleted"),
+        ("rename_old", "moved", "created"),
+        ("rename_over_a_file", "other", "modified"),
+        ("map_a_file_to_write_it", "file", "modified"),
+        ("link_an_unnamed_file", "named", "created"),
+        ("swap_two_names", "file", "modified"),
+        ("symlink_old", "made", "created"),
+        ("mkdir_old", "made", "created"),
+        ("rmdir_old", "empty", "deleted"),
+        ("stat_old", "file", "none"),
+        ("unlink_absent", "absent", "none"),
+    ],
+)
+def test_the_change_of_a_file_is_named(traced: Traced, case: str, name: str, change: str) -> None:
+    run = traced.run("changing" if case != "stat_old" else "looking", case)
+    assert _file(run, traced.room / name)["change"] == change
+
+
+def test_a_file_that_was_removed_keeps_its_content_in_the_record(traced: Traced) -> None:
+    run = traced.run("changing", "unlink_old")
+    key = _file(run, traced.room / "file")["before"]["blob"]
+    table = pq.read_table(run.path / "blobs.parquet")
+    blobs = dict(zip(table["key"].to_pylist(), table["content"].to_pylist(), strict=True))
+    assert blobs[key] == b"old\n"
+
+
+# --- processes ----------------------------------------------------------------------------------------------
+
+
+def _processes(run: Recorded) -> list[dict[str, Any]]:
+    found = run.json("processes.json")["processes"]
+    assert isinstance(found, list)
+    return found
+
+
+def _shape(run: Recorded) -> list[tuple[int, int, str]]:
+    return [(one["process"], one["parent"], str(one["exit"])) for one in _processes(run)]
+
+
+def test_the_words_of_a_program_are_recorded_whole(traced: Traced) -> None:
+    run = traced.run("processes", "execve_a_program")
+    execs = [one for process in _processes(run) for one in process["execs"]]
+    (found,) = [one for one in execs if one["path"] == str(traced.room / "program")]
+    assert (found["argv"], found["argc"], found["argv_cut"]) == (["called so", "an argument", ""], 3, False)
+
+
+def test_a_script_is_recorded_with_its_interpreter(traced: Traced) -> None:
+    run = traced.run("processes", "execve_a_script")
+    execs = [one for process in _processes(run) for one in process["execs"]]
+    (found,) = [one for one in execs if one["path"] == str(traced.room / "script")]
+    assert os.path.realpath(found["interpreter"]["path"]) == os.path.realpath("/bin/sh")
+
+
+def test_a_program_executed_from_a_thread_is_still_the_same_process(traced: Traced) -> None:
+    run = traced.run("processes", "execve_from_a_thread")
+    assert [one["parent"] for one in _processes(run)] == [0, 1]
+    assert [one["exit"] for one in _processes(run)] == [{"code": 0}, {"code": 0}]
+
+
+def test_an_orphan_keeps_the_parent_that_made_it(traced: Traced) -> None:
+    run = traced.run("processes", "double_fork")
+    assert [(one["process"], one["parent"]) for one in _processes(run)] == [(1, 0), (2, 1), (3, 2)]
+    assert _processes(run)[2]["exit"] == {"code": 8}
+
+
+def test_a_number_that_is_used_again_is_another_process(traced: Traced) -> None:
+    run = traced.run("lessons", "a_number_used_again")
+    children = [one for one in _processes(run) if one["parent"] == 1]
+    assert len({one["pid"] for one in children}) == 1
+    assert len({one["process"] for one in children}) == 3
+    assert [one["exit"] for one in children] == [{"code": 40}, {"code": 41}, {"code": 42}]
+
+
+def test_a_process_that_outlives_the_command_is_told_and_goes_on(traced: Traced) -> None:
+    run = traced.run("processes", "a_process_that_stays")
+    compare(traced.output, run, traced.room)
+    assert run.event("kernel_observed")["outlived"] == 1
+    assert [one["outlived"] for one in _processes(run)] == [False, True]
+    with (traced.room / "fifo").open("wb"):
+        pass
+    until((traced.room / "afterwards").exists)
+    health = run.json("observation-health.json")
+    assert health["kernel_layer"] == "partial"
+    assert "processes_outlived" in run.verdict().gaps
+
+
+# --- what is answered in the kernel's place -----------------------------------------------------------------
+
+
+def test_a_ring_is_refused_and_recorded(traced: Traced) -> None:
+    run = traced.run("system", "a_ring")
+    (ring,) = _of(run, "io_uring")
+    assert ring.notes & wire.NOTES["refused"]
+
+
+def test_a_ring_can_be_allowed_and_then_the_layer_is_not_whole(
+    steno: Steno, store: Path, tmp_path: Path
+) -> None:
+    allowed = Traced(steno, store, tmp_path / "room", "--allow-io-uring")
+    run = allowed.run("system", "a_ring")
+    assert "io_uring 4 = 0" in allowed.output.splitlines()
+    assert run.json("observation-health.json")["kernel_layer"] == "partial"
+    assert "io_uring_unobserved" in run.verdict().gaps
+
+
+def test_a_second_listener_is_refused_and_the_user_told_what_to_do(traced: Traced) -> None:
+    run = traced.run("system", "an_own_listener")
+    (asked,) = [row for row in _of(run, "seccomp") if row.arg == 1]
+    assert asked.result == -16
+    assert "--observer" in traced.errors
+
+
+# --- the same again -----------------------------------------------------------------------------------------
+
+
+def test_three_runs_of_the_same_give_the_same_files_and_the_same_tree(
+    steno: Steno, home: Path, tmp_path: Path
+) -> None:
+    files, trees, operations = set(), set(), set()
+    for number in range(3):
+        store = home / f"store{number}"
+        room = furnish(tmp_path / "room")
+        command: list[str | Path] = [built()["changing"], "the_same_every_time", room]
+        assert steno("run", "--no-git", "--store", store, "--", *command).returncode == 0
+        run = only_run(store)
+        files.add((run.path / "files.json").read_bytes())
+        trees.add(str(_shape(run)))
+        operations.add(frozenset(Counter((row.op, row.where) for row in rows(run)).items()))
+        shutil.rmtree(room)
+    assert (len(files), len(trees), len(operations)) == (1, 1, 1)

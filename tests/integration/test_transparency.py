@@ -1,0 +1,107 @@
+"""Real programs do under Steno what they do alone: same exit code, same output, same files left behind.
+
+Each piece of work runs twice in the same place, bare and recorded, by root and by an ordinary user.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import SECONDS
+from ordinary import Somebody, as_the_user, give_to_the_user, place_of_the_user
+from recorded import only_run
+from screen import Screen
+from steno.events import wire
+from tracees import rows
+
+WORK = sorted((Path(__file__).parent.parent / "workloads").glob("*.sh"))
+
+
+@pytest.fixture(params=["root", "ordinary"])
+def somebody(request: pytest.FixtureRequest) -> Iterator[Somebody]:
+    if request.param == "root" and os.getuid() != 0:
+        pytest.skip("the tests are not run by root")
+    with place_of_the_user() as base:
+        (base / "stash").mkdir()
+        yield Somebody(base, as_the_user(base / "stash") if request.param == "ordinary" else [])
+
+
+@pytest.mark.parametrize("workload", WORK, ids=lambda path: path.stem)
+def test_work_is_the_same_with_and_without_steno(somebody: Somebody, workload: Path) -> None:
+    script = workload.read_text()
+    for program in script.splitlines()[0].removeprefix("# needs: ").split():
+        if shutil.which(program) is None:
+            pytest.skip(f"there is no {program} here")
+    bare = somebody.work(script)
+    assert somebody.work(script, *somebody.recorded) == bare
+    run = somebody.run()
+    assert run.is_valid
+    assert run.json("observation-health.json")["kernel_layer"] == "complete"
+    assert len(rows(run)) > 10
+
+
+def test_a_set_user_id_program_runs_without_its_privilege_and_the_user_is_told_once() -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can make a set-user-id program of root")
+    with place_of_the_user() as base:
+        (base / "stash").mkdir()
+        user = Somebody(base, as_the_user(base / "stash"))
+        program = base / "whoami"
+        shutil.copy(shutil.which("id") or "/usr/bin/id", program)
+        script = f"{program} -u; {program} -u; echo end"
+        for words in ([], user.recorded):
+            place = base / "work"
+            place.mkdir()
+            give_to_the_user(base)
+            os.chown(program, 0, 0)
+            program.chmod(0o4755)
+            done = subprocess.run(
+                [*as_the_user(base / "stash"), *words, "sh", "-c", script],
+                capture_output=True,
+                cwd=place,
+                env=user.env,
+                timeout=SECONDS,
+                check=False,
+                text=True,
+            )
+            shutil.rmtree(place)
+            if not words:
+                assert done.stdout == "0\n0\nend\n"
+        assert done.stdout == "65534\n65534\nend\n"
+        assert done.stderr.count("steno:") == 1
+        assert "set-user-id" in done.stderr or "setuid" in done.stderr
+        executed = [row for row in rows(user.run()) if row.op == "exec" and row.where == str(program)]
+        assert [bool(row.notes & wire.NOTES["privilege_lost"]) for row in executed] == [True, True]
+
+
+def test_job_control_works_inside_a_recorded_shell(
+    clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> None:
+    inner = "env PS1='INNER> ' bash --norc --noprofile -i"
+    screen = Screen.of_shell(f"steno run --no-git -- {inner}; echo rc=$?", clean_env, tmp_path)
+    screen.see("INNER> ")
+    screen.line("sh -c 'echo go$((1+1))ing; exec sleep 100'")
+    screen.see("go2ing")
+    screen.keys("\x1a")
+    screen.see("Stopped")
+    screen.see("INNER> ")
+    screen.line("jobs")
+    screen.see("Stopped")
+    screen.see("INNER> ")
+    screen.line("bg; kill %1; wait; echo waited=$?")
+    screen.see("waited=")
+    screen.see("INNER> ")
+    screen.line("sh -c 'echo go$((1+2))ing; exec sleep 100' | cat")
+    screen.see("go3ing")
+    screen.keys("\x03")
+    screen.see("INNER> ")
+    screen.line("exit 6")
+    screen.see("rc=6")
+    screen.rest()
+    assert only_run(store).is_valid

@@ -1,0 +1,8 @@
+# needs: bash
+cat /absent
+ls /absent
+nosuchprogram
+echo $?
+/etc/passwd
+echo $?
+exit 77

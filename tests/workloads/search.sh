@@ -1,0 +1,2 @@
+# needs: find grep
+find /usr/include -name 'std*.h' | sort | xargs grep -l size_t | wc -l
