@@ -7,7 +7,7 @@ PYTHON_SOURCES := src tests docs native hatch_build.py
 TRACE := src/steno/native/steno-trace
 TRACE_SOURCES := $(wildcard native/trace/*.c native/trace/*.h)
 # What the tests drive for real: terminals, editors, pagers, shells, git, script(1).
-PROGRAMS := git gcc script scriptreplay vim less tmux dash strace gdb rsync bwrap
+PROGRAMS := git gcc script scriptreplay vim less fzf tmux dash strace gdb rsync bwrap
 
 .PHONY: test check native native-test unit bench demo docs fmt soak programs player clean
 .DEFAULT_GOAL := test

@@ -235,6 +235,11 @@ static bool absolute_words(const struct stop *stop, int dir, const char *path, c
         path = as_the_caller(stop, path, rewritten);
         return path != rewritten && join_paths("", path, words, PATH_MAX) < PATH_MAX - 1;
     }
+    const char *cwd = dir == AT_FDCWD ? known_cwd(stop) : NULL;
+    if (cwd && strlen(cwd) + strlen(path) + 2 <= PATH_MAX) {
+        join_paths(cwd, path, words, PATH_MAX);
+        return true;
+    }
     base_path(stop, dir, base);
     ssize_t length = read_link(base, start);
     if (length <= 0 || start[0] != '/' || (size_t)length + strlen(path) + 2 > PATH_MAX)
@@ -242,8 +247,20 @@ static bool absolute_words(const struct stop *stop, int dir, const char *path, c
     size_t tail = sizeof deleted - 1;
     if ((size_t)length > tail && strcmp(start + length - tail, deleted) == 0)
         return false;
+    if (dir == AT_FDCWD)
+        note_cwd(stop, start);
     join_paths(start, path, words, PATH_MAX);
     return true;
+}
+
+/* Without a descriptor: enough for a call that only looks. */
+static bool look_by_name(struct place *place)
+{
+    place->exists = lstat(place->resolved, &place->found) == 0;
+    if (place->exists)
+        return !S_ISLNK(place->found.st_mode);
+    place->error = errno;
+    return place->known_result = errno == ENOENT;
 }
 
 /* The common case: no link anywhere on the way. Then the words are the name, and one look is enough. */
@@ -254,6 +271,8 @@ static bool resolve_plainly(const struct stop *stop, int dir, const char *path, 
         return false;
     if (!absolute_words(stop, dir, path, place->resolved))
         return false;
+    if (stop->only_looks && directory_is_plain(stop, place->resolved) && look_by_name(place))
+        return true;
     struct open_how how = {.flags = (uint64_t)(LOOK | O_NOFOLLOW), .resolve = RESOLVE_NO_SYMLINKS};
     long fd = syscall(SYS_openat2, AT_FDCWD, place->resolved, &how, sizeof how);
     if (fd < 0 && errno != ENOENT)
@@ -262,6 +281,8 @@ static bool resolve_plainly(const struct stop *stop, int dir, const char *path, 
     place->error = fd < 0 ? ENOENT : 0;
     place->known_result = fd < 0;
     place->exists = fd >= 0 && fstat((int)fd, &place->found) == 0;
+    if (place->exists)
+        note_plain_directory(stop, place->resolved);
     read_target(place); /* a link at the end of the way is opened itself */
     return true;
 }

@@ -44,6 +44,8 @@ static void look_into(struct stop *stop)
         stop->call->serve(stop);
     else
         count_call(stop);
+    if (stop->call && moves_names(stop->call->op))
+        atomic_fetch_add(&stop->run->age, 1); /* what was looked up for this stop is not true after it */
 }
 
 /* False: the caller was killed meanwhile. */
@@ -67,10 +69,12 @@ static bool answer(struct stop *stop, struct seccomp_notif_resp *response)
     return false;
 }
 
-static void serve_one(struct run *run, struct seccomp_notif *notif, struct seccomp_notif_resp *response)
+static void serve_one(struct run *run, struct seccomp_notif *notif, struct seccomp_notif_resp *response,
+                      struct known *known)
 {
     struct stop stop = {
         .run = run,
+        .known = known,
         .notif = notif,
         .tid = (pid_t)notif->pid,
         .call = find_call(notif->data.arch, (uint32_t)notif->data.nr),
@@ -102,13 +106,14 @@ static void *serve(void *context)
         abort();
     struct seccomp_notif *notif = calloc(1, sizes.seccomp_notif);
     struct seccomp_notif_resp *response = calloc(1, sizes.seccomp_notif_resp);
-    if (!notif || !response)
+    struct known *known = start_knowing();
+    if (!notif || !response || !known)
         abort();
     for (;;) {
         memset(notif, 0, sizes.seccomp_notif);
         if (ioctl(run->listener, SECCOMP_IOCTL_NOTIF_RECV, notif) == 0) {
             atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed);
-            serve_one(run, notif, response);
+            serve_one(run, notif, response, known);
         } else if (nobody_left(run)) {
             return NULL;
         }

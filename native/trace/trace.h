@@ -63,6 +63,7 @@ struct run {
     int own_pid;
     bool no_new_privs;
     atomic_bool roots_differ;               /* some process may see another root than we do */
+    atomic_uint_fast64_t age;               /* begins anew whenever the run may move names about */
     atomic_bool released;                   /* the recording is over: answer, and write nothing */
 };
 
@@ -78,6 +79,8 @@ struct stop {
     uint32_t process;                       /* its number */
     uint16_t notes;
     bool compat;
+    bool alone;                             /* a process of one thread that shares its working directory with nobody */
+    struct known *known;                    /* of the thread that serves it */
     bool answered;                          /* the handler answered itself */
     bool only_looks;                        /* changes nothing: the answer will tell whether the caller was there */
     int error;                              /* refuse with this errno; 0: let it through */
@@ -126,6 +129,17 @@ void resolve_descriptor(struct stop *stop, int fd, struct place *place);
 /* Whether a path means something else to each process, as /dev/stdout does. */
 bool differs_by_caller(const struct stop *stop, const char *path);
 void close_place(struct place *place);
+
+/* --- known.c: what was just learned ---------------------------------------------------------------------- */
+
+struct known *start_knowing(void);
+bool moves_names(enum op op);
+/* Whether the directory of this absolute path was just found to have no link on its way. */
+bool directory_is_plain(const struct stop *stop, const char *path);
+void note_plain_directory(const struct stop *stop, const char *path);
+/* The caller's working directory, if it was just read; NULL otherwise. */
+const char *known_cwd(const struct stop *stop);
+void note_cwd(const struct stop *stop, const char *path);
 
 /* --- keep.c: contents as they were ----------------------------------------------------------------------- */
 

@@ -19,6 +19,7 @@
 
 #define BUCKETS (1u << 16)
 #define CLONE_THREAD_FLAG 0x00010000u
+#define CLONE_FS_FLAG 0x00000200u
 #define EVENTS_AT_ONCE 64
 #define NOT_ASKED (-1)
 #define RESERVED_DESCRIPTORS 128
@@ -63,6 +64,7 @@ struct tracees {
     struct thread *buckets[BUCKETS];
     int poll;
     uint32_t next_number;
+    bool cwd_shared;           /* by two processes, somewhere */
     uint32_t forks;            /* since each of these a number may stand for another process */
     uint32_t alive, unwatched; /* of these, processes without a pidfd */
     int most_watched;          /* descriptors above this one are for looking at files */
@@ -298,6 +300,7 @@ bool identify(struct stop *stop)
         struct process *process = thread->process;
         stop->pid = process->pid;
         stop->process = process->number;
+        stop->alone = !process->threads->sibling && !run->tracees->cwd_shared;
         if (process->exec_at != UINT64_MAX)
             settle_exec(run, process, stop->tid);
         if (thread->forks_open)
@@ -319,6 +322,7 @@ void note_fork(struct stop *stop, uint64_t flags)
     if (flags & CLONE_THREAD_FLAG)
         return;
     pthread_mutex_lock(&stop->run->tracees->lock);
+    stop->run->tracees->cwd_shared |= (flags & CLONE_FS_FLAG) != 0;
     stop->run->tracees->forks++;
     struct thread *thread = find_thread(stop->run->tracees, stop->tid);
     if (thread)

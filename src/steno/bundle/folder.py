@@ -98,12 +98,14 @@ class Folder:
 
     def read_all(self, path: str, limit: int) -> bytes:
         """The whole file, if it is no longer than `limit`."""
-        fd = self.open(path)
-        with os.fdopen(fd, "rb") as file:
-            data = file.read(limit + 1)
-        if len(data) > limit:
-            raise OSError(errno.EFBIG, f"longer than {limit} bytes", path)
-        return data
+        blocks: list[bytes] = []
+        left = limit
+        for block in self.read(path):
+            blocks.append(block)
+            left -= len(block)
+            if left < 0:
+                raise OSError(errno.EFBIG, f"longer than {limit} bytes", path)
+        return b"".join(blocks)
 
     def size(self, path: str) -> int:
         with self._parent(path) as (parent, name):

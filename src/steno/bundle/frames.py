@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from steno.bundle.folder import Folder
 from steno.bundle.frame_records import LENGTH, Batch, FramesError, States, Strings, read_at
-from steno.derive.operations import CHANGING
+from steno.derive.distinct import LARGE
+from steno.derive.operations import CHANGING, has_failed
 from steno.derive.path_ledger import FOUND, PathLedger, Rows
 from steno.events import wire
 
@@ -55,6 +56,7 @@ class Frames:
         self._events, events_bytes = self._open(wire.EVENTS_FILE, self.header.events)
         states, states_bytes = self._open(wire.STATES_FILE, self.header.states)
         self.event_count = events_bytes // wire.EVENT.size
+        self._is_large = self.event_count >= LARGE
         self.states = States(states, states_bytes // wire.STATE.size)
         self.strings = self._read_strings()
         self._bad_states = frozenset(self._find_bad_states())
@@ -85,10 +87,11 @@ class Frames:
             if len(records) < count * size:
                 self.torn = True
                 records = records[: len(records) // size * size]
-            if not self._is_sound(Batch(records)):
-                records = self._sound_records(records)
-            if records:
-                yield Batch(records)
+            batch = Batch(records, large=self._is_large)
+            if not self._is_sound(batch):
+                batch = Batch(self._sound_records(records), large=self._is_large)
+            if batch.count:
+                yield batch
 
     def first_states(self) -> dict[bytes, FirstLook]:
         """Every path of the file system that was touched, unmasked, in order of first sight.
@@ -97,7 +100,7 @@ class Frames:
         """
         book = _FirstLooks(self)
         for batch in self.batches():
-            book.take(batch)
+            book.take(batch.kinds.calls)
         return book.looks()
 
     def blob(self, number: int) -> Iterator[bytes]:
@@ -132,30 +135,28 @@ class Frames:
         for first in range(0, len(self.states), BATCH):
             records = self.states.records(range(first, min(first + BATCH, len(self.states))))
             words, longs = memoryview(records).cast("I"), memoryview(records).cast("Q")
-            sizes, targets, contents = longs[2::9].tolist(), words[14::18].tolist(), words[16::18].tolist()
-            if (
-                max(sizes) <= _POSITIVE_I64
-                and max(targets) < len(self.strings)
-                and max(contents) <= _MOST_CONTENT
-            ):
+            columns = (longs[2::9], words[10::18], words[14::18], words[16::18])
+            most = (_POSITIVE_I64, _POSITIVE_I32, len(self.strings) - 1, _MOST_CONTENT)
+            bounded = [(column.tolist(), bound) for column, bound in zip(columns, most, strict=True)]
+            if all(max(numbers) <= bound for numbers, bound in bounded):
                 continue
-            for number, (size, target, content) in enumerate(
-                zip(sizes, targets, contents, strict=True), first + wire.STATE_FIRST
-            ):
-                if size > _POSITIVE_I64 or target >= len(self.strings) or content > _MOST_CONTENT:
-                    yield number
+            for place in range(len(records) // wire.STATE.size):
+                if any(numbers[place] > bound for numbers, bound in bounded):
+                    yield first + place + wire.STATE_FIRST
 
     def _is_sound(self, batch: Batch) -> bool:
         """Whether every record is whole, seen on whole columns: numbers are little-endian."""
-        high_bytes = batch.byte(7) + batch.byte(11) + batch.byte(15)  # mono_ns, process and tid are positive
-        if self._bad_states or batch.byte(17).strip(b"\0") or high_bytes.translate(None, _LOW_BYTES):
+        if self._bad_states or batch.byte(7).translate(None, _LOW_BYTES):  # mono_ns is positive
             return False
+        calls = batch.kinds.calls
+        if calls.byte(17).strip(b"\0") or (calls.byte(11) + calls.byte(15)).translate(None, _LOW_BYTES):
+            return False  # process and tid are positive
         return (
-            0 not in batch.op.translate(_KNOWN_OP)
-            and max(batch.state, default=0) < len(self.states) + wire.STATE_FIRST
+            0 not in calls.op.translate(_KNOWN_OP)
+            and max(calls.state, default=0) < len(self.states) + wire.STATE_FIRST
             and all(
                 max(column, default=0) < len(self.strings)
-                for column in (batch.path, batch.resolved, batch.extra)
+                for column in (calls.path, calls.resolved, calls.extra)
             )
         )
 
@@ -200,36 +201,48 @@ class _FirstLooks:
         self._ledger: PathLedger[int] = PathLedger()
         self._before: dict[int, _Before] = {}
 
-    def take(self, batch: Batch) -> None:
-        states, resolved = batch.state, batch.resolved
+    def take(self, calls: Batch) -> None:
+        """Calls in order of first sight, equal ones once."""
+        states, resolved = calls.state.tolist(), calls.resolved.tolist()
         numbers = sorted(set(states) - {wire.STATE_NONE, wire.STATE_ABSENT})
-        words = memoryview(self._records(numbers)).cast("I")
+        records = self._frames.states.records([number - wire.STATE_FIRST for number in numbers])
+        words = memoryview(records).cast("I")
+        places = {number: place * wire.STATE.size for place, number in enumerate(numbers)}
+
+        def state(number: int) -> wire.State | None:
+            at = places.get(number)
+            return None if at is None else wire.State(*wire.STATE.unpack_from(records, at))
+
         modes = dict(zip(numbers, words[10::18].tolist(), strict=True))
         rows = Rows(
             key=resolved,
-            op=[OP_NAMES[code] for code in batch.op],
-            arg=batch.arg.tolist(),
-            notes=batch.notes.tolist(),
-            failed=[result < 0 for result in batch.result.tolist()],
-            look=[min(state, FOUND) for state in states],
-            mode=[modes.get(state, 0) for state in states],
+            op=[OP_NAMES[code] for code in calls.op],
+            arg=calls.arg.tolist(),
+            notes=calls.notes.tolist(),
+            failed=[has_failed(result) for result in calls.result.tolist()],
+            look=[min(FOUND, number) for number in states],
+            mode=[modes.get(number, 0) for number in states],
         )
         for key, row in self._ledger.take(rows):
-            self._before[key] = _Before(self._state(states[row]), bool(rows.notes[row] & _UNRESOLVED))
+            self._before[key] = _Before(state(states[row]), bool(rows.notes[row] & _UNRESOLVED))
         told = {number for number, content in zip(numbers, words[16::18].tolist(), strict=True) if content}
         if told:
             for key, number in dict.fromkeys(zip(resolved, states, strict=True)):
                 if number in told:
-                    self._learn_content(key, self._state(number))
+                    self._learn_content(key, state(number))
 
     def looks(self) -> dict[bytes, FirstLook]:
         found: dict[bytes, FirstLook] = {}
         for key, operations in self._ledger.operations.items():
             path = self._frames.strings[key]
-            if path.startswith(b"/"):
-                earlier = found[path].operations if path in found else frozenset()
-                look = _look(self._before.get(key), frozenset(operations) | earlier)
-                found[path] = found[path]._replace(operations=look.operations) if path in found else look
+            if not path.startswith(b"/"):
+                continue
+            first = found.get(path)
+            if first is None:
+                found[path] = _look(self._before.get(key), frozenset(operations))
+            else:  # the same words under another number
+                together = first.operations | operations
+                found[path] = first._replace(operations=together, changed=bool(together & CHANGING))
         return found
 
     def _learn_content(self, key: int, later: wire.State | None) -> None:
@@ -240,12 +253,6 @@ class _FirstLooks:
         if before.state[:5] == later[:5]:  # dev, ino, size, mtime_ns, ctime_ns
             state = before.state._replace(blob=later.blob, content=later.content)
             self._before[key] = before._replace(state=state)
-
-    def _state(self, number: int) -> wire.State | None:
-        return self._frames.states[number - wire.STATE_FIRST] if number >= wire.STATE_FIRST else None
-
-    def _records(self, numbers: Sequence[int]) -> bytes:
-        return self._frames.states.records([number - wire.STATE_FIRST for number in numbers])
 
 
 def _look(before: _Before | None, operations: frozenset[str]) -> FirstLook:

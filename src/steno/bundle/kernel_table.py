@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from steno.bundle.folder import Folder
 from steno.bundle.frame_records import Batch
@@ -28,6 +28,7 @@ _COMPAT = wire.NOTES["compat"]
 _NOT_COMPAT = bytes(note for note in range(256) if not note & _COMPAT)
 _COMPAT_BEYOND = 16 - 2  # moves the note's bit above the sixteen bits of a call's number
 _FIRST_COMPAT_COUNTED = 1024
+_CODE_OF = {op.name: op.code for op in wire.OPS.values()}
 _OPS = [op.name for op in wire.OPS.values()]
 _OP_INDEX = bytes(_OPS.index(name) if name else 0 for name in OP_NAMES)
 _CONTENTS = [name for name, _ in sorted(wire.CONTENT.items(), key=lambda item: item[1])]
@@ -35,26 +36,31 @@ WRITE_SIZE = 1 << 20
 LARGEST_GROUP = MAX_GROUP_BYTES // 2  # in memory; on the disk there are lengths and levels too
 
 
-def write(spool: Folder, frames: Frames, redactor: Redactor) -> int:
-    """Write the table; returns how many rows it has."""
+class Written(NamedTuple):
+    rows: int
+    processes: int
+    io_uring: bool  # somebody made a ring
+
+
+def write(spool: Folder, frames: Frames, redactor: Redactor) -> Written:
     temporary = f"{layout.KERNEL_TABLE}{TEMPORARY}"
     with suppress(FileNotFoundError):
         spool.remove(temporary)
     with os.fdopen(spool.create(temporary), "wb", buffering=WRITE_SIZE) as file:
-        rows = _write_rows(file, frames, MaskedStrings(frames.strings, redactor))
+        written = _write_rows(file, frames, MaskedStrings(frames.strings, redactor))
         file.flush()
         os.fdatasync(file.fileno())  # before the event that speaks of it
     spool.replace(temporary, layout.KERNEL_TABLE)
-    return rows
+    return written
 
 
-def observed(frames: Frames, rows: int) -> kinds.KernelObserved:
+def observed(frames: Frames, written: Written) -> kinds.KernelObserved:
     header = frames.header
     split = header.features & wire.FEATURES["split"]
     return kinds.KernelObserved(
         observer=OBSERVER,
-        events=rows,
-        processes=sum(batch.op.count(_CODE_OF["process"]) for batch in frames.batches()),
+        events=written.rows,
+        processes=written.processes,
         features=[name for name, bit in wire.FEATURES.items() if header.features & bit],
         lost_events=header.lost_events,
         lost_blobs=header.lost_blobs,
@@ -80,9 +86,6 @@ def observed(frames: Frames, rows: int) -> kinds.KernelObserved:
     )
 
 
-_CODE_OF = {op.name: op.code for op in wire.OPS.values()}
-
-
 def _counted(counted: Sequence[int]) -> Iterator[tuple[str, int]]:
     for number, times in enumerate(counted):
         if times:
@@ -97,7 +100,7 @@ def call_name(number: int, *, compat: bool) -> str:
     return f"{machine}:{name}" if compat else name
 
 
-def _write_rows(file: Any, frames: Frames, strings: MaskedStrings) -> int:
+def _write_rows(file: Any, frames: Frames, strings: MaskedStrings) -> Written:
     import pyarrow.parquet as pq  # late: start-up has a budget
 
     columns = _Columns(frames, strings)
@@ -110,12 +113,15 @@ def _write_rows(file: Any, frames: Frames, strings: MaskedStrings) -> int:
         write_statistics=False,
         store_schema=False,
     ) as writer:
-        rows = 0
+        rows = processes = rings = 0
         for batch in frames.batches():
             for group in columns.groups(batch):
                 writer.write_batch(group)
             rows += batch.count
-    return rows
+            processes += batch.op.count(_CODE_OF["process"])
+            rings += batch.op.count(_CODE_OF["io_uring"])
+    columns.release_unused()
+    return Written(rows, processes, rings > 0)
 
 
 class _Columns:
@@ -126,6 +132,10 @@ class _Columns:
         self._frames = frames
         self._strings = strings
         self.schema = self.record_batch(Batch(b"")).schema
+
+    def release_unused(self) -> None:
+        """The library keeps what it used; the seal, which comes next, may work in another thread."""
+        self._pa.default_memory_pool().release_unused()
 
     def groups(self, batch: Batch) -> Iterator[Any]:
         """The batch as row groups: more than one where a reader would refuse one for its size."""
@@ -138,71 +148,55 @@ class _Columns:
             yield from self.groups(half)
 
     def record_batch(self, batch: Batch) -> Any:
-        pa, count = self._pa, batch.count
-        states = batch.state
+        pa, (calls, of_rows) = self._pa, batch.kinds
+        rows = _Rows(pa, of_rows)
+        names, numbers = self._calls(calls)
         columns = {
-            "mono_ns": _plain(pa.int64(), count, batch.mono_ns),
-            "process": _plain(pa.int32(), count, batch.process),
-            "tid": _plain(pa.int32(), count, batch.tid),
-            "op": self._words(_plain(pa.int8(), count, memoryview(batch.op.translate(_OP_INDEX))), _OPS),
-            "call": self._calls(batch),
-            "path": self._texts(batch.path),
-            "resolved": self._texts(batch.resolved),
-            "extra": self._texts(batch.extra),
-            "result": pa.array(
-                [None if result == wire.RESULT_UNKNOWN else result for result in batch.result.tolist()],
+            "mono_ns": _plain(pa.int64(), batch.count, batch.mono_ns),
+            "process": rows.plain(_plain(pa.int32(), calls.count, calls.process)),
+            "tid": rows.plain(_plain(pa.int32(), calls.count, calls.tid)),
+            "op": rows.chosen(list(calls.op.translate(_OP_INDEX)), pa.array(_OPS, pa.string())),
+            "call": rows.chosen(numbers, pa.array(names, pa.string())),
+            "path": self._texts(rows, calls.path.tolist()),
+            "resolved": self._texts(rows, calls.resolved.tolist()),
+            "extra": self._texts(rows, calls.extra.tolist()),
+            "result": rows.spread(
+                [None if result == wire.RESULT_UNKNOWN else result for result in calls.result.tolist()],
                 pa.int16(),
             ),
-            "notes": _plain(pa.int32(), count, _widened("H", batch.notes)),
-            "arg": _plain(pa.uint64(), count, batch.arg),
-            "arg2": _plain(pa.uint64(), count, batch.arg2),
-            **self._states(states),
+            "notes": rows.plain(_plain(pa.int32(), calls.count, _widened("H", calls.notes))),
+            "arg": rows.plain(_plain(pa.uint64(), calls.count, calls.arg)),
+            "arg2": rows.plain(_plain(pa.uint64(), calls.count, calls.arg2)),
+            **self._states(rows, calls.state.tolist()),
         }
         return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
-    def _exists(self, states: Sequence[int], indices: Any) -> Any:
-        """Whether a state was found: what says that a row has an index says just this, bit by bit."""
-        pa, count = self._pa, len(states)
-        found = indices.buffers()[0] or pa.py_buffer(b"\xff" * ((count + 7) // 8))
-        looked = pa.array(list(map(bool, states)), pa.bool_()).buffers()[1] if 0 in states else None
-        return pa.Array.from_buffers(pa.bool_(), count, [looked, found])
-
-    def _calls(self, batch: Batch) -> Any:
-        numbers = batch.call.tolist()
-        if batch.byte(20).translate(None, _NOT_COMPAT):
+    def _calls(self, calls: Batch) -> tuple[list[str], list[int | None]]:
+        """The names of the system calls, and which of them each is; None for what is none."""
+        numbers = calls.call.tolist()
+        if calls.byte(20).translate(None, _NOT_COMPAT):
             numbers = [
                 number | (note & _COMPAT) << _COMPAT_BEYOND
-                for number, note in zip(numbers, batch.notes.tolist(), strict=True)
+                for number, note in zip(numbers, calls.notes.tolist(), strict=True)
             ]
         used = [number for number in dict.fromkeys(numbers) if number]
         names = [call_name(number & 0xFFFF, compat=number > 0xFFFF) for number in used]  # noqa: PLR2004
-        return self._words(self._indices(numbers, used), names)
+        return names, _positions(numbers, used)
 
-    def _texts(self, numbers: Sequence[int | None]) -> Any:
+    def _texts(self, rows: _Rows, numbers: Sequence[int | None]) -> Any:
         """Only the strings of these rows: each row group has a dictionary of its own."""
         used = [number for number in dict.fromkeys(numbers) if number]
         values = self._pa.array(self._strings.take(used), self._pa.binary())
-        return self._pa.DictionaryArray.from_arrays(self._indices(numbers, used), values)
+        return rows.chosen(_positions(numbers, used), values)
 
-    def _indices(self, numbers: Sequence[int | None], used: Sequence[int]) -> Any:
-        """Where in `used` each number is; null for one that is not there."""
-        if not used:
-            return self._pa.nulls(len(numbers), self._pa.int32())
-        return self._pa.array(_positions(numbers, used), self._pa.int32())
-
-    def _words(self, indices: Any, words: Sequence[str]) -> Any:
-        return self._pa.DictionaryArray.from_arrays(indices, self._pa.array(words, self._pa.string()))
-
-    def _states(self, states: Sequence[int]) -> dict[str, Any]:
-        """The columns of what was found. They are given as dictionaries of the batch's states, which the
-        writer writes out plainly: no row is copied here.
-        """
+    def _states(self, rows: _Rows, states: Sequence[int]) -> dict[str, Any]:
+        """The columns of what was found."""
         pa = self._pa
         used = sorted(set(states) - {wire.STATE_NONE, wire.STATE_ABSENT})
         records = self._frames.states.records([number - wire.STATE_FIRST for number in used])
         words, longs = memoryview(records).cast("I"), memoryview(records).cast("Q")
-        rows = _positions(states, used)
-        indices = pa.array(rows, pa.int32())
+        places = _positions(states, used)
+        indices = rows.spread(places, pa.int32())
 
         def column(kind: Any, values: memoryview[int]) -> Any:
             return pa.DictionaryArray.from_arrays(indices, _plain(kind, len(used), values))
@@ -210,12 +204,13 @@ class _Columns:
         def widened(values: memoryview[int]) -> Any:
             return column(pa.int64(), _widened("I", values))
 
-        def spread(values: list[int]) -> list[int | None]:
-            return [None if row is None else values[row] for row in rows]
+        def of_states(values: list[int]) -> list[int | None]:
+            return [None if place is None else values[place] for place in places]
 
         targets, contents = words[14::18].tolist(), words[16::18].tolist()
+        exists = [None if number == wire.STATE_NONE else number != wire.STATE_ABSENT for number in states]
         return {
-            "exists": self._exists(states, indices),
+            "exists": rows.spread(exists, pa.bool_()),
             "dev": column(pa.uint64(), longs[0::9]),
             "ino": column(pa.uint64(), longs[1::9]),
             "mode": column(pa.int32(), words[10::18]),
@@ -225,16 +220,39 @@ class _Columns:
             "uid": widened(words[11::18]),
             "gid": widened(words[12::18]),
             "nlink": widened(words[13::18]),
-            "target": self._texts(spread(targets) if any(targets) else [None] * len(states)),
-            "content": self._words(pa.array(spread(contents), pa.int8()), _CONTENTS),
+            "target": self._texts(rows, of_states(targets) if any(targets) else [None] * len(states)),
+            "content": rows.chosen(of_states(contents), pa.array(_CONTENTS, pa.string())),
         }
 
 
+class _Rows:
+    """Makes columns of rows out of what is known of the kinds of calls.
+
+    Most are given as dictionaries, which the writer writes out plainly: no row is copied here.
+    """
+
+    def __init__(self, pa: Any, kinds: Any) -> None:
+        self._pa = pa
+        self._kinds = kinds  # for every row the place of its kind
+        self._indices = pa.array(kinds, pa.int32()) if isinstance(kinds, list) else kinds
+
+    def plain(self, values: Any) -> Any:
+        """A column without nulls."""
+        return self._pa.DictionaryArray.from_arrays(self._indices, values)
+
+    def chosen(self, places: Sequence[int | None], values: Any) -> Any:
+        """A column that names `values` by their places."""
+        return self._pa.DictionaryArray.from_arrays(self.spread(places, self._pa.int32()), values)
+
+    def spread(self, values: Sequence[int | None], kind: Any) -> Any:
+        """A column that may have nulls."""
+        if isinstance(self._kinds, list):
+            return self._pa.array([values[place] for place in self._kinds], kind)
+        return self._pa.array(values, kind).take(self._indices)
+
+
 def _positions(numbers: Sequence[int | None], used: Sequence[int]) -> list[int | None]:
-    """Where in `used` each number is. Neighbours, as new states are, need no search."""
-    if used and used[-1] - used[0] + 1 == len(used) and all(map(int.__lt__, used, used[1:])):
-        first = used[0]
-        return [number - first if number and number >= first else None for number in numbers]
+    """Where in `used` each number is; None for one that is not there."""
     index: dict[int | None, int] = dict(zip(used, range(len(used)), strict=True))
     return list(map(index.get, numbers))
 

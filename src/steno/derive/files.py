@@ -15,7 +15,9 @@ from typing import Any
 
 import msgspec
 
+from steno.derive.distinct import distinct_rows
 from steno.derive.kernel_rows import BadTableError, RowBatch, batches, named_text
+from steno.derive.operations import has_failed
 from steno.derive.path_ledger import ABSENT, FOUND, NOBODY_LOOKED, PathLedger, Rows
 from steno.events import canonical, layout, wire
 from steno.events.layers import Layers
@@ -24,10 +26,8 @@ SCHEMA = "steno.files.v1"
 NANO = 1_000_000_000
 MAX_LINE = 1 << 20
 UNKNOWN = {"unknown": True}
-_COLUMNS = (
-    *("op", "resolved", "extra", "result", "notes", "arg"),
-    *("exists", "mode", "size", "mtime_ns", "uid", "gid", "target"),
-)
+_KEYS = ("op", "resolved", "result", "notes", "arg", "exists", "mode")
+_COLUMNS = (*_KEYS, "mono_ns", "extra", "size", "mtime_ns", "uid", "gid", "target")
 _TYPES = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "directory",
@@ -160,52 +160,52 @@ class _Touched:
         return self._before.get(path, UNKNOWN)
 
     def take(self, batch: RowBatch) -> None:
-        modes = batch.optional("mode")
+        numbers = [call.row for call in distinct_rows(batch, _KEYS)]
         rows: Rows[bytes | None] = Rows(
-            key=batch.texts("resolved"),
-            op=batch.ops(),
-            arg=batch.numbers("arg"),
-            notes=batch.numbers("notes"),
-            failed=[result is not None and result < 0 for result in batch.optional("result")],
+            key=batch.texts("resolved", numbers),
+            op=batch.ops(numbers),
+            arg=batch.numbers("arg", numbers),
+            notes=batch.numbers("notes", numbers),
+            failed=[has_failed(result) for result in batch.optional("result", numbers)],
             look=[
                 NOBODY_LOOKED if exists is None else FOUND if exists else ABSENT
-                for exists in batch.optional("exists")
+                for exists in batch.optional("exists", numbers)
             ],
-            mode=[mode or 0 for mode in modes],
+            mode=batch.modes(numbers),
         )
-        looks = list(self._ledger.take(rows))
-        if looks:
-            self._note_states(batch, rows, looks)
-        if "rename" in rows.op:
-            self._note_renames(batch, rows)
-
-    def _note_states(
-        self, batch: RowBatch, rows: Rows[bytes | None], looks: list[tuple[bytes | None, int]]
-    ) -> None:
-        sizes, times, uids, gids = (batch.optional(name) for name in ("size", "mtime_ns", "uid", "gid"))
-        targets = batch.texts("target")
-        for path, row in looks:
+        found: dict[int, bytes] = {}
+        for path, place in self._ledger.take(rows):
             if path is None:
                 continue
-            if rows.look[row] == ABSENT:
+            if rows.look[place] == FOUND:
+                found[numbers[place]] = path
+            else:
                 self._before[path] = {"exists": False}
-                continue
-            self._before[path] = state(
-                rows.mode[row],
-                size=sizes[row] or 0,
-                mtime_ns=times[row] or 0,
-                uid=uids[row] or 0,
-                gid=gids[row] or 0,
-                target=targets[row],
-            )
+        self._note_states(batch, found)
+        self._note_renames(batch)
 
-    def _note_renames(self, batch: RowBatch, rows: Rows[bytes | None]) -> None:
+    def _note_states(self, batch: RowBatch, found: dict[int, bytes]) -> None:
+        rows = list(found)
+        columns = [batch.optional(name, rows) for name in ("size", "mtime_ns", "uid", "gid")]
+        targets = batch.texts("target", rows) if rows else []
+        for path, mode, target, *figures in zip(
+            found.values(), batch.modes(rows), targets, *columns, strict=True
+        ):
+            size, mtime_ns, uid, gid = (figure or 0 for figure in figures)
+            self._before[path] = state(mode, size=size, mtime_ns=mtime_ns, uid=uid, gid=gid, target=target)
+
+    def _note_renames(self, batch: RowBatch) -> None:
         """Directories that got another name, and with them all that is in them."""
-        names = batch.texts("extra")
-        for row, op in enumerate(rows.op):
-            old, new = rows.key[row], names[row]
-            if op == "rename" and old and new and stat.S_ISDIR(rows.mode[row]) and not rows.failed[row]:
-                more = {"exchange": True} if rows.notes[row] & _EXCHANGE else {}
+        rows = batch.rows_of({"rename"})
+        if not rows:
+            return
+        names = zip(batch.texts("resolved", rows), batch.texts("extra", rows), strict=True)
+        figures = zip(
+            batch.modes(rows), batch.optional("result", rows), batch.numbers("notes", rows), strict=True
+        )
+        for (old, new), (mode, result, notes) in zip(names, figures, strict=True):
+            if old and new and stat.S_ISDIR(mode) and not has_failed(result):
+                more = {"exchange": True} if notes & _EXCHANGE else {}
                 self.renames.append({**named_text("from", old), **named_text("to", new), **more})
 
 
@@ -241,9 +241,13 @@ def _change(before: dict[str, Any], after: dict[str, Any], operations: set[str])
         return "modified"
     times_differ = str(before["mtime_ns"]) != str(after.get("mtime_ns"))
     sizes_differ = str(before["size"]) != str(after.get("size"))
-    if sizes_differ or (times_differ and not _same_content(before, after, operations)):
+    # What a directory lists is told of the files in it.
+    if before["type"] != "directory" and (
+        sizes_differ or (times_differ and not _same_content(before, after, operations))
+    ):
         return "modified"
-    return "metadata" if times_differ or _differ(before, after, "mode", "uid", "gid") else "none"
+    differ = times_differ or sizes_differ or _differ(before, after, "mode", "uid", "gid")
+    return "metadata" if differ else "none"
 
 
 def _same_content(before: dict[str, Any], after: dict[str, Any], operations: set[str]) -> bool:

@@ -7,17 +7,18 @@ calls.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 
 import msgspec
 
+from steno.derive.distinct import distinct_rows
 from steno.derive.kernel_rows import RowBatch, batches, category, named_text, result_word
 from steno.derive.operations import MEANING_OF_OPEN, OPENING, access, creates, truncates
 from steno.events import canonical, layout
 from steno.events.layers import Layers
 
-_COLUMNS = ("mono_ns", "process", "op", "path", "resolved", "result", "arg", "arg2")
+_KEYS = ("process", "op", "path", "resolved", "result", "arg", "arg2")
 _SOCKET = "socket"
 
 
@@ -60,7 +61,7 @@ def kernel_lines(layers: Layers) -> Iterator[bytes]:
     if not layers.has(layout.KERNEL_TABLE):
         return
     found: dict[_Line, _Times] = {}
-    for batch in batches(layers, _COLUMNS):
+    for batch in batches(layers, ("mono_ns", *_KEYS)):
         _take(batch, found)
     for line, times in sorted(found.items(), key=_order):
         yield _encode(_told(line, times)) + b"\n"
@@ -72,57 +73,66 @@ def _order(item: tuple[_Line, _Times]) -> tuple[int, int, str, bytes, int, str]:
 
 
 def _take(batch: RowBatch, found: dict[_Line, _Times]) -> None:
-    ops = batch.ops()
-    paths = batch.texts("resolved")
+    calls = distinct_rows(batch, _KEYS)
+    rows = [call.row for call in calls]
+    ops, args = batch.ops(rows), batch.numbers("arg", rows)
+    paths = batch.texts("resolved", rows)
     if None in paths:
         paths = [
             path if resolved is None else resolved
-            for path, resolved in zip(batch.texts("path"), paths, strict=True)
+            for path, resolved in zip(batch.texts("path", rows), paths, strict=True)
         ]
-    flags = [
-        arg & MEANING_OF_OPEN if op in OPENING else None
-        for op, arg in zip(ops, batch.numbers("arg"), strict=True)
-    ]
     if _SOCKET in ops:
-        _name_sockets(batch, ops, paths)
-    calls = list(zip(batch.numbers("process"), ops, paths, flags, batch.optional("result"), strict=True))
-    times = batch.numbers("mono_ns")
-    if times != sorted(times):  # threads overtake each other
-        order = sorted(range(len(times)), key=times.__getitem__)
-        calls, times = [calls[row] for row in order], [times[row] for row in order]
-    first = dict(zip(reversed(calls), reversed(times), strict=True))
-    last = dict(zip(calls, times, strict=True))
-    for call, count in Counter(calls).items():
-        line = (*call[:-1], result_word(call[-1]))
-        if line in found:
-            found[line].add(count, first[call], last[call])
+        _name_sockets(ops, paths, args, batch.numbers("arg2", rows))
+    flags = [arg & MEANING_OF_OPEN if op in OPENING else None for op, arg in zip(ops, args, strict=True)]
+    results = map(result_word, batch.optional("result", rows))
+    lines = zip(batch.numbers("process", rows), ops, paths, flags, results, strict=True)
+    for line, (_row, count, first_ns, last_ns) in zip(lines, calls, strict=True):
+        known = found.get(line)
+        if known is None:
+            found[line] = _Times(count, first_ns, last_ns)
         else:
-            found[line] = _Times(count, first[call], last[call])
+            known.add(count, first_ns, last_ns)
 
 
-def _name_sockets(batch: RowBatch, ops: list[str], paths: list[bytes | None]) -> None:
+def _name_sockets(ops: list[str], paths: list[bytes | None], families: list[int], types: list[int]) -> None:
     """A socket has no path yet; family and type stand in its place."""
-    families, types = batch.numbers("arg"), batch.numbers("arg2")
-    for row, op in enumerate(ops):
+    for place, op in enumerate(ops):
         if op == _SOCKET:
-            paths[row] = f"{families[row]}:{types[row]}".encode()
+            paths[place] = f"{families[place]}:{types[place]}".encode()
 
 
 def _told(line: _Line, times: _Times) -> _Told:
     process, op, path, flags, result = line
+    accessed, create, truncate = (None, False, False) if flags is None else _way(flags)
+    text, exact = (None, None) if path is None else _text(path)
     return _Told(
-        category=category(op),
-        count=times.count,
-        first_ns=_portable(times.first_ns),
-        last_ns=_portable(times.last_ns),
-        op=op,
-        process=process,
-        result=result,
-        access=None if flags is None else access(flags),
-        create=flags is not None and creates(flags),
-        truncate=flags is not None and truncates(flags),
-        **({} if path is None else named_text("path", path)),
+        category(op),
+        times.count,
+        _portable(times.first_ns),
+        _portable(times.last_ns),
+        op,
+        process,
+        result,
+        accessed,
+        create,
+        text,
+        exact,
+        truncate,
     )
+
+
+@cache
+def _way(flags: int) -> tuple[str, bool, bool]:
+    return access(flags), creates(flags), truncates(flags)
+
+
+def _text(path: bytes) -> tuple[str, str | None]:
+    try:
+        return path.decode(), None
+    except UnicodeDecodeError:
+        named = named_text("path", path)
+        return named["path"], named["path_b64"]
 
 
 def _portable(number: int) -> int | str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, BinaryIO
@@ -54,6 +54,12 @@ DICTIONARIES = tuple(name for name, kind in COLUMNS.items() if kind in {"string"
 _LETTERS = {"int16": "h", "int32": "i", "int64": "q", "uint64": "Q"}
 _BITS = [bytes(byte >> bit & 1 for bit in range(8)) for byte in range(256)]
 _CATEGORIES = {op.name: op.category for op in wire.OPS.values()}
+_TIME = "mono_ns"
+_INDEX_BYTES = 4
+_FEW = 4
+_RELEASED = 4
+_MOST_OPS = 256  # places in the dictionary that the low byte of an index tells apart
+Rows = Sequence[int] | None  # None: all of them
 
 
 class BadTableError(ValueError):
@@ -61,7 +67,8 @@ class BadTableError(ValueError):
 
 
 @contextmanager
-def _border() -> Iterator[None]:
+def border() -> Iterator[None]:
+    """Whatever goes wrong in here is a `BadTableError`."""
     import pyarrow as pa  # late: start-up has a budget
 
     try:
@@ -84,51 +91,102 @@ def _border() -> Iterator[None]:
 
 
 class RowBatch:
-    """Some rows. Columns are read when they are asked for."""
+    """Some rows. Columns are read when they are asked for, whole or at some rows."""
 
-    def __init__(self, batch: Any) -> None:
+    def __init__(self, batch: Any, rows_in_all: int = 0) -> None:
         self._batch = batch
+        self._read: dict[str, list[Any]] = {}
         self.count: int = batch.num_rows
+        self.rows_in_all = rows_in_all  # of the table that this is a part of
 
-    @_border()
-    def numbers(self, name: str) -> list[int]:
+    @border()
+    def numbers(self, name: str, rows: Rows = None) -> list[int]:
         """A column that has a number in every row."""
+        return plain_numbers(self._complete(name), _LETTERS[COLUMNS[name]], rows)
+
+    @border()
+    def optional(self, name: str, rows: Rows = None) -> list[int | None]:
+        column = self._batch.column(name)
+        letter = "?" if COLUMNS[name] == "bool" else _LETTERS[COLUMNS[name]]
+        return _with_nulls(column, plain_numbers(column, letter, rows), rows)
+
+    def modes(self, rows: Rows = None) -> list[int]:
+        """The bits of what was found, 0 where nothing was. The bits of a mode are never negative."""
+        modes = [mode or 0 for mode in self.optional("mode", rows)]
+        if min(modes, default=0) < 0:
+            raise BadTableError(f"{layout.KERNEL_TABLE}: a mode that cannot be")
+        return modes
+
+    @border()
+    def texts(self, name: str, rows: Rows = None) -> list[bytes | None]:
+        """A column of paths, arguments or targets; equal ones in a batch are one object."""
+        words, indices = self._dictionary(name), self._batch.column(name).indices
+        places = plain_numbers(indices, "i", rows)
+        if not indices.null_count:
+            return list(map(words.__getitem__, places))
+        return [None if place is None else words[place] for place in _with_nulls(indices, places, rows)]
+
+    @border()
+    def ops(self, rows: Rows = None) -> list[str]:
+        names = self._op_names()
+        return list(map(names.__getitem__, plain_numbers(self._batch.column("op").indices, "i", rows)))
+
+    @border()
+    def rows_of(self, ops: Collection[str]) -> list[int]:
+        """The rows of these operations, without a look at the others."""
+        wanted = bytes(name in ops for name in self._op_names())
+        if 1 not in wanted or not self.count:
+            return []
+        indices = self._batch.column("op").indices
+        low_bytes = bytes(memoryview(indices.buffers()[1]))[indices.offset * _INDEX_BYTES :: _INDEX_BYTES]
+        return list(_places_of_one(low_bytes[: self.count].translate(wanted.ljust(256, b"\0"))))
+
+    @border()
+    def codes(self, name: str) -> list[int | None]:
+        """A column as numbers: equal ones stand for equal values."""
+        column = self.code_column(name)
+        letter = "i" if name in DICTIONARIES else "?" if COLUMNS[name] == "bool" else _LETTERS[COLUMNS[name]]
+        return _with_nulls(column, plain_numbers(column, letter))
+
+    def code_column(self, name: str) -> Any:
+        """The same as the library holds it."""
+        if name == _TIME:
+            return self._complete(name)
+        column = self._batch.column(name)
+        return column.indices if name in DICTIONARIES else column
+
+    def _complete(self, name: str) -> Any:
         column = self._batch.column(name)
         if column.null_count:
             raise BadTableError(f"{layout.KERNEL_TABLE}: a row without {name}")
-        return _values(column, _LETTERS[COLUMNS[name]])
+        return column
 
-    @_border()
-    def optional(self, name: str) -> list[int | None]:
-        column = self._batch.column(name)
-        letter = "?" if COLUMNS[name] == "bool" else _LETTERS[COLUMNS[name]]
-        return _with_nulls(column, _values(column, letter))
+    def _dictionary(self, name: str) -> list[Any]:
+        found = self._read.get(name)
+        if found is None:
+            found = self._read[name] = self._batch.column(name).dictionary.to_pylist()
+        return found
 
-    @_border()
-    def texts(self, name: str) -> list[bytes | None]:
-        """A column of paths, arguments or targets; equal ones in a batch are one object."""
-        column = self._batch.column(name)
-        texts, indices = column.dictionary.to_pylist(), _values(column.indices, "i")
-        if not column.null_count:
-            return list(map(texts.__getitem__, indices))
-        valid = _bits(column.indices.buffers()[0], column.indices.offset, len(indices))
-        return [texts[index] if known else None for index, known in zip(indices, valid, strict=True)]
-
-    @_border()
-    def ops(self) -> list[str]:
-        names = self._batch.column("op").dictionary.to_pylist()
-        indices = self._batch.column("op").indices
-        if indices.null_count or not _CATEGORIES.keys() >= set(names):
+    def _op_names(self) -> list[str]:
+        names = self._dictionary("op")
+        if self._batch.column("op").indices.null_count or not _CATEGORIES.keys() >= set(names):
             raise BadTableError(f"{layout.KERNEL_TABLE}: a row with an operation that is not known")
-        return list(map(names.__getitem__, _values(indices, "i")))
+        if len(names) > _MOST_OPS:
+            raise BadTableError(f"{layout.KERNEL_TABLE}: its operations have too many names")
+        return names
 
 
 def batches(layers: Layers, columns: Sequence[str]) -> Iterator[RowBatch]:
     """All rows in order, with these columns."""
-    with _border(), layers.open(layout.KERNEL_TABLE) as file:
+    import pyarrow as pa
+
+    with border(), layers.open(layout.KERNEL_TABLE) as file:
         table = _opened(file, layers.size(layout.KERNEL_TABLE))
-        for batch in table.iter_batches(BATCH, columns=list(columns), use_threads=False):
-            yield RowBatch(batch)
+        read = table.iter_batches(BATCH, columns=list(columns), use_threads=False)
+        for number, batch in enumerate(read, 1):
+            yield RowBatch(batch, table.metadata.num_rows)
+            if number % _RELEASED == 0:  # its pool grows with every batch, although nothing in it is used
+                pa.default_memory_pool().release_unused()
 
 
 def count_rows(layers: Layers) -> int:
@@ -144,6 +202,8 @@ def category(op: str) -> str:
 def result_word(result: int | None) -> str:
     if result is None:
         return "unknown"
+    if result == wire.RESULT_FAILED:
+        return "failed"
     return "ok" if result == 0 else errno.errorcode.get(-result, str(result))
 
 
@@ -189,22 +249,37 @@ def _check_claims(metadata: Any, size: int) -> None:
         raise BadTableError(f"{layout.KERNEL_TABLE}: claims more rows than its bytes can mean")
 
 
-def _values(column: Any, letter: Any) -> list[int]:
+def plain_numbers(column: Any, letter: Any, rows: Rows = None) -> list[int]:
     """The numbers of a column, also under its nulls."""
     count, start, data = len(column), column.offset, column.buffers()[1]
     if data is None or not count:
-        return [0] * count
+        return [0] * (count if rows is None else len(rows))
     if letter == "?":
-        return list(_bits(data, start, count))
+        bits = _bits(data, start, count)
+        return list(bits) if rows is None else [bits[row] for row in rows]
     width = column.type.bit_width // 8
-    return memoryview(data)[start * width : (start + count) * width].cast("B").cast(letter).tolist()
+    numbers = memoryview(data)[start * width : (start + count) * width].cast("B").cast(letter)
+    if rows is None:
+        return numbers.tolist()
+    if len(rows) * _FEW > count:  # to read them all is quicker than to read many one by one
+        return list(map(numbers.tolist().__getitem__, rows))
+    return [numbers[row] for row in rows]
 
 
-def _with_nulls(column: Any, values: list[int]) -> list[int | None]:
+def _with_nulls(column: Any, values: list[int], rows: Rows = None) -> list[int | None]:
     if not column.null_count:
         return list(values)
-    valid = _bits(column.buffers()[0], column.offset, len(column))
+    valid: Sequence[int] = _bits(column.buffers()[0], column.offset, len(column))
+    if rows is not None:
+        valid = [valid[row] for row in rows]
     return [value if known else None for value, known in zip(values, valid, strict=True)]
+
+
+def _places_of_one(flags: bytes) -> Iterator[int]:
+    at = flags.find(1)
+    while at >= 0:
+        yield at
+        at = flags.find(1, at + 1)
 
 
 def _bits(data: Any, start: int, count: int) -> bytes:

@@ -69,6 +69,11 @@ def operations(call: Call) -> frozenset[str]:
     return _FIXED[call.op]
 
 
+def has_failed(result: int | None) -> bool:
+    """Whether a call is known to have failed, with a reason or without."""
+    return result is not None and (result < 0 or result == wire.RESULT_FAILED)
+
+
 def access(flags: int) -> str:
     """How a file is opened: `read`, `write` or `read_write`."""
     return {_WRITE_ONLY: "write", _READ_WRITE: "read_write"}.get(flags & _ACCESS, "read")

@@ -7,10 +7,10 @@ table says: a parent, an end or an argument that was not seen is null or said to
 from __future__ import annotations
 
 import signal
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from steno.derive.distinct import distinct_rows
 from steno.derive.kernel_rows import RowBatch, batches, named_text, result_word
 from steno.events import canonical, wire
 from steno.events.layers import Layers
@@ -38,7 +38,7 @@ class _Row(NamedTuple):
 
 
 class _Process:
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, first_ns: int) -> None:
         self.facts: dict[str, Any] = {
             "process": number,
             "parent": 0,
@@ -50,7 +50,7 @@ class _Process:
             "exit_known": "unknown",
             "outlived": False,
         }
-        self.first_ns: int | None = None
+        self.first_ns = first_ns
         self.events = 0
         self.tids: set[int] = set()
 
@@ -93,32 +93,32 @@ def processes(layers: Layers) -> Iterator[bytes]:
 
 
 def _take(batch: RowBatch, found: dict[int, _Process]) -> None:
-    numbers, times, ops = batch.numbers("process"), batch.numbers("mono_ns"), batch.ops()
-    first_ns = dict(zip(reversed(numbers), reversed(times), strict=True))
-    for number in dict.fromkeys(numbers):
-        process = found.setdefault(number, _Process(number))
-        if process.first_ns is None:
-            process.first_ns = first_ns[number]
-    for (number, tid), count in Counter(zip(numbers, batch.numbers("tid"), strict=True)).items():
-        found[number].tids.add(tid)
-        found[number].events += count
-    rows = [row for row, op in enumerate(ops) if op in _TOLD]
+    threads = distinct_rows(batch, ("process", "tid"))
+    rows = [thread.row for thread in threads]
+    columns = (batch.numbers(name, rows) for name in ("process", "tid", "mono_ns"))
+    for thread, number, tid, mono_ns in zip(threads, *columns, strict=True):
+        process = found.get(number)
+        if process is None:
+            process = found[number] = _Process(number, mono_ns)
+        process.tids.add(tid)
+        process.events += thread.times
+    rows = batch.rows_of(_TOLD)
     if not rows:
         return
-    columns = (
-        times,
-        numbers,
-        ops,
-        batch.texts("path"),
-        batch.texts("resolved"),
-        batch.texts("extra"),
-        batch.optional("result"),
-        batch.numbers("notes"),
-        batch.numbers("arg"),
-        batch.numbers("arg2"),
+    told = (
+        batch.numbers("mono_ns", rows),
+        batch.numbers("process", rows),
+        batch.ops(rows),
+        batch.texts("path", rows),
+        batch.texts("resolved", rows),
+        batch.texts("extra", rows),
+        batch.optional("result", rows),
+        batch.numbers("notes", rows),
+        batch.numbers("arg", rows),
+        batch.numbers("arg2", rows),
     )
-    for row in rows:
-        found[numbers[row]].take(_Row._make(column[row] for column in columns))
+    for row in map(_Row._make, zip(*told, strict=True)):
+        found[row.process].take(row)
 
 
 def _exec(row: _Row) -> dict[str, Any]:

@@ -8,6 +8,7 @@ seen. Never reads a content twice, never writes one that nobody needs to put thi
 
 from __future__ import annotations
 
+import io
 import stat
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
@@ -112,19 +113,20 @@ class ContentKeeper:
         return Content(why=why) if data is None else self._write("after", name, data, why)
 
     def _from_frames(self, name: str, number: int, state: wire.State) -> Content:
-        data = bytearray()
+        gathered = io.BytesIO()
         try:
             for block in self._frames.blob(number):
-                data += block
-                if len(data) > min(state.size, self._largest):
+                gathered.write(block)
+                if gathered.tell() > min(state.size, self._largest):
                     break
         except OSError:
             self.lost += 1
             return LOST
-        if len(data) != state.size:
+        if gathered.tell() != state.size:
             self.lost += 1
             return LOST
-        return self._write("before", name, bytes(data))
+        data = gathered.getvalue()  # the same bytes, not a copy, as long as nobody writes more
+        return self._write("before", name, data)
 
     def _write(self, when: str, name: str, data: bytes, why: str = "") -> Content:
         if not self._writer.has_room(len(data)):

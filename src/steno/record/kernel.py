@@ -39,7 +39,6 @@ _FLUSHED = 1 << 20
 _TOLD = 3
 _TOGETHER = 512
 _PLAIN_NAME = re.compile(rb"[ -~]*\Z")
-_IO_URING = next(op.code for op in wire.OPS.values() if op.name == "io_uring")
 
 # What frames that somebody wrote into, and a spool with things in the way, may end in.
 _HOSTILE = (OSError, ValueError, LookupError, OverflowError, struct.error, StoreError)
@@ -60,8 +59,9 @@ class _Kept(NamedTuple):
 
 
 def load_libraries() -> None:
-    """Import what `keep_kernel_layer` needs, ahead of time: it takes as long as a short command."""
-    import pyarrow.parquet  # noqa: F401 - only to have them
+    """Import what the launch and `keep_kernel_layer` need, ahead of time, in the order of their need."""
+    import cryptography.hazmat.primitives.ciphers.aead  # noqa: F401 - only to have them
+    import pyarrow.parquet  # noqa: F401 - the same
 
 
 def keep_kernel_layer(
@@ -84,9 +84,10 @@ def keep_kernel_layer(
             with Folder(store) as folder:
                 key = local_key.read(folder)
         with open_frames(spool, key) as frames:
-            event = kernel_table.observed(frames, kernel_table.write(spool, frames, redactor))
+            written = kernel_table.write(spool, frames, redactor)
+            event = kernel_table.observed(frames, written)
             layer = _FilesLayer(spool, frames, redactor, findings, key, max_blob=max_blob)
-            gaps = list(_gaps_of(frames, looked=looked))
+            gaps = list(_gaps_of(frames, written, looked=looked))
             try:
                 gaps += layer.keep(rules, store, looked=looked)
             except _HOSTILE as error:
@@ -102,7 +103,7 @@ def _says(error: Exception) -> str:
     return str(error)
 
 
-def _gaps_of(frames: Frames, *, looked: bool) -> Iterable[Gap]:
+def _gaps_of(frames: Frames, written: kernel_table.Written, *, looked: bool) -> Iterable[Gap]:
     header = frames.header
     if header.lost_events:
         yield "kernel_events_lost", f"{header.lost_events} events could not be written"
@@ -116,14 +117,8 @@ def _gaps_of(frames: Frames, *, looked: bool) -> Iterable[Gap]:
         yield "blobs_lost", f"{header.lost_blobs} contents could not be kept before they were changed"
     if not looked:
         yield "after_unknown", "nobody looked at the files when the command ended"
-    if _has_io_uring(frames):
+    if written.io_uring and header.features & wire.FEATURES["io_uring_allowed"]:
         yield "io_uring_unobserved", "what is asked for through io_uring is not seen"
-
-
-def _has_io_uring(frames: Frames) -> bool:
-    if not frames.header.features & wire.FEATURES["io_uring_allowed"]:
-        return False
-    return any(_IO_URING in batch.op for batch in frames.batches())
 
 
 class _FilesLayer:
@@ -153,13 +148,21 @@ class _FilesLayer:
             facts = classify((path for path in seen if _may_be_tracked(looks[path], seen[path])), store)
         self._mask_together(list(seen))
         gaps = [("git", "; ".join(facts.failures[:_TOLD]))] if facts.failures else []
+        alike = self._drop_alike(seen)
         kept = self._keep_contents(looks, seen, facts)
         gaps += kept.gaps
-        order = sorted((self._mask(path), path) for path in seen)
-        alike = self._write_lines(order, looks, seen, facts, kept.contents)
+        self._write_lines(looks, seen, facts, kept.contents)
         if alike:
             gaps.append(("blobs_lost", f"{alike} paths look like others once their secrets are masked"))
         return gaps
+
+    def _drop_alike(self, seen: dict[bytes, Seen]) -> int:
+        """Of paths that are the same once they are masked one is told of; returns how many are not."""
+        first: dict[bytes, bytes] = {}
+        dropped = [path for path in sorted(seen) if first.setdefault(self._mask(path), path) != path]
+        for path in dropped:
+            del seen[path]
+        return len(dropped)
 
     def _mask(self, name: bytes) -> bytes:
         """As in the table of the layer, so that the two can be joined."""
@@ -214,30 +217,23 @@ class _FilesLayer:
 
     def _write_lines(
         self,
-        order: Iterable[tuple[bytes, bytes]],
         looks: Mapping[bytes, FirstLook],
         seen: Mapping[bytes, Seen],
         facts: GitFacts,
         contents: Mapping[bytes, tuple[Content, Content]],
-    ) -> int:
-        """Returns how many paths had to be left out."""
+    ) -> None:
         self._clear(_DRAFT)
         self._clear(layout.FILE_LINES)
         fd = self._spool.create(_DRAFT)
-        alike, last = 0, b""
         try:
             with os.fdopen(fd, "wb", buffering=_FLUSHED) as file:
                 for repository in facts.repositories:
                     file.write(repository_line(repository, self._mask))
-                for masked, path in order:
-                    if masked == last:
-                        alike += 1
-                        continue
-                    last = masked
+                for path in sorted(seen, key=self._mask):
                     file.write(
                         file_line(
                             path,
-                            masked,
+                            self._mask(path),
                             seen[path],
                             contents[path],
                             facts.classes.get(path),
@@ -251,7 +247,6 @@ class _FilesLayer:
         except BaseException:
             self._spool.remove(_DRAFT)
             raise
-        return alike
 
 
 def _may_be_tracked(look: FirstLook, found: Seen) -> bool:

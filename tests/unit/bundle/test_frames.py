@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from frames_made import ABSENT, DIRECTORY, KEY, FakeFrames, Found
+from frames_made import ABSENT, DIRECTORY, KEY, FakeFrames, Found, encrypted
 from steno.bundle import frames as frames_room
 from steno.bundle.folder import Folder, NotRegularError
 from steno.bundle.frame_records import FramesError
@@ -78,6 +78,38 @@ def test_many_events_come_in_batches_in_order(tmp_path: Path, monkeypatch: pytes
         assert [len(batch) for batch in times] == [3, 3, 3, 2]
         assert [time for batch in times for time in batch] == [event.mono_ns for event in made.events]
         assert list(frames.first_states()) == [b"/%d" % number for number in range(10)]
+
+
+def test_equal_calls_are_one_kind_whichever_way_they_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = typical()
+    for number in range(20):
+        made.event("stat", f"/{number % 3}", state=ABSENT, process=1 + number % 2)
+    made.write(tmp_path)
+    found: list[tuple[Any, ...]] = []
+    for large in (1, 1 << 20):
+        monkeypatch.setattr(frames_room, "LARGE", large)
+        with opened(tmp_path) as frames:
+            (batch,) = frames.batches()
+            calls, of_rows = batch.kinds
+            rows = list(of_rows) if isinstance(of_rows, list) else of_rows.to_pylist()
+            assert [calls.resolved[kind] for kind in rows] == list(batch.resolved)
+            found.append((rows, list(zip(calls.process, calls.op, calls.state, strict=True))))
+            found[-1] += (frames.first_states(),)
+    assert found[0] == found[1]
+    assert len(found[0][1]) == len(typical().events) + 6
+
+
+def test_a_path_whose_words_are_there_twice_has_the_operations_of_both(tmp_path: Path) -> None:
+    made = FakeFrames().process().event("stat", "/a", state=Found()).event("unlink", "/b", state=Found())
+    made.write(tmp_path)
+    twice = b"".join(len(text).to_bytes(4, "little") + text for text in (b"/a", b"/a"))
+    (tmp_path / "kernel" / wire.STRINGS_FILE).write_bytes(encrypted(KEY, made.nonce[:12], twice))
+    with opened(tmp_path) as frames:
+        look = frames.first_states()[b"/a"]
+    assert look.operations == {"existence", "delete"}
+    assert look.changed
 
 
 def test_bytes_beyond_those_that_the_header_calls_whole_are_not_read(tmp_path: Path) -> None:

@@ -178,3 +178,14 @@ def test_a_table_that_a_killed_recorder_began_is_replaced(tmp_path: Path) -> Non
     (tmp_path / f"{layout.KERNEL_TABLE}.sealing").write_bytes(b"half")
     write_table(FakeFrames().process(), tmp_path)
     assert [path.name for path in (tmp_path / "layers").iterdir()] == ["kernel.parquet"]
+
+
+def test_the_bytes_are_the_same_however_equal_calls_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = FakeFrames().process().exec("/bin/sh", ["sh", TOKEN], result=0)
+    for number in range(50):
+        found = Found(ino=number % 5, target="/t" if number % 2 else "", mode=0o120777)
+        made.event("stat", f"/{number % 7}", state=found, call=4, process=1 + number % 2, result=0)
+        made.event("open", f"/{number % 3}", state=ABSENT if number % 4 else None, notes=["compat"], call=5)
+    few = table_of(made)
+    monkeypatch.setattr(frames_room, "LARGE", 1)
+    assert table_of(made) == few

@@ -152,3 +152,20 @@ def test_a_line_that_begins_like_a_netrc_entry_is_found_in_json() -> None:
     line = canonical.encode_line({"text": "password Tr0ub4dor-and-3-more"})
     expected = Sweeper().sweep("a.txt", [b"password Tr0ub4dor-and-3-more\n"], judge=True).rules
     assert Sweeper().sweep("a.ndjson", [line], judge=True).rules == expected
+
+
+def test_a_secret_is_found_among_many_strings_of_one_line() -> None:
+    names = [f"/usr/share/file {number}" for number in range(5000)]
+    told = canonical.encode({"files": [{"path": name, "size": 3} for name in names]})
+    blocks = [told[at : at + 1000] for at in range(0, len(told), 1000)]
+    assert Sweeper([LITERAL]).sweep("files.json", blocks, judge=True).rules == []
+    names[3210] = f"/{LITERAL.decode()}"
+    told = canonical.encode({"files": [{"path": name, "size": 3} for name in names]})
+    blocks = [told[at : at + 1000] for at in range(0, len(told), 1000)]
+    assert len(Sweeper([LITERAL]).sweep("files.json", blocks, judge=True).rules) == 1
+
+
+@pytest.mark.parametrize("data", [SECRET, b'{"a":"b"} ' + SECRET, b'{"a":"' + SECRET, b"{'a':'b'}"])
+def test_what_is_not_json_is_refused_and_not_passed_over(data: bytes) -> None:
+    with pytest.raises(canonical.NotCanonicalError):
+        Sweeper().sweep("a.json", [data], judge=True)

@@ -104,6 +104,13 @@ def test_what_changed_follows_from_the_two_states(changes: Line, more: Line, cha
     assert file_of(made, line("/a", after(**changes), **more))["change"] == change
 
 
+@pytest.mark.parametrize("changes", [{"mtime_ns": NS + 1}, {"size": 8192, "mtime_ns": NS + 1}])
+def test_a_directory_that_lists_something_else_is_metadata(changes: Line) -> None:
+    made = FakeFrames().process().event("stat", "/d", state=Found(mode=0o40755))
+    assert file_of(made, line("/d", after(**{"mode": 0o40755, **changes})))["change"] == "metadata"
+    assert file_of(made, line("/d", after(mode=0o40755)))["change"] == "none"
+
+
 def test_a_time_that_was_only_set_is_metadata() -> None:
     made = FakeFrames().process().event("utimes", "/a", state=Found())
     assert file_of(made, line("/a", after(mtime_ns=5)))["change"] == "metadata"

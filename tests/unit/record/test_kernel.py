@@ -201,7 +201,19 @@ def test_two_paths_that_look_alike_once_masked_are_one_line_and_a_gap(run: Run) 
     _, gaps = run.keep()
     assert [reason for reason, _ in gaps] == ["blobs_lost"]
     (line,) = run.lines()
-    assert run.blobs()[line["before_blob"]] is not None
+    assert run.blobs() == {line["before_blob"]: b"a"}  # no blob without a line that tells of it
+
+
+def test_two_paths_that_look_alike_as_text_have_a_blob_each(run: Run) -> None:
+    contents = {"caf\u00e9".encode(): b"utf-8", "caf\u00e9".encode("latin-1"): b"latin-1"}
+    for name, content in contents.items():
+        path = run.work / os.fsdecode(name)
+        path.write_bytes(content)
+        run.saw("open", path, arg=READ)
+    assert run.keep()[1] == []
+    kept = {line.get("path_b64"): run.blobs()[line["before_blob"]] for line in run.lines()}
+    latin_1 = os.fsencode(run.work) + b"/caf\xe9"
+    assert kept == {None: b"utf-8", base64.b64encode(latin_1).decode(): b"latin-1"}
 
 
 def test_a_secret_in_a_file_or_a_link_is_not_in_clear(run: Run) -> None:
