@@ -225,24 +225,62 @@ static void on_signals(struct launch *launch)
         take_terminal_back();
 }
 
+static void close_drains(struct run *run)
+{
+    for (size_t i = 0; i < MAX_DRAINS; i++) {
+        if (run->options.drains[i] >= 0)
+            close(run->options.drains[i]);
+        run->options.drains[i] = -1;
+    }
+}
+
+/* The recorder is gone. Somebody must take the command's output, or it would wait, or be killed by its next write. */
+static void drain(struct run *run, size_t which)
+{
+    char bytes[65536];
+    ssize_t got = read(run->options.drains[which], bytes, sizeof bytes);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+        close(run->options.drains[which]);
+        run->options.drains[which] = -1;
+    }
+}
+
+/* A byte on the leash: the command is to meet the end of its output. Its end: the recorder lets go, or is gone. */
+static bool was_let_go(struct run *run)
+{
+    char byte;
+    ssize_t got = read(run->options.leash, &byte, 1);
+    if (got == 1)
+        close_drains(run);
+    return got == 0;
+}
+
 /* One round: whatever the kernel has to tell, for at most `milliseconds`. True when the leash was let go. */
 static bool listen_once(struct launch *launch, int milliseconds)
 {
-    struct pollfd waits[] = {{launch->signals, POLLIN, 0},
-                             {tracees_poll_fd(launch->run), POLLIN, 0},
-                             {launch->released ? -1 : launch->run->options.leash, POLLIN, 0}};
-    int ready = poll(waits, 3, milliseconds);
+    enum { SIGNALS, EXITS, LEASH, DRAINS };
+    const struct options *options = &launch->run->options;
+    struct pollfd waits[DRAINS + MAX_DRAINS] = {{launch->signals, POLLIN, 0},
+                                                {tracees_poll_fd(launch->run), POLLIN, 0},
+                                                {launch->released ? -1 : options->leash, POLLIN, 0}};
+    for (size_t i = 0; i < MAX_DRAINS; i++)
+        waits[DRAINS + i] = (struct pollfd){launch->released ? options->drains[i] : -1, POLLIN, 0};
+    int ready = poll(waits, DRAINS + MAX_DRAINS, milliseconds);
     if (launch->ended && ready == 0)
         end_split(launch->run, false);
     if (ready <= 0)
         return false;
-    if (waits[0].revents)
+    if (waits[SIGNALS].revents)
         on_signals(launch);
-    if (waits[1].revents)
+    if (waits[EXITS].revents)
         collect_exits(launch->run);
+    for (size_t i = 0; i < MAX_DRAINS; i++) {
+        if (waits[DRAINS + i].revents)
+            drain(launch->run, i);
+    }
     if (launch->ended)
         end_split(launch->run, false);
-    return waits[2].revents != 0;
+    return waits[LEASH].revents && was_let_go(launch->run);
 }
 
 static uint64_t milliseconds_now(void)
@@ -275,6 +313,9 @@ static void close_the_record(struct launch *launch)
     if (run->options.status >= 0)
         close(run->options.status);
     run->options.status = -1;
+    if (run->options.hold >= 0)
+        close(run->options.hold);
+    close_drains(run);
 }
 
 static void keep(struct launch *launch)

@@ -19,7 +19,7 @@ static int usage(void)
     fputs("usage: steno-trace --probe\n"
           "       steno-trace --status FD --leash FD --spool FD --key FD --origin NS --cwd DIR [--terminal FD]\n"
           "                   --stdin FD --stdout FD --stderr FD [--split FD] [--max-blob BYTES] [--allow-io-uring]\n"
-          "                   [--ignore PREFIX]... -- COMMAND [ARGUMENT]...\n",
+          "                   [--drain FD]... [--hold FD] [--ignore PREFIX]... -- COMMAND [ARGUMENT]...\n",
           stderr);
     return 2;
 }

@@ -7,7 +7,7 @@
 
 #include "trace.h"
 
-enum { STATUS = 1, LEASH, SPOOL, KEY, ORIGIN, CWD, TERMINAL, STDIN, STDOUT, STDERR, SPLIT, MAX_BLOB, IO_URING, IGNORE, PROBE };
+enum { STATUS = 1, LEASH, SPOOL, KEY, ORIGIN, CWD, TERMINAL, STDIN, STDOUT, STDERR, SPLIT, MAX_BLOB, IO_URING, IGNORE, DRAIN, HOLD, PROBE };
 
 static const struct option long_options[] = {
     {"status", required_argument, NULL, STATUS},     {"leash", required_argument, NULL, LEASH},
@@ -17,6 +17,7 @@ static const struct option long_options[] = {
     {"stdout", required_argument, NULL, STDOUT},     {"stderr", required_argument, NULL, STDERR},
     {"split", required_argument, NULL, SPLIT},       {"max-blob", required_argument, NULL, MAX_BLOB},
     {"allow-io-uring", no_argument, NULL, IO_URING}, {"ignore", required_argument, NULL, IGNORE},
+    {"drain", required_argument, NULL, DRAIN},       {"hold", required_argument, NULL, HOLD},
     {"probe", no_argument, NULL, PROBE},             {NULL, 0, NULL, 0},
 };
 
@@ -37,6 +38,15 @@ static bool read_descriptor(const char *text, int *fd)
         return false;
     *fd = (int)number;
     return fcntl(*fd, *fd > 2 ? F_SETFD : F_GETFD, FD_CLOEXEC) >= 0;
+}
+
+static bool read_next_drain(struct options *options)
+{
+    for (size_t i = 0; i < MAX_DRAINS; i++) {
+        if (options->drains[i] < 0)
+            return read_descriptor(optarg, &options->drains[i]);
+    }
+    return false;
 }
 
 static bool take_option(struct options *options, int option, char ***next_ignored)
@@ -64,6 +74,10 @@ static bool take_option(struct options *options, int option, char ***next_ignore
         return read_number(optarg, UINT64_MAX, &options->origin_ns);
     case MAX_BLOB:
         return read_number(optarg, UINT64_MAX, &options->max_blob);
+    case HOLD:
+        return read_descriptor(optarg, &options->hold);
+    case DRAIN:
+        return read_next_drain(options);
     case CWD:
         options->cwd = optarg;
         return true;
@@ -80,7 +94,7 @@ static bool take_option(struct options *options, int option, char ***next_ignore
 enum wish read_options(int argc, char **argv, struct options *options)
 {
     *options = (struct options){.status = -1, .leash = -1, .spool = -1, .key = -1, .terminal = -1,
-                                .standard = {-1, -1, -1}, .split = -1, .cwd = ".", .max_blob = 16 << 20};
+                                .standard = {-1, -1, -1}, .split = -1, .drains = {-1, -1, -1}, .hold = -1, .cwd = ".", .max_blob = 16 << 20};
     options->ignored = calloc((size_t)argc + 1, sizeof *options->ignored); /* more than they can be */
     if (!options->ignored)
         return WISH_UNCLEAR;

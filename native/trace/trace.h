@@ -21,6 +21,7 @@
 
 #define MAX_THREADS 8
 #define MAX_TOLD 4
+#define MAX_DRAINS 3
 #define MAX_ARGV_BYTES (256 * 1024)
 #define INTERPRETER_LINE 256
 /* Where terminals that the command opens are put, so that writes on them are seen. */
@@ -40,6 +41,8 @@ struct options {
     int terminal;                           /* the command's terminal, or -1 */
     int standard[3];                        /* what the command gets as 0, 1, 2; -1: closed */
     int split;                              /* where terminal writes are told, or -1 */
+    int drains[MAX_DRAINS];                 /* our ends of the command's outputs, for when the recorder dies; -1: none */
+    int hold;                               /* the spool's lock: kept as long as we write, or -1 */
     const char *cwd;
     uint64_t origin_ns;
     uint64_t max_blob;

@@ -88,7 +88,7 @@ def _tapes(spool: Path) -> Iterator[str]:
 def test_the_recovered_record_says_that_it_is_not_whole(
     steno: Steno, clean_env: dict[str, str], tmp_path: Path, store: Path
 ) -> None:
-    process = _start_waiting_command(clean_env, tmp_path, store)
+    process = _start_waiting_command(clean_env, tmp_path, store, "--observer", "none")
     process.kill()
     process.wait(timeout=60)
     assert steno("verify", "@last").returncode == 3
@@ -112,10 +112,10 @@ def test_a_run_that_is_still_recorded_is_not_recovered(
     assert only_run(store).is_valid
 
 
-def test_a_killed_recorder_on_a_terminal_hangs_up_its_command(
+def test_without_an_observer_a_killed_recorder_on_a_terminal_hangs_up_its_command(
     clean_env: dict[str, str], tmp_path: Path, store: Path
 ) -> None:
-    process = _start_waiting_command(clean_env, tmp_path, store, "--pty", "always")
+    process = _start_waiting_command(clean_env, tmp_path, store, "--pty", "always", "--observer", "none")
     until(lambda: bool(_started_pids(store)))
     (pid,) = _started_pids(store)
     process.kill()

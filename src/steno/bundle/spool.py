@@ -35,8 +35,8 @@ class Spool:
     def __init__(self, run_folder: Folder, run_id: str, redactor: Redactor, *, mono_origin_ns: int) -> None:
         run_folder.make_folder(layout.SPOOL)
         self._folder = run_folder.sub(layout.SPOOL)
-        self._lock = self._folder.create(LOCK)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.lock = self._folder.create(LOCK)  # whoever inherits it keeps the spool alive
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
         self._events = self._folder.create(layout.EVENTS, append=True)
         fcntl.flock(self._events, fcntl.LOCK_EX)  # the command may remove the lock; we are alive all the same
         self._reserve_kept = self._keep_reserve()
@@ -113,7 +113,7 @@ class Spool:
         self._give_up_reserve()
         os.close(self._events)
         self._folder.close()
-        os.close(self._lock)
+        os.close(self.lock)
 
     def _write_event(self, line: bytes) -> None:
         try:

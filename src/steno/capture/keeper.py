@@ -15,6 +15,7 @@ import shutil
 import signal
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from fcntl import ioctl
 from itertools import pairwise
@@ -72,6 +73,11 @@ class Keeper(NamedTuple):
         data = os.read(self.status, _RECORD.size * 64)
         for what, *values in _RECORD.iter_unpack(data[: len(data) - len(data) % _RECORD.size]):
             yield StatusRecord(What(what), *values)
+
+    def end_outputs(self) -> None:
+        """The reader of an output has gone: the command is to find that out, so nobody else may read it."""
+        with suppress(BrokenPipeError):  # the keeper is gone
+            os.write(self.leash, b".")
 
     def release(self) -> None:
         """Let it go. An observer stays on, unasked for, as long as processes live that need its answers."""
@@ -133,7 +139,8 @@ def _keep(job: Launch, status: int, leash: int) -> NoReturn:
         _watch(command, status, our_image_kib)
     if job.terminal is not None:
         _take_terminal_back()
-    os.read(leash, 1)
+    while os.read(leash, 1):
+        pass  # a word for keepers that hold the outputs
     os._exit(0)
 
 

@@ -30,9 +30,10 @@ class Observer(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """Where and how the frames are written."""
+    """Where and how the frames are written, and the lock that is held as long as they are."""
 
     folder: int  # descriptor of the directory
+    lock: int
     store: Path  # its content is ours: a command that removes it must not make us copy it
     key: bytes
     origin_ns: int
@@ -58,7 +59,10 @@ def choose_observer(wish: str, environ: Mapping[str, str]) -> Observer | None:
     return Observer(program, load(environ))
 
 
-def launch_observed(job: Launch, observer: Observer, frames: Frames, split: int | None) -> Keeper:
+def launch_observed(
+    job: Launch, observer: Observer, frames: Frames, *, split: int | None, outputs: Sequence[int]
+) -> Keeper:
+    """`outputs`: our ends of the command's, which steno-trace empties if we die."""
     status_read, status_write = os.pipe()
     leash_read, leash_write = os.pipe()
     key_read, key_write = os.pipe()
@@ -69,18 +73,20 @@ def launch_observed(job: Launch, observer: Observer, frames: Frames, split: int 
         "--leash": leash_read,
         "--key": key_read,
         "--spool": frames.folder,
+        "--hold": frames.lock,
         **_streams(job.on),
         **({"--terminal": job.terminal} if job.terminal is not None else {}),
         **({"--split": split} if split is not None else {}),
     }
     words = [
         *(word for name, fd in options.items() for word in (name, str(fd))),
+        *(word for fd in outputs for word in ("--drain", str(fd))),
         *("--origin", str(frames.origin_ns), "--max-blob", str(frames.max_blob), "--cwd", job.cwd),
         *(["--allow-io-uring"] if frames.allow_io_uring else []),
         *(word for prefix in _unwanted(observer, frames) for word in ("--ignore", prefix)),
     ]
     argv = [PROGRAM, *words, "--", *job.argv]
-    pid = _spawn(observer.program, argv, job.environ, list(options.values()))
+    pid = _spawn(observer.program, argv, job.environ, [*options.values(), *outputs])
     for fd in (status_write, leash_read, key_read):
         os.close(fd)
     return Keeper(pid, status_read, leash_write)

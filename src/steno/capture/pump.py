@@ -270,6 +270,7 @@ class Pump:
             return
         self._witness.sink_closed(channel.name, error)
         if self._wiring.terminal is None and channel.source is not None:
+            self._keeper.end_outputs()
             self._close(channel.source)  # the command meets the end of its output itself, as it would bare
             channel.stop_reading()
 

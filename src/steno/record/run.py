@@ -262,9 +262,21 @@ class _Recording:
             known_secrets.keep(spool, self._key, self._secrets)
         with self._folder.sub(f"{layout.SPOOL}/{KERNEL}") as folder:
             frames = Frames(
-                folder.fd, request.store, self._key, self._origin_ns, request.max_blob, request.allow_io_uring
+                folder.fd,
+                self._spool.lock,
+                request.store,
+                self._key,
+                self._origin_ns,
+                request.max_blob,
+                request.allow_io_uring,
             )
-            return launch_observed(job, self._observer, frames, wiring.split_out)
+            return launch_observed(
+                job,
+                self._observer,
+                frames,
+                split=wiring.split_out,
+                outputs=[outlet.source for outlet in wiring.outlets],
+            )
 
     def _keep_kernel_layer(self, observer: Observer) -> None:
         try:

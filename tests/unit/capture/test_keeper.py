@@ -79,13 +79,8 @@ def test_the_memory_of_a_small_command_is_not_known_and_of_a_large_one_is() -> N
 def test_the_command_gets_no_descriptor_of_ours() -> None:
     read, write = os.pipe()
     null = os.open(os.devnull, os.O_RDWR)
-    keeper = launch(
-        ["sh", "-c", "ls /proc/self/fd"],
-        cwd="/",
-        environ={"PATH": os.environ["PATH"]},
-        on=Descriptors(null, write, null),
-        terminal=None,
-    )
+    words, env = ["sh", "-c", "ls /proc/self/fd"], {"PATH": os.environ["PATH"]}
+    keeper = launch(Launch(words, "/", env, Descriptors(null, write, null), None))
     list(records(keeper))
     keeper.release()
     os.close(write)

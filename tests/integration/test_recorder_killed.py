@@ -1,0 +1,75 @@
+"""The recorder is killed while the command runs: the command goes on, and so does the kernel's record."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recorded import only_run
+from screen import Screen
+from waiting import until
+
+STENO = str(Path(sys.executable).parent / "steno")
+SCRIPT = "echo first; until test -e go; do sleep 0.05; done; echo second; cat /etc/hostname; echo done >last"
+
+
+def recovered(env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([STENO, "recover", "@last"], env=env, capture_output=True, text=True, check=False)
+
+
+def check_the_record(env: dict[str, str], store: Path) -> None:
+    until(lambda: recovered(env).returncode == 0)
+    run = only_run(store)
+    assert run.verdict().exit_code == 3
+    assert set(run.json("manifest.json")["completeness"]["gaps"]) >= {"recorder_killed", "after_unknown"}
+    (shell,) = [one for one in run.json("processes.json")["processes"] if one["parent"] == 0]
+    assert shell["exit"] == {"code": 0}
+    assert any(one["path"].endswith("/last") for one in run.json("files.json")["files"])
+
+
+def test_through_pipes_the_command_ends_as_it_would(
+    clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> None:
+    words = [STENO, "run", "--no-git", "--", "sh", "-c", SCRIPT]
+    with subprocess.Popen(words, env=clean_env, cwd=tmp_path, stdout=subprocess.PIPE) as recorder:
+        assert recorder.stdout is not None
+        assert recorder.stdout.readline() == b"first\n"
+        recorder.kill()
+    (tmp_path / "go").touch()
+    until((tmp_path / "last").exists)
+    check_the_record(clean_env, store)
+
+
+def test_on_a_terminal_the_command_ends_as_it_would(
+    clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> None:
+    screen = Screen([STENO, "run", "--no-git", "--", "sh", "-c", SCRIPT], clean_env, tmp_path)
+    screen.see("first\r\n")
+    screen.signal(signal.SIGKILL)
+    (tmp_path / "go").touch()
+    until((tmp_path / "last").exists)
+    check_the_record(clean_env, store)
+
+
+def test_as_long_as_the_command_runs_the_run_is_being_recorded(
+    clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> None:
+    words = [STENO, "run", "--no-git", "--", "sh", "-c", SCRIPT]
+    with subprocess.Popen(words, env=clean_env, cwd=tmp_path, stdout=subprocess.PIPE) as recorder:
+        assert recorder.stdout is not None
+        assert recorder.stdout.readline() == b"first\n"
+        recorder.kill()
+    assert "still being recorded" in recovered(clean_env).stderr
+    (tmp_path / "go").touch()
+    check_the_record(clean_env, store)
+
+
+@pytest.mark.parametrize("reader", ["head -c1", "true"])
+def test_a_reader_that_goes_away_still_ends_the_command(clean_env: dict[str, str], reader: str) -> None:
+    line = f"{STENO} run --no-git -- sh -c 'trap \"\" HUP; yes; echo $? >code' | {reader}"
+    done = subprocess.run(["bash", "-c", line], env=clean_env, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0
