@@ -77,8 +77,17 @@ def test_raw_logs_are_off_by_default_and_masked_when_on(capture: Capture) -> Non
     assert b"0123456789abcdefXYZ" not in found.everything
 
 
-def test_on_a_terminal_the_merged_output_is_stdout_and_env_json_says_so(capture: Capture) -> None:
+def test_on_a_terminal_the_streams_are_told_apart_and_env_json_says_so(capture: Capture) -> None:
     found = capture("sh", "-c", "echo out; echo err >&2", options=("--pty", "always", "--raw-logs"))
+    assert found.json("env.json")["streams"] == "split"
+    for name in ("full", "tail"):
+        assert found.raw(f"stdout_{name}.txt") == b"out\n"
+        assert found.raw(f"stderr_{name}.txt") == b"err\n"
+
+
+def test_without_the_split_the_merged_output_is_stdout_and_env_json_says_so(capture: Capture) -> None:
+    options = ("--pty", "always", "--raw-logs", "--split", "off")
+    found = capture("sh", "-c", "echo out; echo err >&2", options=options)
     assert found.json("env.json")["streams"] == "merged"
     for name in ("full", "tail"):
         assert found.raw(f"stdout_{name}.txt") == b"out\r\nerr\r\n"

@@ -162,7 +162,7 @@ def test_a_full_disk_does_not_disturb_the_command_and_the_loss_is_counted(
     (lost,) = [
         json.loads(line)["data"]
         for line in (run.path / "spool/events.ndjson").read_text().splitlines()
-        if '"gap"' in line
+        if '"stream_lost"' in line
     ]
     assert kept + lost["lost_bytes"] == size
 
@@ -174,7 +174,7 @@ def test_a_run_cut_by_a_full_disk_is_recovered_when_there_is_room(steno: Steno, 
     subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
     done = steno("recover", str(run.path))
     assert done.returncode == 0, done.stderr
-    assert run.verdict().gaps == ["stream_lost"]
+    assert "stream_lost" in run.verdict().gaps
     assert run.verdict().exit_code == 3
 
 

@@ -209,7 +209,7 @@ def test_a_process_that_keeps_the_output_open_is_declared(
     os.kill(int((tmp_path / "out").read_text()), 9)
     run = only_run(store)
     assert "terminal_held" in run.types
-    assert run.verdict().gaps == ["terminal_held"]
+    assert run.verdict().gaps == ["processes_outlived", "terminal_held"]
     assert run.verdict().exit_code == 3
 
 
@@ -224,7 +224,7 @@ def test_a_process_left_behind_goes_on_writing_to_the_users_file(
     until(lambda: (tmp_path / "out").read_text() == "now\nlate\n")
     run = only_run(store)
     assert run.stream("stdout") == b"now\n"
-    assert run.verdict().gaps == ["terminal_held"]
+    assert run.verdict().gaps == ["processes_outlived", "terminal_held"]
 
 
 @pytest.mark.parametrize("left", [b"", b"x" * 1000])
@@ -264,10 +264,23 @@ def test_an_output_that_cannot_be_written_ends_the_command(
 def test_the_command_finds_exactly_the_environment_that_we_were_given(tmp_path: Path, store: Path) -> None:
     given = {"PATH": os.environ["PATH"], "STENO_HOME": str(store)}
     done = subprocess.run(
-        [PROGRAM, "run", "--no-git", "--", "env"], env=given, capture_output=True, cwd=tmp_path, check=True
+        [PROGRAM, "run", "--no-git", "--observer", "none", "--", "env"],
+        env=given,
+        capture_output=True,
+        cwd=tmp_path,
+        check=True,
     )
     assert dict(line.split("=", 1) for line in done.stdout.decode().splitlines()) == given
     assert only_run(store).json("run.json")["env"].keys() == given.keys()
+
+
+def test_without_a_home_there_is_no_place_for_the_ignore_list_and_the_hint_tells_what_to_do(
+    tmp_path: Path, store: Path
+) -> None:
+    given = {"PATH": os.environ["PATH"], "STENO_HOME": str(store)}
+    done = subprocess.run([PROGRAM, "run", "--", "true"], env=given, capture_output=True, check=False)
+    assert done.returncode == 125
+    assert b"--observer none" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["USR1", "ALRM"])

@@ -385,8 +385,8 @@ CASE(trace_a_child, "ptrace")
     int status;
     say_only("fork");
     must(waitpid(child, &status, 0));
+    say("ptrace 7"); /* before it: the child goes on at once */
     attempt(ptrace(PTRACE_CONT, child, 0, 0));
-    say("ptrace 7");
     await(child);
 }
 

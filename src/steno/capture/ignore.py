@@ -58,7 +58,7 @@ def load(environ: Mapping[str, str]) -> IgnoreRules:
     if config_home is None:
         raise CaptureError(
             "no place for the ignore configuration: neither HOME nor XDG_CONFIG_HOME is set",
-            hint="set HOME, or set XDG_CONFIG_HOME to a directory",
+            hint="set HOME or XDG_CONFIG_HOME, or watch no files with --observer none",
         )
     path = Path(config_home) / "agent-snapshot" / "ignore.json"
     known = {"$HOME": home, "$XDG_CONFIG_HOME": config_home}

@@ -87,7 +87,7 @@ def steno() -> None:
 
 def main() -> NoReturn:
     guard_standard_descriptors()
-    code = _exit_code(sys.argv[1:])
+    code = exit_code(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             with suppress(OSError):  # what could not be written was told already
@@ -97,7 +97,7 @@ def main() -> NoReturn:
     os._exit(code)
 
 
-def _exit_code(words: list[str]) -> int:
+def exit_code(words: list[str]) -> int:
     running = words[:1] == ["run"]
     try:
         result = steno.main(args=words, prog_name="steno", standalone_mode=False)
