@@ -28,6 +28,7 @@ class Terminal:
     ) -> tuple[bytes, Recorded]:
         shown = self._shown(["steno", "run", "--no-git", "--", *words], keys)
         shown, _, _ = shown.rpartition(b"steno: recorded ")
+        shown, _, _ = shown.partition(b"steno: the record has a gap")
         run = only_run(self._store)
         assert run.verdict().status == status
         return shown, run

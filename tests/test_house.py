@@ -130,7 +130,7 @@ def test_the_spec_has_every_reason_of_a_gap_and_no_other() -> None:
         re.findall(r"^(?:KILLED|TORN) = \"(\w+)\"", code, re.MULTILINE)
     )
     kernel = (ROOT / "src" / "steno" / "record" / "kernel.py").read_text()
-    used |= set(re.findall(r"(?:yield |[(\[]\()\"(\w+)\", ", kernel))
+    used |= set(re.findall(r"(?:yield |[(\[]\(|: \()\"(\w+)\", ", kernel))
     table = page("spec.md").split("| reason of a `gap` |")[1].split("\n\n")[0]
     assert used == set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
 

@@ -23,8 +23,10 @@ static int64_t nanoseconds(struct timespec time)
 
 static uint32_t state_of(struct run *run, const struct place *place, uint32_t resolved, bool changes)
 {
-    if (!place->exists)
-        return place->error == ENOENT || place->error == ENOTDIR ? WIRE_STATE_ABSENT : WIRE_STATE_NONE;
+    if (!place->exists) {
+        bool absent = place->resolved[0] && (place->error == ENOENT || place->error == ENOTDIR);
+        return absent ? WIRE_STATE_ABSENT : WIRE_STATE_NONE;
+    }
     const struct stat *found = &place->found;
     struct wire_state state = {
         .dev = found->st_dev,
@@ -55,6 +57,8 @@ static int16_t result_of(enum op op, const struct place *place, uint64_t flags)
     }
     if (!place->exists)
         return WIRE_RESULT_UNKNOWN;
+    if (place->error && place->known_result)
+        return (int16_t)-place->error;
     bool is_link = S_ISLNK(place->found.st_mode);
     switch (op) {
     case OP_FOLLOW:
@@ -84,6 +88,10 @@ struct wire_event event_at(struct stop *stop, enum op op, const char *path, cons
     event.resolved = strcmp(path, place->resolved) == 0 ? event.path : intern_text(stop->run, place->resolved);
     event.state = state_of(stop->run, place, event.resolved, changes);
     event.result = result_of(op, place, flags);
+    if (changes && place->notes & NOTE_NOT_RESOLVED && (place->exists || place->error == ENAMETOOLONG))
+        count(&stop->run->header->unresolved);
+    if (changes && place->notes & NOTE_OTHER_ROOT && event.result == WIRE_RESULT_UNKNOWN)
+        count(&stop->run->header->elsewhere);
     return event;
 }
 

@@ -124,6 +124,8 @@ void on_open_handle(struct stop *stop)
 {
     struct wire_event event = event_of(stop, OP_OPEN_HANDLE);
     event.notes |= NOTE_NOT_RESOLVED;
+    if (may_change(argument(stop, stop->call->flags)))
+        count(&stop->run->header->unresolved);
     tell(stop, &event);
 }
 
@@ -150,6 +152,11 @@ void on_two(struct stop *stop)
             second.result = first.result;
         record_event(stop, &first);
         record_event(stop, &second);
+        if (op == OP_RENAME && !(!old.exists && old.known_result)) {
+            tell_moved(stop, &old, new.resolved);
+            if (exchange)
+                tell_moved(stop, &new, old.resolved);
+        }
     }
     close_place(&old);
     close_place(&new);

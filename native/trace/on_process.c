@@ -107,10 +107,9 @@ void on_exec(struct stop *stop)
             count(&stop->run->header->privilege_lost);
         }
         uint64_t at = emit(stop->run, &event);
-        if (program.exists) {
+        if (program.exists)
             tell_interpreter(stop, &program);
-            note_exec(stop, at);
-        }
+        note_exec(stop, at);
     }
     free(list.bytes);
     close_place(&program);
@@ -161,7 +160,8 @@ void on_wait(struct stop *stop)
 void on_number(struct stop *stop)
 {
     struct wire_event event = event_of(stop, stop->call->op);
-    if (event.op == OP_NAMESPACE)
+    bool enters = stop->call->arg != 0; /* setns(2) may enter any; unshare(2) says which it leaves */
+    if (event.op == OP_NAMESPACE && (enters || argument(stop, stop->call->arg) & OTHER_ROOT_FLAGS))
         atomic_store(&stop->run->roots_differ, true);
     if (event.op == OP_SIGNAL && (pid_t)argument(stop, stop->call->arg2) == stop->pid)
         return; /* to itself */

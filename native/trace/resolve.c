@@ -84,7 +84,7 @@ static int look_up(const struct stop *stop, int dir, const char *path, int flags
     bool other_root = atomic_load(&stop->run->roots_differ);
     if (path[0] == '/') {
         if (other_root)
-            return open_in_root(stop, path, flags);
+            return open_in_root(stop, as_the_caller(stop, path, joined), flags);
         int fd = open(as_the_caller(stop, path, joined), LOOK | flags);
         return fd < 0 ? -errno : fd;
     }
@@ -125,6 +125,15 @@ static bool name_of(const struct stop *stop, int fd, struct place *place)
             return false;
     }
     return true;
+}
+
+/* Another root or mount namespace is no other place if the name means the same file to us. */
+static void compare_roots(struct place *place, const char *path, const struct stat *found)
+{
+    struct stat ours;
+    if (place->notes & NOTE_OTHER_ROOT && lstat(path, &ours) == 0 && ours.st_dev == found->st_dev &&
+        ours.st_ino == found->st_ino)
+        place->notes &= (uint16_t)~NOTE_OTHER_ROOT;
 }
 
 static void strip_deleted(struct place *place)
@@ -172,6 +181,7 @@ static void take(const struct stop *stop, int dir, const char *path, int fd, str
         join_by_words(stop, dir, path, place);
     else
         strip_deleted(place);
+    compare_roots(place, place->resolved, &place->found);
     read_target(place);
 }
 
@@ -193,6 +203,9 @@ static void resolve_absent(const struct stop *stop, int dir, const char *path, s
         int fd = look_up(stop, dir, start ? parent : ".", O_DIRECTORY);
         if (fd >= 0) {
             bool named = name_of(stop, fd, place);
+            struct stat directory;
+            if (named && fstat(fd, &directory) == 0)
+                compare_roots(place, place->resolved, &directory);
             close(fd);
             size_t used = strlen(place->resolved);
             if (named && used + 1 + name_length < PATH_MAX) {
@@ -204,8 +217,29 @@ static void resolve_absent(const struct stop *stop, int dir, const char *path, s
     join_by_words(stop, dir, path, place);
 }
 
+/* "FILE/" names nothing, but FILE is there, and it is what the record must not call absent. */
+static bool is_file_with_slash(const struct stop *stop, int dir, const char *path, struct place *place)
+{
+    char name[PATH_MAX];
+    size_t length = strlen(path);
+    if (length < 2 || path[length - 1] != '/')
+        return false;
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    snprintf(name, sizeof name, "%.*s", (int)length, path);
+    int fd = look_up(stop, dir, name, O_NOFOLLOW);
+    if (fd >= 0)
+        take(stop, dir, name, fd, place);
+    return fd >= 0;
+}
+
 static void not_there(const struct stop *stop, int dir, const char *path, int error, struct place *place)
 {
+    if (error == ENOTDIR && is_file_with_slash(stop, dir, path, place)) {
+        place->error = error;
+        place->known_result = true;
+        return;
+    }
     place->fd = -1;
     place->exists = false;
     place->error = error;
@@ -293,6 +327,11 @@ void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct 
     if (stop->notes & (NOTE_PATH_UNREADABLE | NOTE_PATH_CUT)) {
         place->error = stop->notes & NOTE_PATH_CUT ? ENAMETOOLONG : EFAULT;
         place->notes |= NOTE_NOT_RESOLVED;
+        return;
+    }
+    if (!path[0]) { /* names nothing, not even the working directory */
+        place->error = ENOENT;
+        place->known_result = true;
         return;
     }
     if (resolve_plainly(stop, dir, path, place)) {

@@ -88,6 +88,8 @@ enum op {
     OP_OPEN_HANDLE = 55,
     OP_MAP = 56,
     OP_SETATTR = 57,
+    OP_MOVED = 58,
+    OP_MOVED_TO = 59,
     OP_SOCKET = 70,
     OP_CONNECT = 71,
     OP_BIND = 72,
@@ -121,6 +123,8 @@ static inline int op_changes(enum op op)
     case OP_REMOVEXATTR:
     case OP_MAP:
     case OP_SETATTR:
+    case OP_MOVED:
+    case OP_MOVED_TO:
         return 1;
     default:
         return 0;
@@ -175,6 +179,9 @@ struct wire_header {
     uint64_t undecoded;
     uint64_t outlived;
     uint64_t unknown_parents;
+    uint64_t unresolved;
+    uint64_t elsewhere;
+    uint64_t unlisted;
     uint64_t unmet_forks;
     uint64_t unseen_exits;
     uint64_t privilege_lost;
@@ -189,6 +196,6 @@ struct wire_header {
     uint8_t nonce[16];
     uint32_t counted[2048];
 };
-_Static_assert(sizeof(struct wire_header) == 8392, "no padding");
+_Static_assert(sizeof(struct wire_header) == 8416, "no padding");
 
 #endif

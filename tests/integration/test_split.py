@@ -10,6 +10,7 @@ import pytest
 from recorded import only_run
 from screen import Screen
 from splitting import Terminal, counters, streams
+from steno.bundle.verify import Status
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="without gcc nothing is observed")
 
@@ -54,7 +55,7 @@ def test_a_copy_on_a_number_of_the_programs_choice_is_counted(terminal: Terminal
     script = terminal.program(
         "import os\nos.dup2(1, 500)\nos.write(500, b'unseen\\n')\nos.write(1, b'seen\\n')\n"
     )
-    shown, run = terminal.recorded(["python3", script])
+    shown, run = terminal.recorded(["python3", script], status=Status.INCOMPLETE)
     assert shown == b"unseen\r\nseen\r\n"
     assert run.stream("stdout") == b"seen\n"
     assert counters(run)["unwatched"] == 1
@@ -151,7 +152,7 @@ def test_bytes_that_never_pass_the_programs_memory_are_counted(terminal: Termina
     script = terminal.program(
         "import os\nfd = os.open('program', os.O_RDONLY)\nos.write(1, b'%d\\n' % os.sendfile(1, fd, 0, 9))\n"
     )
-    shown, run = terminal.recorded(["python3", script])
+    shown, run = terminal.recorded(["python3", script], status=Status.INCOMPLETE)
     assert shown == terminal.bare(["python3", script]) == b"import os9\r\n"
     assert run.stream("stdout") == b"9\n"
     assert counters(run)["unattributed"] == 9
@@ -164,7 +165,7 @@ def test_a_low_limit_of_descriptors(terminal: Terminal, limit: int) -> None:
         f"ulimit -n {limit}\necho out\necho err >&2\necho tty >/dev/tty\n"
         "exec 3</dev/null 4<&3 5<&3 6<&3 7<&3 8<&3 9<&3\necho again >/dev/tty\necho err >&2\n"
     )
-    shown, run = terminal.recorded(["bash", script])
+    shown, run = terminal.recorded(["bash", script], status=Status.INCOMPLETE)  # it cannot be sure
     assert shown == terminal.bare(["bash", script])
     assert streams(run) == (b"out\ntty\nagain\n", b"err\nerr\n")
 

@@ -32,6 +32,7 @@ _LOW_BYTES = bytes(range(128))
 _KNOWN_OP = bytes(map(bool, OP_NAMES))
 _MOST_CONTENT = max(wire.CONTENT.values())
 _UNRESOLVED = wire.NOTES["not_resolved"]
+_IDENTITY = 5  # dev, ino, size, mtime_ns, ctime_ns: the same file with the same content
 
 
 class FirstLook(NamedTuple):
@@ -200,6 +201,7 @@ class _FirstLooks:
         self._frames = frames
         self._ledger: PathLedger[int] = PathLedger()
         self._before: dict[int, _Before] = {}
+        self._kept: dict[tuple[int, ...], wire.State] = {}  # by what a file is, whatever its name
 
     def take(self, calls: Batch) -> None:
         """Calls in order of first sight, equal ones once."""
@@ -230,6 +232,9 @@ class _FirstLooks:
             for key, number in dict.fromkeys(zip(resolved, states, strict=True)):
                 if number in told:
                     self._learn_content(key, state(number))
+            for number in told:
+                if (kept := state(number)) is not None and kept.blob:
+                    self._kept[kept[:_IDENTITY]] = kept
 
     def looks(self) -> dict[bytes, FirstLook]:
         found: dict[bytes, FirstLook] = {}
@@ -239,20 +244,31 @@ class _FirstLooks:
                 continue
             first = found.get(path)
             if first is None:
-                found[path] = _look(self._before.get(key), frozenset(operations))
+                found[path] = _look(self._with_content(key), frozenset(operations))
             else:  # the same words under another number
                 together = first.operations | operations
                 found[path] = first._replace(operations=together, changed=bool(together & CHANGING))
         return found
+
+    def _with_content(self, key: int) -> _Before | None:
+        """A file that was renamed or linked may have been kept under another name."""
+        before = self._before.get(key)
+        if before is None or before.state is None or before.state.content:
+            return before
+        kept = self._kept.get(before.state[:_IDENTITY])
+        return before if kept is None else before._replace(state=_same_content(before.state, kept))
 
     def _learn_content(self, key: int, later: wire.State | None) -> None:
         """A later look at what is still the same file tells where its content is, or why it is not kept."""
         before = self._before.get(key)
         if before is None or before.state is None or later is None or before.state.content:
             return
-        if before.state[:5] == later[:5]:  # dev, ino, size, mtime_ns, ctime_ns
-            state = before.state._replace(blob=later.blob, content=later.content)
-            self._before[key] = before._replace(state=state)
+        if before.state[:_IDENTITY] == later[:_IDENTITY]:
+            self._before[key] = before._replace(state=_same_content(before.state, later))
+
+
+def _same_content(state: wire.State, kept: wire.State) -> wire.State:
+    return state._replace(blob=kept.blob, content=kept.content)
 
 
 def _look(before: _Before | None, operations: frozenset[str]) -> FirstLook:

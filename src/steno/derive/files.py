@@ -17,7 +17,7 @@ import msgspec
 
 from steno.derive.distinct import distinct_rows
 from steno.derive.kernel_rows import BadTableError, RowBatch, batches, named_text
-from steno.derive.operations import has_failed
+from steno.derive.operations import CHANGING, has_failed
 from steno.derive.path_ledger import ABSENT, FOUND, NOBODY_LOOKED, PathLedger, Rows
 from steno.events import canonical, layout, wire
 from steno.events.layers import Layers
@@ -232,7 +232,7 @@ def _content(blob: str | None, why_none: str | None) -> dict[str, str]:
 
 def _change(before: dict[str, Any], after: dict[str, Any], operations: set[str]) -> str:
     if "exists" not in before or "exists" not in after:
-        return "unknown"
+        return "unknown" if operations & CHANGING else "none"
     if not (before["exists"] and after["exists"]):
         if before["exists"] == after["exists"]:
             return "none"

@@ -22,6 +22,8 @@ GAPS = frozenset(
         "blobs_lost",
         "after_unknown",
         "io_uring_unobserved",
+        "kernel_calls_unreadable",
+        "changes_unresolved",
     }
 )
 _COUNTERS = ("lost_events", "lost_blobs", "unreadable", "outlived", "unknown_parents", "unseen_exits")
@@ -42,4 +44,6 @@ def of(facts: RunFacts) -> KernelHealth:
     counters = [f"{name}={getattr(kernel, name)}" for name in _COUNTERS if getattr(kernel, name)]
     missing = [*gaps, *counters, *([] if kernel.closed else ["not_closed"])]
     notes = [f"kernel_layer_partial:{reason}" for reason in missing]
+    if kernel.elsewhere:  # they are in the table, under names that mean nothing here
+        notes.append(f"changes_in_another_root:{kernel.elsewhere}")
     return KernelHealth("partial" if missing else "complete", notes, kernel.lost_events)

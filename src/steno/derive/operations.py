@@ -30,8 +30,8 @@ OPENING = frozenset({"open", "open_handle"})
 _FIXED = {
     **dict.fromkeys(("stat", "access", "statfs", "getxattr", "handle", "link"), _EXISTENCE),
     **dict.fromkeys(("list", "chdir", "chroot", "mount", "umount", "pivot_root"), _DIRECTORY),
-    **dict.fromkeys(("rename_to", "link_to", "symlink", "mknod", "truncate", "map"), _WRITE),
-    **dict.fromkeys(("unlink", "rename"), frozenset({"delete"})),
+    **dict.fromkeys(("rename_to", "moved_to", "link_to", "symlink", "mknod", "truncate", "map"), _WRITE),
+    **dict.fromkeys(("unlink", "rename", "moved"), frozenset({"delete"})),
     **dict.fromkeys(
         ("chmod", "chown", "utimes", "setxattr", "removexattr", "setattr"), frozenset({"metadata"})
     ),

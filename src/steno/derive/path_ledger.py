@@ -15,7 +15,8 @@ from steno.derive.operations import ON_FILES, Call, operations
 from steno.events import wire
 
 NOBODY_LOOKED, ABSENT, FOUND = wire.STATE_NONE, wire.STATE_ABSENT, wire.STATE_FIRST
-_ELSEWHERE = wire.NOTES["other_root"]
+# In another root the name is somebody else's; what was deleted has none.
+_ELSEWHERE = wire.NOTES["other_root"] | wire.NOTES["deleted"]
 
 Key = TypeVar("Key", bound=Hashable)
 

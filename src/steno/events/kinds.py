@@ -219,6 +219,9 @@ class KernelObserved(EventData, frozen=True):
     undecoded: int
     outlived: int
     unknown_parents: int
+    unresolved: int
+    elsewhere: int
+    unlisted: int
     unmet_forks: int
     unseen_exits: int
     privilege_lost: int

@@ -22,7 +22,7 @@ STATE_ABSENT = 1
 STATE_FIRST = 2
 EVENT = struct.Struct("<QIIHHHhIIIIQQ")
 STATE = struct.Struct("<QQQqqIIIIIIII")
-HEADER = struct.Struct("<QIIQQQQQQQQQQQQQQQQQQQQQ16s2048I")
+HEADER = struct.Struct("<QIIQQQQQQQQQQQQQQQQQQQQQQQQ16s2048I")
 
 NOTES = {
     "path_unreadable": 1,
@@ -104,6 +104,9 @@ class Header(NamedTuple):
     undecoded: int
     outlived: int
     unknown_parents: int
+    unresolved: int
+    elsewhere: int
+    unlisted: int
     unmet_forks: int
     unseen_exits: int
     privilege_lost: int
@@ -176,6 +179,8 @@ OPS = {
         Op("open_handle", 55, "file", False, "open flags", "", ""),
         Op("map", 56, "file", True, "protection", "flags", ""),
         Op("setattr", 57, "file", True, "request", "", ""),
+        Op("moved", 58, "file", True, "", "", "new name, resolved"),
+        Op("moved_to", 59, "file", True, "", "", "old name, resolved"),
         Op("socket", 70, "net", False, "family", "type", ""),
         Op("connect", 71, "net", False, "descriptor", "", ""),
         Op("bind", 72, "net", False, "descriptor", "", ""),

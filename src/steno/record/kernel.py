@@ -103,18 +103,26 @@ def _says(error: Exception) -> str:
     return str(error)
 
 
+# counter of the header -> the gap that it means, and its words
+_COUNTED_GAPS = {
+    "lost_events": ("kernel_events_lost", "events could not be written"),
+    "outlived": ("processes_outlived", "processes were alive when the recording ended"),
+    "lost_blobs": ("blobs_lost", "contents could not be kept before they were changed"),
+    "unreadable": ("kernel_calls_unreadable", "calls could not be looked into"),
+    "unresolved": ("changes_unresolved", "changes of files whose name could not be learned"),
+    "unlisted": ("changes_unresolved", "renamed directories were not listed to their end"),
+}
+
+
 def _gaps_of(frames: Frames, written: kernel_table.Written, *, looked: bool) -> Iterable[Gap]:
     header = frames.header
-    if header.lost_events:
-        yield "kernel_events_lost", f"{header.lost_events} events could not be written"
+    for counter, (reason, words) in _COUNTED_GAPS.items():
+        if count := getattr(header, counter):
+            yield reason, f"{count} {words}"
     if frames.damaged or frames.torn:
         yield "kernel_record_damaged", f"{frames.damaged} records were not whole"
     if not header.closed:
         yield "observer_killed", "steno-trace did not end its record itself"
-    if header.outlived:
-        yield "processes_outlived", f"{header.outlived} processes were alive when the recording ended"
-    if header.lost_blobs:
-        yield "blobs_lost", f"{header.lost_blobs} contents could not be kept before they were changed"
     if not looked:
         yield "after_unknown", "nobody looked at the files when the command ended"
     if written.io_uring and header.features & wire.FEATURES["io_uring_allowed"]:

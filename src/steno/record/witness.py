@@ -208,6 +208,9 @@ class SpoolWitness:
         missing = sum(written.values()) - sum(self._told_bytes.values())
         if written != self._told_bytes:
             self.gap("split_incomplete", "not every byte of stdout and stderr was told", max(missing, 0))
+        if self._split.unwatched or self._split.unattributed:
+            unseen = f"{self._split.unwatched} descriptors of the terminal could not be watched"
+            self.gap("split_incomplete", f"{unseen}, {self._split.unattributed} bytes are in neither stream")
 
     def _note_hidden(self, data: bytes, rule: str) -> None:
         """One finding a line. A line at a password prompt is a secret wherever it shows up again."""

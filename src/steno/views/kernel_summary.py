@@ -27,6 +27,8 @@ _LOSSES = {
     "lost_blobs": "contents lost",
     "unreadable": "calls whose arguments could not be read",
     "undecoded": "calls counted, not decoded",
+    "unresolved": "changes of files whose name could not be learned",
+    "elsewhere": "changes in another root or mount namespace, not among the files",
     "unknown_parents": "processes whose parent is not known",
     "unseen_exits": "processes whose end was not seen",
 }

@@ -124,8 +124,13 @@ def test_a_link_that_points_elsewhere_is_modified() -> None:
     assert file_of(made, line("/l", after(mode=0o120777, target=b"/x")))["change"] == "modified"
 
 
+def test_what_was_only_looked_at_was_not_changed_by_the_run_however_it_was_left() -> None:
+    made = FakeFrames().process().event("stat", "/a", state=Found())
+    assert file_of(made, line("/a", {"unknown": True}))["change"] == "none"
+
+
 def test_what_nobody_knows_is_not_guessed() -> None:
-    made = FakeFrames().process().event("stat", "/a", state=Found()).event("unlink", "/b")
+    made = FakeFrames().process().event("chmod", "/a", state=Found()).event("unlink", "/b")
     found = told(
         made, line("/a", {"unknown": True}, before_content="too_large"), line("/b", {"exists": False})
     )

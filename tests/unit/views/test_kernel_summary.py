@@ -21,7 +21,7 @@ STARTED, ENDED, FINISH = FINISHED
 def observed(**changed: Any) -> kinds.KernelObserved:
     numbers = (
         *("lost_events", "lost_blobs", "unreadable", "undecoded"),
-        *("outlived", "unknown_parents", "unmet_forks"),
+        *("outlived", "unknown_parents", "unmet_forks", "unresolved", "unlisted", "elsewhere"),
     )
     values: dict[str, Any] = dict.fromkeys(
         (*numbers, "unseen_exits", "privilege_lost", "listeners_refused"), 0

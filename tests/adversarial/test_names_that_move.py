@@ -1,0 +1,119 @@
+"""Names that mean other things: other roots, trailing slashes, moved directories, masked names. Then undo."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recorded import only_run
+
+Steno = Callable[..., Any]
+OLD = "old\n"
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    place = tmp_path / "work"
+    place.mkdir()
+    (place / "victim").write_text(OLD)
+    return place
+
+
+@pytest.fixture
+def changed(steno: Steno, store: Path, work: Path) -> Callable[..., dict[str, str]]:
+    """Runs a command; what it changed below the directory, by name."""
+
+    def run(*words: str) -> dict[str, str]:
+        steno("run", "--no-git", "--", *words, cwd=work)
+        files = json.loads((only_run(store).path / "files.json").read_text())["files"]
+        inside = f"{work}/"
+        return {
+            one["path"].removeprefix(inside): one["change"]
+            for one in files
+            if one["path"].startswith(inside) and one["change"] not in {"none", "metadata"}
+        }
+
+    return run
+
+
+Changed = Callable[..., dict[str, str]]
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+def test_what_a_sandbox_does_to_our_files_is_ours_to_undo(changed: Changed, steno: Steno, work: Path) -> None:
+    sandbox = ["bwrap", "--bind", "/", "/", "--dev", "/dev", "sh", "-c"]
+    assert changed(*sandbox, "echo new >made; rm victim") == {"made": "created", "victim": "deleted"}
+    assert steno("undo", "@last").returncode == 0
+    assert {path.name for path in work.iterdir()} == {"victim"}
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "unshare -Ur true",
+        "python3 -c 'import os; os.unshare(0x400)'",
+        "python3 -c 'import os; os.chroot(\"/nonexistent\")' 2>/dev/null",
+    ],
+    ids=["another process", "descriptors only", "a failed chroot"],
+)
+def test_a_call_that_could_change_the_root_does_not_blind_the_record(changed: Changed, first: str) -> None:
+    assert changed("sh", "-c", f"{first}; echo new >made") == {"made": "created"}
+
+
+@pytest.mark.parametrize("look", ["test -d victim/", "ls victim/ 2>/dev/null", "cat victim/x 2>/dev/null"])
+def test_a_file_asked_for_as_a_directory_is_not_absent(
+    changed: Changed, steno: Steno, work: Path, look: str
+) -> None:
+    assert changed("sh", "-c", f"{look}; echo new-content >victim") == {"victim": "modified"}
+    assert steno("undo", "@last").returncode == 0
+    assert (work / "victim").read_text() == OLD
+
+
+def test_a_path_without_a_letter_is_not_the_working_directory(changed: Changed) -> None:
+    script = "import os\ntry: os.open('', os.O_CREAT | os.O_WRONLY)\nexcept OSError: open('made', 'w')"
+    assert changed("python3", "-c", script) == {"made": "created"}
+
+
+def test_what_is_built_aside_and_moved_into_place_is_there_under_its_last_name(
+    changed: Changed, steno: Steno, work: Path
+) -> None:
+    script = "mkdir -p .tmp/sub; echo a >.tmp/a; echo b >.tmp/sub/b; mv .tmp final"
+    created = {"final": "created", "final/a": "created", "final/sub": "created", "final/sub/b": "created"}
+    assert changed("sh", "-c", script) == created
+    shutil.rmtree(work / "final")
+    assert steno("restore", "@last").returncode == 0
+    assert (work / "final/sub/b").read_text() == "b\n"
+
+
+def test_directories_that_changed_places_are_changed_back(changed: Changed, steno: Steno, work: Path) -> None:
+    for name in ("a", "b"):
+        (work / name).mkdir()
+        (work / name / "f").write_text(name * 10)
+    changed("sh", "-c", "mv a c; mv b a; mv c b; cat a/f b/f")
+    assert (work / "a/f").read_text() == "b" * 10
+    assert steno("undo", "@last").returncode == 0
+    assert [(work / name / "f").read_text() for name in ("a", "b")] == ["a" * 10, "b" * 10]
+    assert not (work / "c").exists()
+
+
+def test_a_link_to_a_secret_place_is_not_brought_back_to_a_masked_one(
+    changed: Changed, steno: Steno, work: Path
+) -> None:
+    (work / "link").symlink_to("https://user:hunter2pass@host/")
+    assert changed("rm", "link") == {"link": "deleted"}
+    undone = steno("undo", "@last")
+    assert undone.returncode == 1
+    assert b"held a secret" in undone.stderr
+    assert not (work / "link").is_symlink()
+
+
+def test_a_file_without_a_name_is_no_file_of_the_record(changed: Changed) -> None:
+    script = (
+        "import os\nfd = os.memfd_create('m'); os.write(fd, b'x'); os.ftruncate(fd, 0); os.fchmod(fd, 0o700)"
+    )
+    assert changed("python3", "-c", script) == {}
