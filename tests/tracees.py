@@ -226,7 +226,8 @@ def _both_names(line: Line) -> Iterator[Line]:
 
 def compare(output: str, run: Recorded, room: Path) -> None:
     """Asserts that the record of the run and the words of the tracee are the same story."""
-    seen = rows(run)
+    # What lies in a directory that gets another name is told, too; the tracee speaks of its own calls only.
+    seen = [row for row in rows(run) if row.op not in {"moved", "moved_to"}]
     told = list(lines(output))
     about = [row for row in seen if row.is_about(os.fsencode(room))]
     elsewhere = [row for row in seen if not row.is_about(os.fsencode(room))]

@@ -1,9 +1,9 @@
 /* What one serving thread has just learned from the kernel, and may use again for a moment.
  *
  * A directory that was found to have no link on its way keeps that until a process of the run moves names about, and a
- * working directory until one is changed; each such call begins a new age. What somebody outside of the run
- * does to names is noticed after MOMENT_NS, which is no more than a race could hide anyway. Threads that share a working
- * directory can change it under each other, so it is remembered for processes of one thread only.
+ * working directory until one is changed; each such call begins a new age. A change from outside of the run, or
+ * by a thread that moves names while another looks, can be missed for MOMENT_NS: docs/coverage.md says so. Threads that share a
+ * working directory can change it under each other, so it is remembered for processes of one thread only.
  */
 #include <stdlib.h>
 #include <string.h>

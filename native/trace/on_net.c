@@ -59,10 +59,11 @@ static void tell_messages(struct stop *stop, uint64_t descriptor, uint64_t messa
     uint64_t size = stop->compat ? 32 : 64; /* struct mmsghdr: the message and its length, to a whole word */
     for (uint64_t i = 0; i < messages && i < MOST_MESSAGES; i++, message += size) {
         uint64_t name = 0, length = 0;
-        if (read_word(stop, message, &name) != 0) {
+        int error = read_word(stop, message, &name);
+        if (error == -EPERM)
             count(&stop->run->header->unreadable);
-            return;
-        }
+        if (error)
+            return; /* memory that is not there fails the call as well */
         if (name && read_memory(stop->tid, message + word, &length, 4) == 4 && length)
             tell_address(stop, OP_SEND, descriptor, name, length);
     }
@@ -80,10 +81,11 @@ void on_socketcall(struct stop *stop)
     uint32_t words[6] = {0};
     uint64_t which = stop->args[0];
     size_t wanted = which == SYS_SENDTO ? sizeof words : 3 * sizeof *words;
-    if (read_memory(stop->tid, stop->args[1], words, wanted) != (ssize_t)wanted) {
+    ssize_t got = read_memory(stop->tid, stop->args[1], words, wanted);
+    if (got == -EPERM)
         count(&stop->run->header->unreadable);
+    if (got != (ssize_t)wanted)
         return;
-    }
     struct wire_event event = event_of(stop, OP_SOCKET);
     event.arg = words[0];
     switch (which) {

@@ -98,6 +98,10 @@ def _of(run: Recorded, op: str) -> list[Row]:
     return [row for row in rows(run) if row.op == op]
 
 
+# Where a name cannot be learned, the record says so.
+DECLARED = {"paths_longer_than_a_path_can_be": ["changes_unresolved"]}
+
+
 @pytest.mark.parametrize(("family", "case"), CASES)
 def test_the_record_is_what_the_tracee_says_and_the_tracee_notices_nothing(
     traced: Traced, clean_env: dict[str, str], family: str, case: str
@@ -109,8 +113,12 @@ def test_the_record_is_what_the_tracee_says_and_the_tracee_notices_nothing(
         assert ANSWERED_BY_US[case] in traced.output.splitlines()
     else:
         assert sorted(traced.output.splitlines()) == sorted(bare.stdout.decode().splitlines())
-        assert traced.errors == bare.stderr.decode()
-    assert run.is_valid
+        assert _without_gaps(traced.errors) == bare.stderr.decode()
+    assert (run.verdict().exit_code == 0, run.verdict().gaps) == (case not in DECLARED, DECLARED.get(case, []))
+
+
+def _without_gaps(errors: str) -> str:
+    return "".join(line for line in errors.splitlines(keepends=True) if "the record has a gap" not in line)
 
 
 def test_every_call_that_is_recorded_has_a_case() -> None:
