@@ -114,7 +114,10 @@ def test_the_record_is_what_the_tracee_says_and_the_tracee_notices_nothing(
     else:
         assert sorted(traced.output.splitlines()) == sorted(bare.stdout.decode().splitlines())
         assert _without_gaps(traced.errors) == bare.stderr.decode()
-    assert (run.verdict().exit_code == 0, run.verdict().gaps) == (case not in DECLARED, DECLARED.get(case, []))
+    assert (run.verdict().exit_code == 0, run.verdict().gaps) == (
+        case not in DECLARED,
+        DECLARED.get(case, []),
+    )
 
 
 def _without_gaps(errors: str) -> str:
