@@ -38,6 +38,8 @@ MADE_UP = [
 EXPLAINED = {
     # What a nameless descriptor is called differs from run to run.
     "not a path": re.compile(r"^(?:pipe|socket|anon_inode):"),
+    # Whether git writes its index anew depends on the tick of the clock it runs in.
+    "a matter of time": re.compile(r"/\.git/index\.lock$"),
     # A file reached by its descriptor: strace tells the way, the record what it leads to.
     "through a descriptor": re.compile(r"^/proc/PID/fd/"),
 }
