@@ -69,7 +69,9 @@ def test_as_long_as_the_command_runs_the_run_is_being_recorded(
 
 
 @pytest.mark.parametrize("reader", ["head -c1", "true"])
-def test_a_reader_that_goes_away_still_ends_the_command(clean_env: dict[str, str], reader: str) -> None:
+def test_a_reader_that_goes_away_still_ends_the_command(
+    clean_env: dict[str, str], tmp_path: Path, reader: str
+) -> None:
     line = f"{STENO} run --no-git -- sh -c 'trap \"\" HUP; yes; echo $? >code' | {reader}"
-    done = subprocess.run(["bash", "-c", line], env=clean_env, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(["bash", "-c", line], env=clean_env, cwd=tmp_path, timeout=60, check=False)
     assert done.returncode == 0
