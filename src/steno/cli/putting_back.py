@@ -15,7 +15,7 @@ import click
 
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
-from steno.cli.opening import chosen_store, open_run, print_json, print_lines, say, say_hint
+from steno.cli.opening import chosen_store, open_run, print_json, print_lines, recorded_path, say, say_hint
 from steno.derive.facts import RunFacts
 from steno.errors import BadRequestError
 from steno.events.layout import FILES
@@ -59,7 +59,7 @@ def put_back(
             )
         layers = FolderLayers(folder, verdict.run_id or "")
         records = read_records(layers.json(FILES))
-        chosen = [_resolved(path) for path in paths]
+        chosen = [recorded_path(path) for path in paths]
         _check_chosen(records, chosen)
         with open_contents(folder, chosen_store(store)) as contents:
             plan = make_plan(
@@ -110,14 +110,6 @@ def _tell(outcome: Outcome) -> None:
         say_hint("--dry-run shows the whole plan; --force overwrites what was changed since")
     else:
         print_lines([visible(summary_line(outcome))])
-
-
-def _resolved(path: bytes) -> bytes:
-    """As the record names it: links above it followed, the last name as it is."""
-    above, name = os.path.split(path.rstrip(b"/") or b"/")
-    if name in {b"", b".", b".."}:
-        return os.path.realpath(path)
-    return os.path.join(os.path.realpath(above or b"."), name)  # noqa: PTH118 - bytes
 
 
 def _check_chosen(records: FileRecords, chosen: Sequence[bytes]) -> None:
