@@ -1,6 +1,6 @@
 """The contents that a record keeps, by key; or why one cannot be had.
 
-In: a key such as `before:/home/ada/notes.txt`. Out: its bytes. `LackingContentError` says why there are none, in
+In: a key such as `before:/repo/notes.txt`. Out: its bytes. `LackingContentError` says why there are none, in
 words for the user; nobody guesses a content. A content that holds a secret can be read with the key of the
 store that it was recorded in, and with no other.
 """
