@@ -1,33 +1,76 @@
-"""Builds steno-trace into the package when a wheel is made, also an editable one.
+"""Builds steno-trace and steno-probe when a wheel is made, also an editable one.
 
-In: the sources in `native`. Out: `src/steno/native/steno-trace` and a wheel for this kind of machine; where
-it cannot be built, a note and a wheel for any machine, whose runs have no kernel layer. Never fails
-the build.
+In: the sources in `native`. Out: the programs and the eBPF object in the wheel, and a wheel for this kind of
+machine. They are built in a temporary directory, since the sources may be another user's; an editable wheel
+leads into the sources, so there they are built in `src/steno/native`. What cannot be built is left out, with
+a note for the user and a file for `steno doctor`; such runs have no kernel layer. Never fails the build.
 """
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PROGRAM = "src/steno/native/steno-trace"
+IN_SOURCES = "src/steno/native"
+IN_WHEEL = "steno/native"
+PROGRAMS = ("steno-trace", "steno-probe")
+OBJECT = "probe.bpf.o"
+WHY_NOT = "not-built.txt"  # read by steno.capture.native_program
+MOST_SAID = 8000  # of what the compiler said
 
 
 class NativeBuildHook(BuildHookInterface):
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - hatchling's signature
+    _temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name != "wheel" or not sys.platform.startswith("linux"):
             return
-        root = Path(self.root)
-        built = subprocess.run([sys.executable, root / "native" / "compile.py", root / PROGRAM], check=False)
-        if built.returncode:
-            self.app.display_warning("steno: installed without steno-trace; `steno doctor` tells what to do")
+        if version == "editable":
+            self._build(Path(self.root) / IN_SOURCES)
             return
-        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-        build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{platform}"
-        build_data["artifacts"].append(PROGRAM)
+        self._temporary = tempfile.TemporaryDirectory(prefix="steno-native-")
+        place = Path(self._temporary.name)
+        self._build(place)
+        made = {path.name for path in place.iterdir()}
+        build_data["force_include"].update({str(place / name): f"{IN_WHEEL}/{name}" for name in made})
+        if made.intersection(PROGRAMS):
+            platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{platform}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002 - hatchling's signature
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def _build(self, place: Path) -> None:
+        native = Path(self.root) / "native"
+        reasons, said = [], []
+        for program in PROGRAMS:
+            built = subprocess.run(
+                [sys.executable, native / "compile.py", place / program],
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+            sys.stderr.write(built.stderr)
+            if built.returncode:
+                *before, reason = built.stderr.splitlines() or ["it could not be compiled"]
+                reasons.append(f"{program}: {reason.partition(' is not built: ')[2] or reason}")
+                said += before
+        with suppress(OSError):  # a place that takes no program takes no object and no reasons either
+            shutil.copyfile(native / "probe" / OBJECT, place / OBJECT)
+            (place / WHY_NOT).unlink(missing_ok=True)
+            if reasons:
+                text = "\n".join([*reasons, "", *said])
+                (place / WHY_NOT).write_text(text[:MOST_SAID] + "\n", encoding="utf-8")
+        for reason in reasons:
+            self.app.display_warning(f"steno: installed without {reason}; `steno doctor` tells what to do")

@@ -1,5 +1,6 @@
 // with: text.c
-/* Two words of any bytes, joined: the result is absolute, ended, fits, and joining it again changes nothing. */
+/* Two words of any bytes, joined: the result is absolute, ended, fits, and joining it again changes nothing. Its last name is
+ * a name. */
 #include "fuzz.h"
 #include "trace.h"
 
@@ -21,6 +22,9 @@ static void consume(const uint8_t *bytes, size_t length)
     CHECK(used < size && strlen(into) == used && into[0] == '/' && (used == 1 || into[used - 1] != '/'));
     CHECK(!strstr(into, "//") && !strstr(into, "/./"));
     CHECK(join_paths("", into, again, sizeof again) == used && strcmp(again, into) == 0);
+    const char *name = last_name(into);
+    CHECK(!ends_as_directory(into) || used == 1);
+    CHECK(!name || (name > into && name[-1] == '/' && *name && !strchr(name, '/') && strcmp(name, "..") != 0));
     free(into);
     free(path);
 }

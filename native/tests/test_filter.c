@@ -1,63 +1,13 @@
 // with: calls.c filter.c
-/* The seccomp program, run by a small interpreter of classic BPF: for every number of every machine it stops exactly
- * what the tables say, under exactly their conditions. */
+/* The seccomp program without a probe: for every number of every machine it stops exactly what the tables say, under exactly
+ * their conditions. */
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#include "check.h"
+#include "classic_bpf.h"
 #include "handlers.h"
 #include "trace.h"
-
-#define FORWARD_AT_MOST 64 /* instructions that one verdict may take */
-
-/* What the kernel would do; a jump out of the program or an instruction seccomp does not know fails the test. */
-static uint32_t run(const struct sock_fprog *program, const struct seccomp_data *data)
-{
-    uint32_t accumulator = 0;
-    size_t steps = 0;
-    for (size_t at = 0; at < program->len; at++) {
-        const struct sock_filter *now = &program->filter[at];
-        CHECK(++steps <= FORWARD_AT_MOST);
-        switch (now->code) {
-        case BPF_LD | BPF_W | BPF_ABS:
-            CHECK(now->k % 4 == 0 && now->k + 4 <= sizeof *data);
-            memcpy(&accumulator, (const uint8_t *)data + now->k, 4);
-            break;
-        case BPF_JMP | BPF_JA:
-            at += now->k;
-            break;
-        case BPF_JMP | BPF_JEQ | BPF_K:
-            at += accumulator == now->k ? now->jt : now->jf;
-            break;
-        case BPF_JMP | BPF_JGE | BPF_K:
-            at += accumulator >= now->k ? now->jt : now->jf;
-            break;
-        case BPF_JMP | BPF_JSET | BPF_K:
-            at += accumulator & now->k ? now->jt : now->jf;
-            break;
-        case BPF_RET | BPF_K:
-            return now->k;
-        default:
-            CHECK(!"an instruction that the filter uses");
-        }
-    }
-    CHECK(!"a program that ends with a return");
-    return 0;
-}
-
-static bool stops(const struct sock_fprog *program, uint32_t arch, uint32_t number, const uint64_t args[6])
-{
-    struct seccomp_data data = {.nr = (int)number, .arch = arch};
-    memcpy(data.args, args, sizeof data.args);
-    uint32_t verdict = run(program, &data);
-    CHECK(verdict == SECCOMP_RET_USER_NOTIF || verdict == SECCOMP_RET_ALLOW);
-    return verdict == SECCOMP_RET_USER_NOTIF;
-}
 
 static bool is_watched(uint32_t descriptor)
 {
@@ -117,7 +67,7 @@ static void check_machine(const struct sock_fprog *program, uint32_t arch, const
 static void check_filter(bool split)
 {
     struct sock_fprog program;
-    CHECK(build_filter(&program, split) == 0);
+    CHECK(build_filter(&program, split, STOP_ALL) == 0);
     CHECK(program.len > 0 && program.len < BPF_MAXINSNS);
 #if defined(__x86_64__)
     check_machine(&program, AUDIT_ARCH_X86_64, &calls_x86_64, split);

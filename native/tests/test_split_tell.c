@@ -10,9 +10,9 @@
 #include "split.h"
 
 #define HEAD 13
-#define MOMENT_NS 2000000u
+#define ONE_MOMENT_NS 2000000u
 
-static uint64_t clock_ns = 10 * MOMENT_NS;
+static uint64_t clock_ns = 10 * ONE_MOMENT_NS;
 
 uint64_t now_ns(const struct run *run)
 {
@@ -108,7 +108,7 @@ static void a_listener_that_is_gone_is_no_trouble(void)
     struct ends ends = start();
     close(ends.read);
     for (int i = 0; i < 1000; i++) {
-        clock_ns += MOMENT_NS;
+        clock_ns += ONE_MOMENT_NS;
         CHECK(can_tell(ends.telling, 4));
         tell_written(ends.telling, STREAM_STDOUT, "void", 4);
     }

@@ -121,6 +121,27 @@ static void a_path_that_is_too_long_is_cut_at_a_component(void)
     }
 }
 
+static void the_end_of_a_path(void)
+{
+    CHECK(ends_as_directory("/") && ends_as_directory("a/") && ends_as_directory("/a//") && ends_as_directory("a/."));
+    CHECK(ends_as_directory("/.") && ends_as_directory("./."));
+    CHECK(!ends_as_directory("") && !ends_as_directory(".") && !ends_as_directory("a.") && !ends_as_directory("/a"));
+    CHECK(!ends_as_directory("a/..") && !ends_as_directory("a/.b"));
+}
+
+static bool last_is(const char *words, const char *expected)
+{
+    const char *name = last_name(words);
+    return name && expected ? strcmp(name, expected) == 0 : name == expected;
+}
+
+static void the_last_name(void)
+{
+    CHECK(last_is("/a", "a") && last_is("/a/b.c", "b.c") && last_is("/a/../b", "b") && last_is("/...", "..."));
+    CHECK(last_is("/..a", "..a"));
+    CHECK(last_is("/", NULL) && last_is("/..", NULL) && last_is("/a/..", NULL) && last_is("", NULL));
+}
+
 static bool script_is(const char *text, size_t length, const char *name, const char *argument)
 {
     char *line = malloc(length + 1);
@@ -201,6 +222,8 @@ int main(void)
     every_family_every_length_every_byte();
     paths_are_joined();
     a_path_that_is_too_long_is_cut_at_a_component();
+    the_end_of_a_path();
+    the_last_name();
     first_lines_of_scripts();
     births();
     children();

@@ -12,10 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "seen.h"
 #include "spool.h"
 #include "trace.h"
 
 #define SLOTS (1u << 18)
+#define I386_COUNTERS 1024u
 #define MOST_KNOWN (SLOTS / 2)
 
 struct known_string {
@@ -101,6 +103,13 @@ uint64_t now_ns(const struct run *run)
 void count(uint64_t *counter)
 {
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+void count_call(const struct stop *stop)
+{
+    uint32_t slot = stop->number < I386_COUNTERS ? stop->number : I386_COUNTERS - 1;
+    __atomic_fetch_add(&stop->run->header->counted[slot + (stop->compat ? I386_COUNTERS : 0)], 1, __ATOMIC_RELAXED);
+    count(&stop->run->header->undecoded);
 }
 
 static bool append(struct growing *file, const void *bytes, size_t length, uint64_t *whole)
@@ -194,15 +203,22 @@ uint32_t intern_state(struct run *run, uint32_t resolved, const struct wire_stat
     return id;
 }
 
+static uint64_t seen_at(const struct stop *stop)
+{
+    const struct probe_record *record = stop->seen->record;
+    uint64_t at = record->begin_ns ? record->begin_ns : record->end_ns;
+    return at > stop->run->options.origin_ns ? at - stop->run->options.origin_ns : 0;
+}
+
 struct wire_event event_of(const struct stop *stop, enum op op)
 {
     return (struct wire_event){
-        .mono_ns = now_ns(stop->run),
+        .mono_ns = stop->seen ? seen_at(stop) : now_ns(stop->run),
         .process = stop->process,
         .tid = (uint32_t)stop->tid,
         .op = (uint16_t)op,
-        .call = (uint16_t)stop->notif->data.nr,
-        .notes = (uint16_t)(stop->notes | (stop->compat ? NOTE_COMPAT : 0)),
+        .call = (uint16_t)stop->number,
+        .notes = (uint16_t)(stop->notes | (stop->compat ? NOTE_COMPAT : 0) | (stop->seen ? NOTE_BY_PROBE : 0)),
         .result = WIRE_RESULT_UNKNOWN,
     };
 }
@@ -225,7 +241,14 @@ uint64_t emit(struct run *run, const struct wire_event *event)
 
 void record_event(struct stop *stop, const struct wire_event *event)
 {
-    uint64_t at = emit(stop->run, event);
+    struct wire_event answered = *event;
+    bool of_the_call = event->op != OP_FOLLOW && event->op != OP_INTERPRETER;
+    if (stop->seen && of_the_call)
+        answered.result = seen_result(stop->seen);
+    if (answered.mono_ns < stop->told_ns) /* in the order in which they are told, whenever they were made up */
+        answered.mono_ns = stop->told_ns;
+    stop->told_ns = answered.mono_ns;
+    uint64_t at = emit(stop->run, &answered);
     if (stop->told_count < MAX_TOLD)
         stop->told_at[stop->told_count++] = at;
 }
@@ -244,6 +267,32 @@ void amend_result(struct run *run, uint64_t at, int16_t result)
     if (!atomic_load(&run->released) &&
         !growing_amend(&run->emitter->events, at + offsetof(struct wire_event, result), &result, sizeof result))
         run->header->lost_events++;
+    pthread_mutex_unlock(&run->emitter->lock);
+}
+
+bool read_event(struct run *run, uint64_t at, struct wire_event *event)
+{
+    pthread_mutex_lock(&run->emitter->lock);
+    bool found = at != UINT64_MAX && !atomic_load(&run->released) && growing_look(&run->emitter->events, at, event, sizeof *event);
+    pthread_mutex_unlock(&run->emitter->lock);
+    return found;
+}
+
+void amend_witnessed(struct run *run, uint64_t at, int16_t result, uint16_t notes)
+{
+    if (at == UINT64_MAX)
+        return;
+    struct growing *events = &run->emitter->events;
+    struct wire_event event;
+    pthread_mutex_lock(&run->emitter->lock);
+    if (!atomic_load(&run->released)) {
+        bool found = growing_look(events, at, &event, sizeof event);
+        event.notes |= notes;
+        if (result != WIRE_RESULT_UNKNOWN && event.op != OP_FOLLOW && event.op != OP_INTERPRETER)
+            event.result = result;
+        if (!found || !growing_amend(events, at, &event, sizeof event))
+            run->header->lost_events++;
+    }
     pthread_mutex_unlock(&run->emitter->lock);
 }
 

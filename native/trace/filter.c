@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/net.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -32,6 +34,7 @@ struct writer {
     struct sock_filter *code;
     size_t used;
     bool split;
+    enum stopping stopping;
 };
 
 static void put(struct writer *out, struct sock_filter instruction)
@@ -68,9 +71,72 @@ static void put_watched_descriptor(struct writer *out, uint32_t argument)
     PUT(out, PASS);
 }
 
+#define OPENS_TO_CHANGE (O_ACCMODE | O_CREAT | O_TRUNC)
+#define LEAVES_ROOT (CLONE_NEWNS | CLONE_NEWUSER)
+
+/* Beside a probe: calls that may change something, move names about or become a program; of some, it depends on an
+ * argument. The rest is told by the probe. */
+enum beside { NEVER, ALWAYS, IF_BITS, IF_VALUE };
+
+static enum beside beside_probe(const struct call *call, uint32_t *argument, uint32_t *value)
+{
+    handler *serve = call->serve;
+    if (call->class == CALL_COUNTED)
+        return NEVER;
+    if (serve == on_open && call->flags >= 0) {
+        *argument = (uint32_t)call->flags, *value = OPENS_TO_CHANGE;
+        return IF_BITS;
+    }
+    if (serve == on_fork && call->arg >= 0) {
+        *argument = (uint32_t)call->arg, *value = LEAVES_ROOT;
+        return IF_BITS;
+    }
+    if (serve == on_socketcall) {
+        *argument = 0, *value = SYS_BIND;
+        return IF_VALUE;
+    }
+    if (serve == on_path || serve == on_fd)
+        return op_changes(call->op) || call->op == OP_CHDIR || call->op == OP_CHROOT ? ALWAYS : NEVER;
+    if (serve == on_number)
+        return call->op == OP_NAMESPACE ? ALWAYS : NEVER;
+    if (serve == on_address)
+        return call->op == OP_BIND ? ALWAYS : NEVER;
+    bool told_by_probe = serve == on_fork || serve == on_message || serve == on_process_exit || serve == on_wait;
+    return told_by_probe ? NEVER : ALWAYS;
+}
+
+bool stops_beside_probe(const struct call *call, const uint64_t args[6])
+{
+    uint32_t argument = 0, value = 0;
+    switch (beside_probe(call, &argument, &value)) {
+    case ALWAYS:
+        return true;
+    case IF_BITS:
+        return (uint32_t)args[argument] & value;
+    case IF_VALUE:
+        return (uint32_t)args[argument] == value;
+    default:
+        return false;
+    }
+}
+
 /* What to do once the number is known. Ends with a return on every way. */
 static void put_verdict(struct writer *out, const struct call *call)
 {
+    uint32_t argument = 0, value = 0;
+    enum beside beside = out->stopping == STOP_ALL ? ALWAYS : beside_probe(call, &argument, &value);
+    if (beside != ALWAYS) {
+        if (beside != NEVER) {
+            PUT(out, LOAD(LOW(argument)));
+            if (beside == IF_BITS)
+                PUT(out, UNLESS_SET(value, 1));
+            else
+                PUT(out, UNLESS_EQUAL(value, 1));
+            PUT(out, STOP);
+        }
+        PUT(out, PASS);
+        return;
+    }
     switch (call->when) {
     case WHEN_ADDRESS:
         PUT(out, LOAD(LOW(4)));
@@ -140,9 +206,9 @@ static void put_machine(struct writer *out, const struct call_table *table)
     put_search(out, table->calls, table->count);
 }
 
-int build_filter(struct sock_fprog *program, bool split)
+int build_filter(struct sock_fprog *program, bool split, enum stopping stopping)
 {
-    struct writer out = {calloc(MOST, sizeof *out.code), 0, split};
+    struct writer out = {calloc(MOST, sizeof *out.code), 0, split, stopping};
     if (!out.code)
         return -ENOMEM;
     PUT(&out, LOAD(offsetof(struct seccomp_data, arch)));

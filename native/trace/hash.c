@@ -3,12 +3,15 @@
 
 #include "trace.h"
 
-static uint64_t rotate(uint64_t value, int bits)
+/* Left to itself the compiler calls these for every word. */
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE uint64_t rotate(uint64_t value, int bits)
 {
     return value << bits | value >> (64 - bits);
 }
 
-static void mix(uint64_t v[4])
+INLINE void mix(uint64_t v[4])
 {
     v[0] += v[1], v[1] = rotate(v[1], 13) ^ v[0], v[0] = rotate(v[0], 32);
     v[2] += v[3], v[3] = rotate(v[3], 16) ^ v[2];
@@ -16,7 +19,7 @@ static void mix(uint64_t v[4])
     v[2] += v[1], v[1] = rotate(v[1], 17) ^ v[2], v[2] = rotate(v[2], 32);
 }
 
-static void absorb(uint64_t v[4], uint64_t word)
+INLINE void absorb(uint64_t v[4], uint64_t word)
 {
     v[3] ^= word;
     mix(v), mix(v);

@@ -27,10 +27,10 @@ static int try_install(struct sock_fprog *program, unsigned long flags)
     return listener < 0 ? -errno : (int)listener;
 }
 
-static int install_filter(bool split, uint64_t *features)
+static int install_filter(bool split, enum stopping stopping, uint64_t *features)
 {
     struct sock_fprog program;
-    int error = build_filter(&program, split);
+    int error = build_filter(&program, split, stopping);
     if (error)
         return error;
     unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
@@ -91,7 +91,7 @@ static void *hand_over(void *context)
 
 /* Every call of the thread under the filter may wait for an answer, and taking descriptors out of a process is refused
  * in many containers. A second thread, made before and not under the filter, sends the listener. */
-void install_and_send(int channel, bool split)
+void install_and_send(int channel, bool split, enum stopping stopping)
 {
     struct handover handover = {.channel = channel, .listener = -1};
     pthread_t sender;
@@ -101,7 +101,7 @@ void install_and_send(int channel, bool split)
         send_listener(&handover);
         return;
     }
-    handover.listener = install_filter(split, &handover.told.features);
+    handover.listener = install_filter(split, stopping, &handover.told.features);
     handover.told.error = handover.listener < 0 ? -handover.listener : 0;
     sem_post(&handover.ready);
     pthread_join(sender, NULL);
@@ -146,7 +146,7 @@ static int try_in_child(int *stage)
     pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
-        install_and_send(ends[1], false);
+        install_and_send(ends[1], false, STOP_ALL);
         pause();
         _exit(0);
     }

@@ -1,8 +1,9 @@
 /* The content of a file before the command changes it: copied once per file, encrypted, into the spool.
  *
- * A file that was born during the run had no content before it. A second process that is about to change the same file
- * waits until the first copy is whole; no lock is held meanwhile, because the file may lie in a file system that a
- * process of the run serves.
+ * What the run itself made had no content before it (names.c); what somebody else made meanwhile has. A second name of a file
+ * that was copied has the same copy as long as its content is the same. A second process that is about to change the same file
+ * waits until the first copy is whole; no lock is held meanwhile, because the file may lie in a file system that a process of
+ * the run serves.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,55 +12,48 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "trace.h"
 
 #define SLOTS (1u << 18)
 #define MOST_KNOWN (SLOTS / 2)
+#define MOST_AT_ONCE 1024u /* more than there are threads that copy */
 #define PART (128u * 1024)
 
 struct kept {
     uint64_t dev, ino;
+    struct statx_timestamp born; /* the number of a file that is gone is soon another's */
     enum { FREE, BEING_COPIED, DONE } stage;
+    uint32_t content, blob;
+    off_t size;
+    struct timespec modified;
+    bool in_doubt; /* its content may have changed without a sign of it */
 };
 
 struct keeping {
     pthread_mutex_t lock;
     pthread_cond_t copied;
+    struct names *names;
     struct kept *table;
     uint32_t known;
     uint32_t next_blob;
-    struct timespec began;
     uint8_t hash_key[16];
 };
 
-struct keeping *start_keeping(struct run *run)
+struct keeping *start_keeping(void)
 {
-    (void)run;
     struct keeping *keeping = calloc(1, sizeof *keeping);
     if (!keeping)
         return NULL;
+    keeping->names = start_names();
     keeping->table = calloc(SLOTS, sizeof *keeping->table);
-    clock_gettime(CLOCK_REALTIME, &keeping->began);
     keeping->next_blob = 1;
     bool random = getrandom(keeping->hash_key, sizeof keeping->hash_key, 0) == sizeof keeping->hash_key;
-    if (!keeping->table || !random || pthread_mutex_init(&keeping->lock, NULL) != 0 ||
+    if (!keeping->names || !keeping->table || !random || pthread_mutex_init(&keeping->lock, NULL) != 0 ||
         pthread_cond_init(&keeping->copied, NULL) != 0)
         return NULL;
     return keeping;
-}
-
-/* The kernel stamps files with a clock that is at most late, so an old file never looks newborn. */
-static bool born_in_the_run(const struct run *run, const struct place *place)
-{
-    struct statx found;
-    if (statx(place->fd, "", AT_EMPTY_PATH, STATX_BTIME, &found) != 0 || !(found.stx_mask & STATX_BTIME))
-        return false;
-    const struct timespec *began = &run->keeping->began;
-    return found.stx_btime.tv_sec > began->tv_sec ||
-           (found.stx_btime.tv_sec == began->tv_sec && found.stx_btime.tv_nsec >= (uint32_t)began->tv_nsec);
 }
 
 static bool is_ignored(const struct run *run, const char *path)
@@ -76,18 +70,32 @@ static bool is_ignored(const struct run *run, const char *path)
     return false;
 }
 
-static struct kept *find(struct keeping *keeping, const struct stat *found)
+/* Its place in the table, or the free one that it would have. */
+static struct kept *find(const struct keeping *keeping, uint64_t dev, uint64_t ino)
 {
-    uint64_t identity[2] = {found->st_dev, found->st_ino};
-    if (keeping->known >= MOST_KNOWN) {
-        memset(keeping->table, 0, SLOTS * sizeof *keeping->table);
-        keeping->known = 0;
-    }
+    uint64_t identity[2] = {dev, ino};
     uint32_t slot = (uint32_t)siphash(keeping->hash_key, identity, sizeof identity) % SLOTS;
     struct kept *kept = &keeping->table[slot];
-    while (kept->stage && (kept->dev != found->st_dev || kept->ino != found->st_ino))
+    while (kept->stage && (kept->dev != dev || kept->ino != ino))
         kept = &keeping->table[slot = (slot + 1) % SLOTS];
     return kept;
+}
+
+/* Those that are being copied are waited for, and stay. */
+static void make_room(struct keeping *keeping)
+{
+    struct kept waited_for[MOST_AT_ONCE];
+    uint32_t count = 0;
+    if (keeping->known < MOST_KNOWN)
+        return;
+    for (uint32_t slot = 0; slot < SLOTS; slot++) {
+        if (keeping->table[slot].stage == BEING_COPIED && count < MOST_AT_ONCE)
+            waited_for[count++] = keeping->table[slot];
+    }
+    memset(keeping->table, 0, SLOTS * sizeof *keeping->table);
+    for (uint32_t i = 0; i < count; i++)
+        *find(keeping, waited_for[i].dev, waited_for[i].ino) = waited_for[i];
+    keeping->known = count;
 }
 
 static bool write_all(int fd, const uint8_t *bytes, size_t length)
@@ -152,20 +160,65 @@ static uint32_t copy_to_spool(struct run *run, const struct place *place, uint32
     return content;
 }
 
-/* Waits for a copy that another thread makes. If there is none, and a number is wanted, it is ours to make. */
-static bool is_kept(struct run *run, const struct stat *found, uint32_t *number)
+static bool same_time(struct timespec one, struct timespec other)
+{
+    return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+}
+
+/* Whether the content is the one that was copied: only names, links, modes or owners were changed since. */
+static bool is_unchanged(const struct kept *kept, const struct stat *found)
+{
+    return !kept->in_doubt && kept->size == found->st_size && same_time(kept->modified, found->st_mtim);
+}
+
+static struct statx_timestamp birth_of(const struct place *place)
+{
+    struct statx found;
+    bool known = statx(place->fd, "", AT_EMPTY_PATH, STATX_BTIME, &found) == 0 && found.stx_mask & STATX_BTIME;
+    return known ? found.stx_btime : (struct statx_timestamp){0};
+}
+
+static bool is_same_file(const struct kept *kept, struct statx_timestamp born)
+{
+    return kept->born.tv_sec == born.tv_sec && kept->born.tv_nsec == born.tv_nsec;
+}
+
+/* The run's own: no copy is made of it, and none is needed. */
+static bool is_own(struct keeping *keeping, const struct place *place)
+{
+    pthread_mutex_lock(&keeping->lock);
+    bool unknown = find(keeping, place->found.st_dev, place->found.st_ino)->stage == FREE;
+    pthread_mutex_unlock(&keeping->lock);
+    return unknown && is_settled_name(keeping->names, place);
+}
+
+/* What is known of a file that was copied; waits for a copy that another thread makes. False: it is ours to make, and the
+ * number is that of the new blob; 0: none is needed. */
+static bool is_kept(struct run *run, const struct place *place, bool hides_changes, struct wire_state *state, uint32_t *number)
 {
     struct keeping *keeping = run->keeping;
+    const struct stat *found = &place->found;
+    struct statx_timestamp born = birth_of(place);
     pthread_mutex_lock(&keeping->lock);
-    struct kept *kept = find(keeping, found);
+    struct kept *kept = find(keeping, found->st_dev, found->st_ino);
     while (kept->stage == BEING_COPIED) {
         pthread_cond_wait(&keeping->copied, &keeping->lock);
-        kept = find(keeping, found);
+        kept = find(keeping, found->st_dev, found->st_ino);
     }
-    bool done = kept->stage == DONE;
-    if (!done && number) {
-        *kept = (struct kept){found->st_dev, found->st_ino, BEING_COPIED};
-        keeping->known++;
+    bool done = kept->stage == DONE && is_same_file(kept, born);
+    if (done && is_unchanged(kept, found))
+        state->content = kept->content, state->blob = kept->blob;
+    if (done)
+        kept->in_doubt |= hides_changes;
+    if (!done && !is_settled_name(keeping->names, place)) {
+        bool is_new = kept->stage == FREE;
+        if (is_new) {
+            make_room(keeping);
+            kept = find(keeping, found->st_dev, found->st_ino);
+        }
+        *kept = (struct kept){.dev = found->st_dev, .ino = found->st_ino, .born = born, .stage = BEING_COPIED, .size = found->st_size,
+                              .modified = found->st_mtim, .in_doubt = hides_changes};
+        keeping->known += is_new;
         *number = keeping->next_blob++;
         run->header->blobs = *number;
     }
@@ -173,17 +226,18 @@ static bool is_kept(struct run *run, const struct stat *found, uint32_t *number)
     return done;
 }
 
-static void end_copy(struct keeping *keeping, const struct stat *found)
+static void end_copy(struct keeping *keeping, const struct stat *found, const struct wire_state *state)
 {
     pthread_mutex_lock(&keeping->lock);
-    struct kept *kept = find(keeping, found);
-    keeping->known += kept->stage == FREE; /* the table was emptied meanwhile */
-    *kept = (struct kept){found->st_dev, found->st_ino, DONE};
+    struct kept *kept = find(keeping, found->st_dev, found->st_ino);
+    kept->stage = DONE;
+    kept->content = state->content;
+    kept->blob = state->blob;
     pthread_cond_broadcast(&keeping->copied);
     pthread_mutex_unlock(&keeping->lock);
 }
 
-void keep_content(struct run *run, const struct place *place, struct wire_state *state)
+void keep_content(struct run *run, enum op op, const struct place *place, struct wire_state *state)
 {
     if (place->fd < 0 || !S_ISREG(place->found.st_mode) || place->notes & NOTE_DELETED)
         return;
@@ -195,12 +249,25 @@ void keep_content(struct run *run, const struct place *place, struct wire_state 
         state->content = CONTENT_TOO_LARGE;
         return;
     }
-    if (is_kept(run, &place->found, NULL) || born_in_the_run(run, place))
+    if (is_own(run->keeping, place))
         return;
+    bool hides_changes = op == OP_MAP || op == OP_UTIMES;
     uint32_t number = 0;
-    if (is_kept(run, &place->found, &number))
-        return;
-    state->content = copy_to_spool(run, place, number);
-    state->blob = state->content == CONTENT_KEPT ? number : 0;
-    end_copy(run->keeping, &place->found);
+    if (!is_kept(run, place, hides_changes, state, &number) && number) {
+        state->content = copy_to_spool(run, place, number);
+        state->blob = state->content == CONTENT_KEPT ? number : 0;
+        end_copy(run->keeping, &place->found, state);
+    }
+    settle_name(run->keeping->names, place);
+}
+
+void note_made(struct run *run, const struct place *place)
+{
+    settle_name(run->keeping->names, place);
+}
+
+void note_made_again(struct run *run, const struct place *old, const struct place *new)
+{
+    if (is_settled_name(run->keeping->names, old))
+        settle_name(run->keeping->names, new);
 }

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,9 +26,11 @@
 /* Our own descriptors in the command's process stay clear of those whose writes are watched. */
 #define ABOVE_WATCHED 20
 #define STRAGGLERS_MS 250
+#define RING_MS 5 /* ends come through the ring, which tells nobody at once */
+#define LOOK_AGAIN_MS 1000
 #define NOT_EXECUTED 127
 
-enum what { STARTED = 1, NOT_STARTED, STOPPED, CONTINUED, ENDED, OBSERVED, RELEASED };
+enum what { STARTED = 1, NOT_STARTED, STOPPED, CONTINUED, ENDED, OBSERVED, RELEASED, PROBE };
 
 /* As capture/keeper.py reads it. */
 struct __attribute__((packed)) status_record {
@@ -106,6 +109,7 @@ static int execute(char **command)
 static void become_command(struct launch *launch, const bool was_ignored[IGNORED_COUNT], bool observed)
 {
     struct options *options = &launch->run->options;
+    close(launch->go[1]); /* or a keeper that was killed would be waited for, for ever */
     launch->failure[1] = above_watched(launch->failure[1]);
     int listener_channel = above_watched(launch->listener[1]), go = above_watched(launch->go[0]);
     if (options->terminal >= 0 && (setpgid(0, 0) != 0 || tcsetpgrp(options->terminal, getpid()) != 0))
@@ -118,7 +122,9 @@ static void become_command(struct launch *launch, const bool was_ignored[IGNORED
         fail(launch, errno);
     char byte;
     if (observed)
-        install_and_send(listener_channel, launch->run->split != NULL);
+        install_and_send(listener_channel, launch->run->split != NULL, launch->run->ring ? STOP_CHANGES : STOP_ALL);
+    else if (write(listener_channel, "", 1) != 1)
+        _exit(NOT_EXECUTED);
     if (read(go, &byte, 1) != 1)
         _exit(NOT_EXECUTED);
     fail(launch, execute(options->command));
@@ -154,7 +160,7 @@ static void raise_limit(const struct launch *launch)
         return; /* then fewer ends are learned, and each of those is counted */
 }
 
-static int observe(struct launch *launch)
+static int filter_calls(struct launch *launch)
 {
     struct run *run = launch->run;
     uint64_t features = 0;
@@ -166,13 +172,37 @@ static int observe(struct launch *launch)
         end_split(run, true);
     else if (run->split)
         run->header->features |= FEATURE_SPLIT;
-    run->header->features |= features | (run->options.allow_io_uring ? FEATURE_IO_URING_ALLOWED : 0);
+    run->header->features |= features | FEATURE_NOTIFY | (run->options.allow_io_uring ? FEATURE_IO_URING_ALLOWED : 0);
     run->no_new_privs = features & FEATURE_NO_NEW_PRIVS;
-    meet_command(run, launch->command);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     /* A thread for every two cores: more only take turns on one core with the callers they serve. */
     long threads = cores / 2;
     return start_serving(run, threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : (int)threads);
+}
+
+/* What a child without a filter does until then is ours, and is not to be told as the command's. */
+static void await_child(const struct launch *launch)
+{
+    char byte;
+    (void)!read(launch->listener[0], &byte, 1); /* if it has failed, its failure is read in a moment */
+}
+
+static int observe(struct launch *launch)
+{
+    struct run *run = launch->run;
+    if (run->ring)
+        let_probe_tell(run);
+    if (!run->options.filtered) {
+        end_split(run, true); /* nobody stops what is written on the terminal */
+        run->header->features |= FEATURE_IO_URING_ALLOWED;
+    }
+    meet_command(run, launch->command);
+    int error = 0;
+    if (run->options.filtered)
+        error = filter_calls(launch);
+    else
+        await_child(launch);
+    return error || !run->ring ? error : start_ring(run);
 }
 
 static void reap(struct launch *launch)
@@ -290,14 +320,22 @@ static uint64_t milliseconds_now(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+static uint32_t count_survivors(struct run *run)
+{
+    if (run->ring)
+        (void)drain_ring(run); /* then there are more that seem to live */
+    return tell_survivors(run, false);
+}
+
 static void wait_for_stragglers(struct launch *launch)
 {
     uint64_t enough = milliseconds_now() + STRAGGLERS_MS;
-    while (tell_survivors(launch->run, false) > 0) {
+    while (count_survivors(launch->run) > 0) {
         uint64_t now = milliseconds_now();
         if (now >= enough)
             return;
-        listen_once(launch, (int)(enough - now));
+        uint64_t patience = launch->run->ring && enough - now > RING_MS ? RING_MS : enough - now;
+        listen_once(launch, (int)patience);
     }
 }
 
@@ -306,6 +344,8 @@ static void close_the_record(struct launch *launch)
     struct run *run = launch->run;
     end_split(run, true);
     wait_for_stragglers(launch);
+    if (run->ring)
+        end_ring(run);
     uint32_t survivors = tell_survivors(run, true);
     run->header->outlived = survivors;
     end_emitting(run);
@@ -318,6 +358,14 @@ static void close_the_record(struct launch *launch)
     close_drains(run);
 }
 
+/* Who is left is not told any more, but is still under the filter. */
+static void serve_the_rest(struct launch *launch)
+{
+    struct pollfd listener = {launch->run->listener, 0, 0};
+    while (launch->run->listener >= 0 && !(poll(&listener, 1, 0) == 1 && listener.revents & POLLHUP))
+        listen_once(launch, LOOK_AGAIN_MS);
+}
+
 static void keep(struct launch *launch)
 {
     while (!launch->released) {
@@ -328,8 +376,11 @@ static void keep(struct launch *launch)
     while (!launch->ended)
         listen_once(launch, -1);
     close_the_record(launch);
-    while (tell_survivors(launch->run, false) > 0)
-        listen_once(launch, tracees_patience(launch->run));
+    if (launch->run->ring)
+        serve_the_rest(launch);
+    else
+        while (tell_survivors(launch->run, false) > 0)
+            listen_once(launch, tracees_patience(launch->run));
 }
 
 static int watch_signals(struct launch *launch, bool was_ignored[IGNORED_COUNT])
@@ -346,13 +397,34 @@ static int watch_signals(struct launch *launch, bool was_ignored[IGNORED_COUNT])
     return launch->signals < 0 ? -errno : 0;
 }
 
+/* The command is born into its cgroup: no call of it is outside. As fork(3), but for the cgroup: the C library keeps the
+ * number of a thread where the kernel knows it. */
+static pid_t fork_into(struct run *run)
+{
+    struct stat group;
+    if (run->options.cgroup < 0 || fstat(run->options.cgroup, &group) != 0)
+        return fork();
+    struct clone_args how = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)run->options.cgroup};
+    uint64_t own_number = 0;
+    if (prctl(PR_GET_TID_ADDRESS, &own_number, 0, 0, 0) == 0 && own_number) {
+        how.flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
+        how.child_tid = own_number;
+    }
+    pid_t child = (pid_t)syscall(SYS_clone3, &how, sizeof how);
+    if (child < 0)
+        return fork(); /* the header does not say that it is in the cgroup */
+    run->header->features |= FEATURE_CGROUP;
+    run->header->cgroup = group.st_ino;
+    return child;
+}
+
 /* The child waits for the word to go. */
 static int start_command(struct launch *launch, const bool was_ignored[IGNORED_COUNT], bool observed)
 {
     int error = open_pipes(launch);
     if (error)
         return error;
-    launch->command = fork();
+    launch->command = fork_into(launch->run);
     if (launch->command < 0)
         return -errno;
     if (launch->command == 0)
@@ -370,6 +442,14 @@ static int start_again_unobserved(struct launch *launch, const bool was_ignored[
     return start_command(launch, was_ignored, false);
 }
 
+/* Without the probe there are no two witnesses; whether one will do is for the recorder to say. */
+static int await_probe(struct run *run)
+{
+    int state = take_probe(run);
+    send_status(run, (struct status_record){PROBE, state, 0, 0, 0});
+    return state == 0 || run->options.probe_optional ? 0 : -ECANCELED;
+}
+
 int launch_and_watch(struct run *run)
 {
     struct launch launch = {.run = run};
@@ -381,7 +461,10 @@ int launch_and_watch(struct run *run)
         return -errno;
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 || getrlimit(RLIMIT_NOFILE, &launch.found_limit) != 0)
         return -errno;
-    error = start_command(&launch, was_ignored, true);
+    error = run->options.probe >= 0 ? await_probe(run) : 0;
+    if (error)
+        return error;
+    error = start_command(&launch, was_ignored, run->options.filtered);
     if (error)
         return error;
     raise_limit(&launch);

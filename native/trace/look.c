@@ -1,10 +1,16 @@
 /* Looking at what a call names, and the event that tells it. Shared by every handler with a path. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
 #include "look.h"
+#include "seen.h"
+
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1
+#endif
 
 uint64_t argument(const struct stop *stop, int position)
 {
@@ -16,12 +22,18 @@ int directory(const struct stop *stop, int position)
     return position < 0 ? AT_FDCWD : (int)stop->args[position];
 }
 
+bool may_succeed(const struct stop *stop)
+{
+    return !stop->seen || seen_success(stop->seen);
+}
+
 static int64_t nanoseconds(struct timespec time)
 {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static uint32_t state_of(struct run *run, const struct place *place, uint32_t resolved, bool changes)
+/* `changes`: the operation that may change it, or 0. */
+static uint32_t state_of(struct run *run, const struct place *place, uint32_t resolved, enum op changes)
 {
     if (!place->exists) {
         bool absent = place->resolved[0] && (place->error == ENOENT || place->error == ENOTDIR);
@@ -42,16 +54,23 @@ static uint32_t state_of(struct run *run, const struct place *place, uint32_t re
         .rdev = (uint32_t)(major(found->st_rdev) << 20 | minor(found->st_rdev)),
     };
     if (changes)
-        keep_content(run, place, &state);
+        keep_content(run, changes, place, &state);
     return intern_state(run, resolved, &state);
+}
+
+/* Whether a file may be there after it where nothing was. */
+static bool makes_file(enum op op, uint64_t flags)
+{
+    return op == OP_MKNOD || op == OP_RENAME_TO || op == OP_LINK_TO || (op == OP_OPEN && flags & O_CREAT);
 }
 
 /* What the state at the stop says of the outcome, if it settles it. */
 static int16_t result_of(enum op op, const struct place *place, uint64_t flags)
 {
+    if (op == OP_RENAME_TO && place->exists && flags & RENAME_NOREPLACE)
+        return WIRE_RESULT_FAILED; /* EEXIST, unless something else is found wrong before: another mount, one to read only */
     if (!place->exists && place->known_result) {
-        bool makes = op == OP_MKDIR || op == OP_MKNOD || op == OP_SYMLINK || op == OP_RENAME_TO || op == OP_LINK_TO ||
-                     (op == OP_OPEN && flags & O_CREAT);
+        bool makes = op == OP_MKDIR || op == OP_SYMLINK || makes_file(op, flags);
         bool could_be_made = makes && place->error == ENOENT && !(place->notes & NOTE_NOT_RESOLVED);
         return could_be_made ? WIRE_RESULT_UNKNOWN : (int16_t)-place->error;
     }
@@ -77,6 +96,19 @@ static int16_t result_of(enum op op, const struct place *place, uint64_t flags)
     }
 }
 
+/* A change that cannot be told under a name of ours: because it is in another root, or because its name was not learned. */
+static void count_what_is_unclear(const struct stop *stop, enum op op, const struct place *place)
+{
+    bool of_mounts = op == OP_MOUNT || op == OP_UMOUNT || op == OP_PIVOT_ROOT; /* its own, if it has any */
+    bool other_root = place->notes & NOTE_OTHER_ROOT, compared = !stop->seen || place->compared || of_mounts;
+    bool nameless = stop->seen && !place->resolved[0] && place->error != EBADF;
+    bool was_there = place->exists || place->error == ENAMETOOLONG || nameless;
+    if ((other_root && !compared) || (was_there && place->notes & NOTE_NOT_RESOLVED))
+        count(&stop->run->header->unresolved);
+    if (other_root && compared)
+        count(&stop->run->header->elsewhere);
+}
+
 struct wire_event event_at(struct stop *stop, enum op op, const char *path, const struct place *place, bool changes,
                            uint64_t flags)
 {
@@ -86,18 +118,23 @@ struct wire_event event_at(struct stop *stop, enum op op, const char *path, cons
     event.notes |= place->notes;
     event.path = intern_text(stop->run, path);
     event.resolved = strcmp(path, place->resolved) == 0 ? event.path : intern_text(stop->run, place->resolved);
-    event.state = state_of(stop->run, place, event.resolved, changes);
+    bool in_time = changes && !stop->seen; /* to keep what is there */
+    event.state = state_of(stop->run, place, event.resolved, in_time ? op : 0);
     event.result = result_of(op, place, flags);
-    if (changes && place->notes & NOTE_NOT_RESOLVED && (place->exists || place->error == ENAMETOOLONG))
-        count(&stop->run->header->unresolved);
-    if (changes && place->notes & NOTE_OTHER_ROOT && event.result == WIRE_RESULT_UNKNOWN)
-        count(&stop->run->header->elsewhere);
+    bool can_be_made = place->error == ENOENT && !(place->notes & NOTE_NOT_RESOLVED) && event.result == WIRE_RESULT_UNKNOWN;
+    if (in_time && can_be_made && makes_file(op, flags))
+        note_made(stop->run, place);
+    bool failed = stop->seen ? !seen_success(stop->seen) : event.result != WIRE_RESULT_UNKNOWN;
+    if (changes && !failed)
+        count_what_is_unclear(stop, op, place);
     return event;
 }
 
 /* Looks at a path; a link that the call follows is told by itself, and `place` is what it leads to. */
 void look(struct stop *stop, int dir, const char *path, bool nofollow, struct place *place)
 {
+    if (stop->seen && seen_place(stop, dir, path, nofollow, place))
+        return;
     resolve(stop, dir, path, NOFOLLOW, place);
     if (nofollow || !place->exists || !S_ISLNK(place->found.st_mode))
         return;

@@ -8,6 +8,9 @@
 uint64_t argument(const struct stop *stop, int position);
 int directory(const struct stop *stop, int position);
 
+/* Whether it is not known to have failed before it is looked at. */
+bool may_succeed(const struct stop *stop);
+
 /* Looks at a path; a link that the call follows is told by itself, and `place` is what it leads to. */
 void look(struct stop *stop, int dir, const char *path, bool nofollow, struct place *place);
 /* Reads and looks at the first path of the call. */

@@ -19,7 +19,8 @@ static int usage(void)
     fputs("usage: steno-trace --probe\n"
           "       steno-trace --status FD --leash FD --spool FD --key FD --origin NS --cwd DIR [--terminal FD]\n"
           "                   --stdin FD --stdout FD --stderr FD [--split FD] [--max-blob BYTES] [--allow-io-uring]\n"
-          "                   [--drain FD]... [--hold FD] [--ignore PREFIX]... -- COMMAND [ARGUMENT]...\n",
+          "                   [--drain FD]... [--hold FD] [--ignore PREFIX]... [--cgroup FD]\n"
+          "                   [--observer notify|ebpf|both [--probe-at FD [--probe-optional]]] -- COMMAND [ARGUMENT]...\n",
           stderr);
     return 2;
 }
@@ -31,7 +32,7 @@ static int start(struct run *run)
     if (error)
         return error;
     run->tracees = start_tracees(run);
-    run->keeping = start_keeping(run);
+    run->keeping = start_keeping();
     if (!run->tracees || !run->keeping)
         return -ENOMEM;
     if (run->options.split >= 0 && run->options.terminal >= 0 && start_split(run) != 0)

@@ -47,14 +47,14 @@ int read_word(const struct stop *stop, uint64_t address, uint64_t *word)
 {
     size_t size = stop->compat ? 4 : 8;
     *word = 0;
-    ssize_t got = read_memory(stop->tid, address, word, size);
+    ssize_t got = caller_memory(stop, address, word, size);
     return got == (ssize_t)size ? 0 : got < 0 ? (int)got : -EFAULT;
 }
 
 bool read_path(struct stop *stop, int argument, char path[PATH_MAX])
 {
     path[0] = 0;
-    ssize_t got = read_string(stop->tid, stop->args[argument], path, PATH_MAX);
+    ssize_t got = caller_string(stop, stop->args[argument], path, PATH_MAX);
     if (got >= 0)
         return true;
     if (got == -ENAMETOOLONG) {
@@ -70,7 +70,7 @@ bool read_path(struct stop *stop, int argument, char path[PATH_MAX])
 
 bool still_waiting(const struct stop *stop)
 {
-    if (stop->only_looks)
+    if (stop->only_looks || stop->seen)
         return true; /* the answer will tell */
     uint64_t id = stop->notif->id;
     return ioctl(stop->run->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;

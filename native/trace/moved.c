@@ -38,6 +38,8 @@ static void tell_entry(struct walk *walk, int directory, const char *name)
     from.result = to.result = WIRE_RESULT_UNKNOWN;
     record_event(walk->stop, &from);
     record_event(walk->stop, &to);
+    if (!walk->stop->seen)
+        note_made_again(walk->stop->run, old, new);
 }
 
 /* Puts the name behind a path; false when there is no room. */
@@ -83,7 +85,8 @@ void tell_moved(struct stop *stop, const struct place *directory, const char *ne
                         .new = {.fd = -1, .error = ENOENT, .notes = directory->notes}};
     snprintf(walk.old.resolved, PATH_MAX, "%s", directory->resolved);
     snprintf(walk.new.resolved, PATH_MAX, "%s", new_name);
-    int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool named = directory->resolved[0] == '/' && new_name[0] == '/';
+    int fd = named ? openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (fd >= 0)
         walk_directory(&walk, fd, 0);
     if (fd < 0 || walk.cut)

@@ -1,9 +1,11 @@
 /* Calls that name files. Each handler: read the path, look at what is there, keep what may change, tell it. */
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <sys/mman.h>
 
 #include "look.h"
+#include "seen.h"
 
 #ifndef RENAME_EXCHANGE
 #define RENAME_EXCHANGE 2
@@ -14,7 +16,7 @@ static uint32_t second_word(struct stop *stop)
     char word[PATH_MAX];
     if (stop->call->path2 < 0)
         return 0;
-    ssize_t got = read_string(stop->tid, stop->args[stop->call->path2], word, sizeof word);
+    ssize_t got = caller_string(stop, stop->args[stop->call->path2], word, sizeof word);
     return got < 0 ? 0 : intern(stop->run, word, (size_t)got);
 }
 
@@ -24,7 +26,7 @@ static bool is_fstat(const struct stop *stop)
     char first = 1;
     bool descriptor = stop->call->dir >= 0 && directory(stop, stop->call->dir) >= 0;
     return descriptor && argument(stop, stop->call->flags) & AT_EMPTY_PATH &&
-           (stop->args[stop->call->path] == 0 || read_memory(stop->tid, stop->args[stop->call->path], &first, 1) == 1) &&
+           (stop->args[stop->call->path] == 0 || caller_memory(stop, stop->args[stop->call->path], &first, 1) == 1) &&
            (first == 0 || stop->args[stop->call->path] == 0);
 }
 
@@ -36,6 +38,8 @@ static void on_one_path(struct stop *stop, enum op op)
         return; /* what a descriptor shows was told when it was opened */
     stop->only_looks = !op_changes(op) && op != OP_CHDIR && op != OP_CHROOT;
     look_at_argument(stop, path, &place);
+    if (stop->seen)
+        seen_outcome(stop, op, 0, &place);
     if (still_waiting(stop)) {
         struct wire_event event = event_at(stop, op, path, &place, op_changes(op), 0);
         event.extra = second_word(stop);
@@ -46,8 +50,11 @@ static void on_one_path(struct stop *stop, enum op op)
 
 void on_path(struct stop *stop)
 {
-    if (stop->call->op == OP_CHROOT || stop->call->op == OP_PIVOT_ROOT)
-        atomic_store(&stop->run->roots_differ, true);
+    bool changes_root = (stop->call->op == OP_CHROOT || stop->call->op == OP_PIVOT_ROOT) && may_succeed(stop);
+    if (changes_root && stop->call->op == OP_PIVOT_ROOT && !stop->other_root)
+        atomic_store(&stop->run->roots_differ, true); /* of all who see the same mounts, and that may be everybody */
+    if (changes_root)
+        note_other_root(stop, false);
     on_one_path(stop, stop->call->op);
 }
 
@@ -86,19 +93,23 @@ static void open_with(struct stop *stop, const struct open_how *how)
     char path[PATH_MAX];
     struct place place;
     (void)read_path(stop, stop->call->path, path); /* the notes tell */
-    stop->only_looks = !may_change(flags) && !stop->run->split;
+    stop->only_looks = !may_change(flags) && (!stop->run->split || stop->seen);
     bool nofollow = flags & O_NOFOLLOW || ((flags & O_CREAT) && (flags & O_EXCL));
     if (how->resolve)
         resolve_as_asked(stop, directory(stop, stop->call->dir), path, how->resolve, nofollow, &place);
     else
         look(stop, directory(stop, stop->call->dir), path, nofollow, &place);
+    if (stop->seen)
+        seen_outcome(stop, OP_OPEN, flags, &place);
     if (still_waiting(stop)) {
         struct wire_event event = event_at(stop, OP_OPEN, path, &place, may_change(flags), flags);
         event.arg = flags;
         event.arg2 = how->mode;
         record_event(stop, &event);
-        if (stop->run->split)
+        if (stop->run->split && !stop->seen) {
+            expect_witness(stop);
             split_on_open(stop, &place, flags);
+        }
     }
     close_place(&place);
 }
@@ -114,19 +125,38 @@ void on_openat2(struct stop *stop)
 {
     struct open_how how = {0};
     size_t size = stop->args[3] < sizeof how ? (size_t)stop->args[3] : sizeof how;
-    if (read_memory(stop->tid, stop->args[2], &how, size) != (ssize_t)size)
+    if (caller_memory(stop, stop->args[2], &how, size) != (ssize_t)size)
         stop->notes |= NOTE_PATH_UNREADABLE;
     open_with(stop, &how);
 }
 
-/* A file by its handle has no path to read; what it names is known once it is open. */
 void on_open_handle(struct stop *stop)
 {
-    struct wire_event event = event_of(stop, OP_OPEN_HANDLE);
-    event.notes |= NOTE_NOT_RESOLVED;
-    if (may_change(argument(stop, stop->call->flags)))
-        count(&stop->run->header->unresolved);
-    tell(stop, &event);
+    struct place place;
+    uint64_t flags = argument(stop, stop->call->flags);
+    resolve_handle(stop, directory(stop, stop->call->dir), stop->args[1], &place);
+    if (stop->seen && place.exists && flags & O_TRUNC)
+        place.notes |= NOTE_LATE; /* so the open left it */
+    if (still_waiting(stop)) {
+        struct wire_event event = event_at(stop, OP_OPEN_HANDLE, "", &place, may_change(flags), flags);
+        tell(stop, &event);
+    }
+    close_place(&place);
+}
+
+/* What moved lies behind its new name already. */
+static void tell_moved_already(struct stop *stop, const struct place *old, const struct place *new, bool exchange)
+{
+    struct place moved = *new;
+    if (!seen_success(stop->seen))
+        return;
+    snprintf(moved.resolved, PATH_MAX, "%s", old->resolved);
+    tell_moved(stop, &moved, new->resolved);
+    if (exchange) {
+        moved = *old;
+        snprintf(moved.resolved, PATH_MAX, "%s", new->resolved);
+        tell_moved(stop, &moved, old->resolved);
+    }
 }
 
 void on_two(struct stop *stop)
@@ -140,6 +170,8 @@ void on_two(struct stop *stop)
     stop->notes = 0;
     (void)read_path(stop, stop->call->path2, to); /* the notes tell */
     look(stop, directory(stop, stop->call->dir2), to, true, &new);
+    if (stop->seen && op == OP_LINK)
+        seen_outcome(stop, OP_LINK_TO, 0, &new);
     if (still_waiting(stop)) {
         uint16_t exchange = op == OP_RENAME && flags & RENAME_EXCHANGE ? NOTE_EXCHANGE : 0;
         struct wire_event second = event_at(stop, op_to, to, &new, true, flags);
@@ -148,11 +180,15 @@ void on_two(struct stop *stop)
         first.extra = second.resolved, second.extra = first.resolved;
         first.arg = second.arg = flags;
         first.notes |= exchange, second.notes |= exchange;
-        if (!old.exists && old.known_result)
+        if (first.result != WIRE_RESULT_UNKNOWN) /* what one of its names meets is the end of both */
             second.result = first.result;
+        else
+            first.result = second.result;
         record_event(stop, &first);
         record_event(stop, &second);
-        if (op == OP_RENAME && !(!old.exists && old.known_result)) {
+        if (op == OP_RENAME && stop->seen)
+            tell_moved_already(stop, &old, &new, exchange);
+        else if (op == OP_RENAME && first.result == WIRE_RESULT_UNKNOWN) {
             tell_moved(stop, &old, new.resolved);
             if (exchange)
                 tell_moved(stop, &new, old.resolved);
@@ -177,7 +213,7 @@ void on_map_old(struct stop *stop)
 {
     enum { PROTECTION = 2, FLAGS = 3, DESCRIPTOR = 4, WORDS = 6 };
     uint32_t words[WORDS];
-    if (read_memory(stop->tid, stop->args[0], words, sizeof words) != sizeof words)
+    if (caller_memory(stop, stop->args[0], words, sizeof words) != sizeof words)
         return;
     if (!(words[PROTECTION] & PROT_WRITE) || !(words[FLAGS] & MAP_SHARED) || words[FLAGS] & MAP_ANONYMOUS)
         return;

@@ -29,7 +29,7 @@ static void tell_address(struct stop *stop, enum op op, uint64_t descriptor, uin
 {
     char bytes[sizeof(struct sockaddr_storage)], text[ADDRESS_TEXT];
     size_t size = length < sizeof bytes ? (size_t)length : sizeof bytes;
-    ssize_t got = read_memory(stop->tid, address, bytes, size);
+    ssize_t got = caller_memory(stop, address, bytes, size);
     struct wire_event event = event_of(stop, op);
     event.arg = descriptor;
     if (got == (ssize_t)size) {
@@ -64,7 +64,7 @@ static void tell_messages(struct stop *stop, uint64_t descriptor, uint64_t messa
             count(&stop->run->header->unreadable);
         if (error)
             return; /* memory that is not there fails the call as well */
-        if (name && read_memory(stop->tid, message + word, &length, 4) == 4 && length)
+        if (name && caller_memory(stop, message + word, &length, 4) == 4 && length)
             tell_address(stop, OP_SEND, descriptor, name, length);
     }
 }
@@ -81,7 +81,7 @@ void on_socketcall(struct stop *stop)
     uint32_t words[6] = {0};
     uint64_t which = stop->args[0];
     size_t wanted = which == SYS_SENDTO ? sizeof words : 3 * sizeof *words;
-    ssize_t got = read_memory(stop->tid, stop->args[1], words, wanted);
+    ssize_t got = caller_memory(stop, stop->args[1], words, wanted);
     if (got == -EPERM)
         count(&stop->run->header->unreadable);
     if (got != (ssize_t)wanted)

@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "look.h"
+#include "seen.h"
 
-#define OTHER_ROOT_FLAGS (CLONE_NEWNS | CLONE_NEWUSER)
 #define MOST_ARGUMENTS (1u << 20)
 #define POINTERS_AT_ONCE 512
-#define I386_EXIT 1
+#define I386_EXIT 1u
 
 /* --- exec ------------------------------------------------------------------------------------------------ */
 
@@ -30,7 +30,7 @@ static void add_argument(struct stop *stop, struct arguments *list, uint64_t poi
     list->count++;
     if (list->cut)
         return;
-    ssize_t length = read_string(stop->tid, pointer, list->bytes + list->used, MAX_ARGV_BYTES - list->used);
+    ssize_t length = caller_string(stop, pointer, list->bytes + list->used, MAX_ARGV_BYTES - list->used);
     if (length < 0)
         list->cut = true;
     else
@@ -43,7 +43,7 @@ static void read_arguments(struct stop *stop, uint64_t array, struct arguments *
     size_t size = stop->compat ? 4 : 8;
     while (array && list->count < MOST_ARGUMENTS) {
         size_t wanted = sizeof words - array % sizeof words; /* never across a page that may not be there */
-        ssize_t got = read_memory(stop->tid, array, words, wanted - wanted % size ? wanted - wanted % size : size);
+        ssize_t got = caller_memory(stop, array, words, wanted - wanted % size ? wanted - wanted % size : size);
         if (got < (ssize_t)size) {
             list->cut = true;
             return;
@@ -57,6 +57,25 @@ static void read_arguments(struct stop *stop, uint64_t array, struct arguments *
         }
         array += (uint64_t)got - (uint64_t)got % size;
     }
+}
+
+/* What the probe knows of a program that runs: its arguments, and, if it is no script, the file itself. */
+static void read_seen(struct stop *stop, struct place *program, struct arguments *list)
+{
+    const struct probe_part *arguments = find_part(stop->seen, PART_ARGUMENTS, 0);
+    const struct probe_part *file = find_part(stop->seen, PART_PROGRAM, 0);
+    bool script = find_part(stop->seen, PART_MEMORY, SEEN_INTERPRETER) != NULL;
+    if (file && !script)
+        seen_file(file, program);
+    list->cut = !arguments || arguments->flags || !list->bytes || arguments->length > MAX_ARGV_BYTES;
+    list->count = stop->seen->record->args[3];
+    if (!arguments || !list->bytes)
+        return;
+    const uint8_t *bytes = part_bytes(arguments);
+    list->used = arguments->length < MAX_ARGV_BYTES ? arguments->length : MAX_ARGV_BYTES;
+    while (list->used && bytes[list->used - 1])
+        list->used--; /* half an argument could be half a secret, which nobody would know */
+    memcpy(list->bytes, bytes, list->used);
 }
 
 static void tell_interpreter(struct stop *stop, const struct place *program)
@@ -86,7 +105,7 @@ static bool loses_privilege(const struct stop *stop, const struct place *program
     const struct stat *found = &program->found;
     bool becomes_user = found->st_mode & S_ISUID && found->st_uid != geteuid();
     bool becomes_group = found->st_mode & S_ISGID && found->st_mode & S_IXGRP && found->st_gid != getegid();
-    return stop->run->no_new_privs && program->exists && (becomes_user || becomes_group);
+    return !stop->seen && stop->run->no_new_privs && program->exists && (becomes_user || becomes_group);
 }
 
 void on_exec(struct stop *stop)
@@ -95,7 +114,9 @@ void on_exec(struct stop *stop)
     struct place program;
     struct arguments list = {.bytes = malloc(MAX_ARGV_BYTES)};
     look_at_argument(stop, path, &program);
-    if (list.bytes)
+    if (stop->seen)
+        read_seen(stop, &program, &list);
+    else if (list.bytes)
         read_arguments(stop, stop->args[stop->call->path + 1], &list);
     if (still_waiting(stop)) {
         struct wire_event event = event_at(stop, OP_EXEC, path, &program, false, 0);
@@ -106,10 +127,11 @@ void on_exec(struct stop *stop)
             event.notes |= NOTE_PRIVILEGE_LOST;
             count(&stop->run->header->privilege_lost);
         }
-        uint64_t at = emit(stop->run, &event);
+        record_event(stop, &event);
         if (program.exists)
             tell_interpreter(stop, &program);
-        note_exec(stop, at);
+        if (!stop->seen)
+            note_exec(stop, stop->told_at[stop->told_count - 1]);
     }
     free(list.bytes);
     close_place(&program);
@@ -119,12 +141,15 @@ void on_exec(struct stop *stop)
 
 static void fork_with(struct stop *stop, uint64_t flags)
 {
-    if (flags & OTHER_ROOT_FLAGS)
-        atomic_store(&stop->run->roots_differ, true);
+    if (flags & CLONE_FS && !(flags & CLONE_THREAD))
+        atomic_store(&stop->run->roots_shared, true);
+    if (flags & CLONE_NEWNS && may_succeed(stop))
+        note_other_root(stop, stop->seen);
     struct wire_event event = event_of(stop, OP_FORK);
     event.arg = flags;
     record_event(stop, &event);
-    note_fork(stop, flags);
+    if (!stop->seen) /* the probe tells of the child itself */
+        note_fork(stop, flags);
 }
 
 void on_fork(struct stop *stop)
@@ -135,14 +160,14 @@ void on_fork(struct stop *stop)
 void on_clone3(struct stop *stop)
 {
     uint64_t flags = 0;
-    if (read_memory(stop->tid, stop->args[0], &flags, sizeof flags) != sizeof flags)
+    if (caller_memory(stop, stop->args[0], &flags, sizeof flags) != sizeof flags)
         stop->notes |= NOTE_PATH_UNREADABLE;
     fork_with(stop, flags);
 }
 
 void on_process_exit(struct stop *stop)
 {
-    bool one_thread = stop->notif->data.nr == (stop->compat ? I386_EXIT : SYS_exit);
+    bool one_thread = stop->number == (stop->compat ? I386_EXIT : SYS_exit);
     if (one_thread)
         note_thread_end(stop);
     else
@@ -160,9 +185,10 @@ void on_wait(struct stop *stop)
 void on_number(struct stop *stop)
 {
     struct wire_event event = event_of(stop, stop->call->op);
-    bool enters = stop->call->arg != 0; /* setns(2) may enter any; unshare(2) says which it leaves */
-    if (event.op == OP_NAMESPACE && (enters || argument(stop, stop->call->arg) & OTHER_ROOT_FLAGS))
-        atomic_store(&stop->run->roots_differ, true);
+    uint64_t kinds = argument(stop, stop->call->arg);
+    bool enters_any = stop->call->arg != 0 && kinds == 0; /* setns(2) need not say which it enters; unshare(2) says which it leaves */
+    if (event.op == OP_NAMESPACE && (enters_any || kinds & CLONE_NEWNS) && may_succeed(stop))
+        note_other_root(stop, false);
     if (event.op == OP_SIGNAL && (pid_t)argument(stop, stop->call->arg2) == stop->pid)
         return; /* to itself */
     tell(stop, &event);
@@ -172,7 +198,7 @@ void on_seccomp(struct stop *stop)
 {
     struct wire_event event = event_of(stop, OP_SECCOMP);
     bool wants_listener = (uint32_t)stop->args[0] == SECCOMP_SET_MODE_FILTER && stop->args[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER;
-    if (stop->call->when != WHEN_SET_SECCOMP && wants_listener) {
+    if (stop->call->when != WHEN_SET_SECCOMP && wants_listener && !stop->seen) {
         event.result = -EBUSY; /* a chain of filters has room for one listener, and it is ours */
         count(&stop->run->header->listeners_refused);
     }
@@ -182,7 +208,7 @@ void on_seccomp(struct stop *stop)
 void on_io_uring(struct stop *stop)
 {
     struct wire_event event = event_of(stop, OP_IO_URING);
-    if (!stop->run->options.allow_io_uring) {
+    if (!stop->run->options.allow_io_uring && !stop->seen) {
         event.notes |= NOTE_REFUSED;
         event.result = -ENOSYS;
         stop->error = ENOSYS;

@@ -4,10 +4,11 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "trace.h"
 
-enum { STATUS = 1, LEASH, SPOOL, KEY, ORIGIN, CWD, TERMINAL, STDIN, STDOUT, STDERR, SPLIT, MAX_BLOB, IO_URING, IGNORE, DRAIN, HOLD, PROBE };
+enum { STATUS = 1, LEASH, SPOOL, KEY, ORIGIN, CWD, TERMINAL, STDIN, STDOUT, STDERR, SPLIT, MAX_BLOB, IO_URING, IGNORE, DRAIN, HOLD, CGROUP, OBSERVER, PROBE_AT, PROBE_OPTIONAL, PROBE };
 
 static const struct option long_options[] = {
     {"status", required_argument, NULL, STATUS},     {"leash", required_argument, NULL, LEASH},
@@ -18,6 +19,8 @@ static const struct option long_options[] = {
     {"split", required_argument, NULL, SPLIT},       {"max-blob", required_argument, NULL, MAX_BLOB},
     {"allow-io-uring", no_argument, NULL, IO_URING}, {"ignore", required_argument, NULL, IGNORE},
     {"drain", required_argument, NULL, DRAIN},       {"hold", required_argument, NULL, HOLD},
+    {"cgroup", required_argument, NULL, CGROUP},     {"observer", required_argument, NULL, OBSERVER},
+    {"probe-at", required_argument, NULL, PROBE_AT}, {"probe-optional", no_argument, NULL, PROBE_OPTIONAL},
     {"probe", no_argument, NULL, PROBE},             {NULL, 0, NULL, 0},
 };
 
@@ -49,6 +52,13 @@ static bool read_next_drain(struct options *options)
     return false;
 }
 
+/* `notify`, `ebpf` or `both`; a probe is there when it is told where. */
+static bool read_observer(const char *text, struct options *options)
+{
+    options->filtered = strcmp(text, "ebpf") != 0;
+    return !options->filtered || strcmp(text, "notify") == 0 || strcmp(text, "both") == 0;
+}
+
 static bool take_option(struct options *options, int option, char ***next_ignored)
 {
     switch (option) {
@@ -76,6 +86,14 @@ static bool take_option(struct options *options, int option, char ***next_ignore
         return read_number(optarg, UINT64_MAX, &options->max_blob);
     case HOLD:
         return read_descriptor(optarg, &options->hold);
+    case CGROUP:
+        return read_descriptor(optarg, &options->cgroup);
+    case OBSERVER:
+        return read_observer(optarg, options);
+    case PROBE_AT:
+        return read_descriptor(optarg, &options->probe);
+    case PROBE_OPTIONAL:
+        return options->probe_optional = true;
     case DRAIN:
         return read_next_drain(options);
     case CWD:
@@ -94,7 +112,8 @@ static bool take_option(struct options *options, int option, char ***next_ignore
 enum wish read_options(int argc, char **argv, struct options *options)
 {
     *options = (struct options){.status = -1, .leash = -1, .spool = -1, .key = -1, .terminal = -1,
-                                .standard = {-1, -1, -1}, .split = -1, .drains = {-1, -1, -1}, .hold = -1, .cwd = ".", .max_blob = 16 << 20};
+                                .standard = {-1, -1, -1}, .split = -1, .drains = {-1, -1, -1}, .hold = -1, .cgroup = -1, .probe = -1,
+                                .filtered = true, .cwd = ".", .max_blob = 16 << 20};
     options->ignored = calloc((size_t)argc + 1, sizeof *options->ignored); /* more than they can be */
     if (!options->ignored)
         return WISH_UNCLEAR;

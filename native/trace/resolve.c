@@ -11,13 +11,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "trace.h"
+#include "resolve.h"
+#include "seen.h"
 
 #define MAX_LINKS 8
-#define LOOK (O_PATH | O_CLOEXEC)
 
-/* Paths that mean something else to each process. Rewrites `path` to what it means to the caller. */
-static const char *as_the_caller(const struct stop *stop, const char *path, char rewritten[PATH_MAX])
+const char *as_the_caller(const struct stop *stop, const char *path, char rewritten[PATH_MAX])
 {
     static const struct {
         const char *prefix, *means;
@@ -62,7 +61,7 @@ static int open_in_root(const struct stop *stop, const char *path, int flags)
     return fd < 0 ? -error : (int)fd;
 }
 
-static void base_path(const struct stop *stop, int dir, char base[64])
+void base_path(const struct stop *stop, int dir, char base[64])
 {
     if (dir == AT_FDCWD)
         snprintf(base, 64, "/proc/%d/cwd", stop->tid);
@@ -70,7 +69,7 @@ static void base_path(const struct stop *stop, int dir, char base[64])
         snprintf(base, 64, "/proc/%d/fd/%d", stop->tid, dir);
 }
 
-static ssize_t read_link(const char *path, char into[PATH_MAX])
+ssize_t read_link(const char *path, char into[PATH_MAX])
 {
     ssize_t length = readlink(path, into, PATH_MAX - 1);
     into[length < 0 ? 0 : length] = 0;
@@ -81,15 +80,14 @@ static ssize_t read_link(const char *path, char into[PATH_MAX])
 static int look_up(const struct stop *stop, int dir, const char *path, int flags)
 {
     char base[64], joined[PATH_MAX];
-    bool other_root = atomic_load(&stop->run->roots_differ);
     if (path[0] == '/') {
-        if (other_root)
+        if (stop->other_root)
             return open_in_root(stop, as_the_caller(stop, path, joined), flags);
         int fd = open(as_the_caller(stop, path, joined), LOOK | flags);
         return fd < 0 ? -errno : fd;
     }
     base_path(stop, dir, base);
-    if (other_root) {
+    if (stop->other_root) {
         char start[PATH_MAX], root[PATH_MAX], root_link[64];
         snprintf(root_link, sizeof root_link, "/proc/%d/root", stop->tid);
         if (read_link(base, start) < 0 || read_link(root_link, root) < 0)
@@ -109,8 +107,7 @@ static int look_up(const struct stop *stop, int dir, const char *path, int flags
     return fd < 0 ? -error : fd;
 }
 
-/* The name of what is open, as the kernel has it now. */
-static bool name_of(const struct stop *stop, int fd, struct place *place)
+bool name_of(const struct stop *stop, int fd, struct place *place)
 {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -127,12 +124,28 @@ static bool name_of(const struct stop *stop, int fd, struct place *place)
     return true;
 }
 
-/* Another root or mount namespace is no other place if the name means the same file to us. */
-static void compare_roots(struct place *place, const char *path, const struct stat *found)
+/* Whether the next directory of ours on the way lies in another file system than a file of this name. */
+static bool lies_elsewhere(const char *path, const struct stat *found)
+{
+    char parent[PATH_MAX];
+    struct stat ours;
+    snprintf(parent, sizeof parent, "%s", path);
+    for (char *slash; (slash = strrchr(parent, '/'));) {
+        *slash = 0;
+        if (lstat(parent[0] ? parent : "/", &ours) == 0)
+            return ours.st_dev != found->st_dev || strncmp(path, "/proc/", 6) == 0; /* of a process that is gone: nobody's */
+    }
+    return false;
+}
+
+void compare_roots(struct place *place, const char *path, const struct stat *found)
 {
     struct stat ours;
-    if (place->notes & NOTE_OTHER_ROOT && lstat(path, &ours) == 0 && ours.st_dev == found->st_dev &&
-        ours.st_ino == found->st_ino)
+    if (!(place->notes & NOTE_OTHER_ROOT))
+        return;
+    bool there = lstat(path, &ours) == 0;
+    place->compared = there || lies_elsewhere(path, found);
+    if (there && ours.st_dev == found->st_dev && ours.st_ino == found->st_ino)
         place->notes &= (uint16_t)~NOTE_OTHER_ROOT;
 }
 
@@ -151,21 +164,20 @@ static void strip_deleted(struct place *place)
     }
 }
 
-/* Words instead of a look: for what cannot be reached. */
+/* Words instead of a look: for what cannot be reached. A name that would be relative, or is longer than we can tell, is none. */
 static void join_by_words(const struct stop *stop, int dir, const char *path, struct place *place)
 {
     char base[64], start[PATH_MAX] = "";
     base_path(stop, dir, base);
     if (path[0] != '/' && read_link(base, start) < 0)
         start[0] = 0;
-    if (path[0] != '/' && start[0] != '/')
-        snprintf(place->resolved, PATH_MAX, "%s", path);
-    else
+    place->resolved[0] = 0;
+    if ((path[0] == '/' || start[0] == '/') && strlen(start) + strlen(path) + 2 <= PATH_MAX)
         join_paths(start, path, place->resolved, PATH_MAX);
     place->notes |= NOTE_NOT_RESOLVED;
 }
 
-static void read_target(struct place *place)
+void read_target(struct place *place)
 {
     if (S_ISLNK(place->found.st_mode)) {
         ssize_t length = readlinkat(place->fd, "", place->target, PATH_MAX - 1);
@@ -173,7 +185,7 @@ static void read_target(struct place *place)
     }
 }
 
-static void take(const struct stop *stop, int dir, const char *path, int fd, struct place *place)
+void take(const struct stop *stop, int dir, const char *path, int fd, struct place *place)
 {
     place->fd = fd;
     place->exists = fstat(fd, &place->found) == 0;
@@ -185,48 +197,60 @@ static void take(const struct stop *stop, int dir, const char *path, int fd, str
     read_target(place);
 }
 
+/* The last name of a path, behind `start` bytes: its length, or 0 where there is none that could be made. */
+static size_t entry_of(const char *path, size_t *start)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    for (*start = length; *start > 0 && path[*start - 1] != '/';)
+        --*start;
+    const char *name = path + *start;
+    length -= *start;
+    bool special = (length == 1 && name[0] == '.') || (length == 2 && name[0] == '.' && name[1] == '.');
+    return special ? 0 : length;
+}
+
+/* The directory, which is there, gives the name that would be made in it. */
+static void name_entry(const struct stop *stop, int directory, const char *name, size_t length, struct place *place)
+{
+    struct stat found;
+    bool named = name_of(stop, directory, place);
+    if (named && fstat(directory, &found) == 0)
+        compare_roots(place, place->resolved, &found);
+    close(directory);
+    size_t used = strlen(place->resolved);
+    if (named && used + 1 + length < PATH_MAX) {
+        snprintf(place->resolved + used, PATH_MAX - used, "%s%.*s", used > 1 ? "/" : "", (int)length, name);
+        return;
+    }
+    place->resolved[0] = 0;
+    place->error = ENAMETOOLONG; /* longer than we can name, not than it may be */
+    place->notes |= NOTE_NOT_RESOLVED;
+}
+
 /* Nothing is there: its directory is, perhaps, and gives the name that would be made. */
 static void resolve_absent(const struct stop *stop, int dir, const char *path, struct place *place)
 {
     char parent[PATH_MAX];
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    size_t start = length;
-    while (start > 0 && path[start - 1] != '/')
-        start--;
-    const char *name = path + start;
-    size_t name_length = length - start;
-    bool special = (name_length == 1 && name[0] == '.') || (name_length == 2 && name[0] == '.' && name[1] == '.');
-    if (name_length && !special) {
-        snprintf(parent, sizeof parent, "%.*s", (int)start, path);
-        int fd = look_up(stop, dir, start ? parent : ".", O_DIRECTORY);
-        if (fd >= 0) {
-            bool named = name_of(stop, fd, place);
-            struct stat directory;
-            if (named && fstat(fd, &directory) == 0)
-                compare_roots(place, place->resolved, &directory);
-            close(fd);
-            size_t used = strlen(place->resolved);
-            if (named && used + 1 + name_length < PATH_MAX) {
-                snprintf(place->resolved + used, PATH_MAX - used, "%s%.*s", used > 1 ? "/" : "", (int)name_length, name);
-                return;
-            }
-        }
-    }
-    join_by_words(stop, dir, path, place);
+    size_t start, length = entry_of(path, &start);
+    snprintf(parent, sizeof parent, "%.*s", (int)start, path);
+    int directory = length ? look_up(stop, dir, start ? parent : ".", O_DIRECTORY) : -1;
+    if (directory >= 0)
+        name_entry(stop, directory, path + start, length, place);
+    else
+        join_by_words(stop, dir, path, place);
 }
 
-/* "FILE/" names nothing, but FILE is there, and it is what the record must not call absent. */
+/* "FILE/" and "FILE/." name nothing, but FILE is there, and it is what the record must not call absent. */
 static bool is_file_with_slash(const struct stop *stop, int dir, const char *path, struct place *place)
 {
     char name[PATH_MAX];
-    size_t length = strlen(path);
-    if (length < 2 || path[length - 1] != '/')
+    if (!ends_as_directory(path))
         return false;
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    snprintf(name, sizeof name, "%.*s", (int)length, path);
+    snprintf(name, sizeof name, "%s", path);
+    while (name[1] && ends_as_directory(name))
+        name[strlen(name) - 1] = 0;
     int fd = look_up(stop, dir, name, O_NOFOLLOW);
     if (fd >= 0)
         take(stop, dir, name, fd, place);
@@ -248,77 +272,16 @@ static void not_there(const struct stop *stop, int dir, const char *path, int er
     place->known_result = error == EBADF || (looked_up && !(place->notes & NOTE_NOT_RESOLVED));
 }
 
-static void start_place(const struct stop *stop, struct place *place)
+void start_place(const struct stop *stop, struct place *place)
 {
     place->resolved[0] = place->target[0] = 0;
     place->fd = -1;
     place->error = 0;
-    place->exists = place->known_result = false;
+    place->exists = place->known_result = place->compared = false;
     memset(&place->found, 0, sizeof place->found);
-    place->notes = atomic_load(&stop->run->roots_differ) ? NOTE_OTHER_ROOT : 0;
-}
-
-/* The absolute words of a path, if they can be had without a look at each part. */
-static bool absolute_words(const struct stop *stop, int dir, const char *path, char words[PATH_MAX])
-{
-    static const char deleted[] = " (deleted)";
-    char base[64], start[PATH_MAX], rewritten[PATH_MAX];
-    if (strstr(path, "..") || !path[0])
-        return false;
-    if (path[0] == '/') {
-        path = as_the_caller(stop, path, rewritten);
-        return path != rewritten && join_paths("", path, words, PATH_MAX) < PATH_MAX - 1;
-    }
-    const char *cwd = dir == AT_FDCWD ? known_cwd(stop) : NULL;
-    if (cwd && strlen(cwd) + strlen(path) + 2 <= PATH_MAX) {
-        join_paths(cwd, path, words, PATH_MAX);
-        return true;
-    }
-    base_path(stop, dir, base);
-    ssize_t length = read_link(base, start);
-    if (length <= 0 || start[0] != '/' || (size_t)length + strlen(path) + 2 > PATH_MAX)
-        return false;
-    size_t tail = sizeof deleted - 1;
-    if ((size_t)length > tail && strcmp(start + length - tail, deleted) == 0)
-        return false;
-    if (dir == AT_FDCWD)
-        note_cwd(stop, start);
-    join_paths(start, path, words, PATH_MAX);
-    return true;
-}
-
-/* Without a descriptor: enough for a call that only looks. */
-static bool look_by_name(struct place *place)
-{
-    place->exists = lstat(place->resolved, &place->found) == 0;
-    if (place->exists)
-        return !S_ISLNK(place->found.st_mode);
-    place->error = errno;
-    return place->known_result = errno == ENOENT;
-}
-
-/* The common case: no link anywhere on the way. Then the words are the name, and one look is enough. */
-static bool resolve_plainly(const struct stop *stop, int dir, const char *path, struct place *place)
-{
-    size_t length = strlen(path);
-    if (atomic_load(&stop->run->roots_differ) || (length && path[length - 1] == '/'))
-        return false;
-    if (!absolute_words(stop, dir, path, place->resolved))
-        return false;
-    if (stop->only_looks && directory_is_plain(stop, place->resolved) && look_by_name(place))
-        return true;
-    struct open_how how = {.flags = (uint64_t)(LOOK | O_NOFOLLOW), .resolve = RESOLVE_NO_SYMLINKS};
-    long fd = syscall(SYS_openat2, AT_FDCWD, place->resolved, &how, sizeof how);
-    if (fd < 0 && errno != ENOENT)
-        return false;
-    place->fd = (int)fd;
-    place->error = fd < 0 ? ENOENT : 0;
-    place->known_result = fd < 0;
-    place->exists = fd >= 0 && fstat((int)fd, &place->found) == 0;
-    if (place->exists)
-        note_plain_directory(stop, place->resolved);
-    read_target(place); /* a link at the end of the way is opened itself */
-    return true;
+    /* Beside a filter nothing has changed yet: before it lets a change through, the ring is read. */
+    bool late = stop->seen && (stop->run->listener < 0 || atomic_load(&stop->run->looks_are_late) || !stop->call || stops_beside_probe(stop->call, stop->args));
+    place->notes = (uint16_t)((stop->other_root ? NOTE_OTHER_ROOT : 0) | (late ? NOTE_LATE : 0));
 }
 
 void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct place *place)
@@ -326,6 +289,7 @@ void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct 
     start_place(stop, place);
     if (stop->notes & (NOTE_PATH_UNREADABLE | NOTE_PATH_CUT)) {
         place->error = stop->notes & NOTE_PATH_CUT ? ENAMETOOLONG : EFAULT;
+        place->known_result = stop->notes & NOTE_PATH_CUT && !stop->seen; /* the probe may cut what the kernel does not */
         place->notes |= NOTE_NOT_RESOLVED;
         return;
     }
@@ -334,12 +298,19 @@ void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct 
         place->known_result = true;
         return;
     }
-    if (resolve_plainly(stop, dir, path, place)) {
-        if (nofollow || !S_ISLNK(place->found.st_mode))
+    char words[PATH_MAX];
+    if (stop->seen && path[0] != '/') { /* its directory is known; the process may be gone */
+        if (!seen_words(stop->seen, dir, path, words)) {
+            const struct probe_part *base = find_part(stop->seen, PART_BASE, (uint64_t)(int64_t)dir);
+            bool nameless = base ? base->flags & NAME_DELETED : !seen_success(stop->seen);
+            place->error = nameless ? EBADF : ENAMETOOLONG; /* longer than we can name, not than it may be */
+            place->notes |= NOTE_NOT_RESOLVED;
             return;
-        close_place(place);
-        start_place(stop, place);
+        }
+        path = words, dir = AT_FDCWD;
     }
+    if (nofollow && resolve_by_words(stop, dir, path, place))
+        return;
     int fd = look_up(stop, dir, path, nofollow ? O_NOFOLLOW : 0);
     if (fd < 0)
         not_there(stop, dir, path, -fd, place);
@@ -347,9 +318,28 @@ void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct 
         take(stop, dir, path, fd, place);
 }
 
+/* As `resolve_absent`, by the same rules. */
+static void absent_as_asked(struct stop *stop, int base, int dir, const char *path, uint64_t rules, struct place *place)
+{
+    char parent[PATH_MAX];
+    size_t start, length = entry_of(path, &start);
+    snprintf(parent, sizeof parent, "%.*s", (int)start, path);
+    struct open_how how = {.flags = (uint64_t)(LOOK | O_DIRECTORY), .resolve = rules};
+    bool may_be_made = base >= 0 && length && place->error == ENOENT;
+    long directory = may_be_made ? syscall(SYS_openat2, base, start ? parent : ".", &how, sizeof how) : -1;
+    if (directory >= 0)
+        name_entry(stop, (int)directory, path + start, length, place);
+    else
+        join_by_words(stop, dir, rules & RESOLVE_IN_ROOT ? path + strspn(path, "/") : path, place);
+}
+
 void resolve_as_asked(struct stop *stop, int dir, const char *path, uint64_t rules, int nofollow, struct place *place)
 {
     char base[64];
+    if (stop->seen) { /* the file that was opened will tell */
+        resolve(stop, dir, rules & RESOLVE_IN_ROOT ? path + strspn(path, "/") : path, NOFOLLOW, place);
+        return;
+    }
     start_place(stop, place);
     base_path(stop, dir, base);
     int directory = stop->notes & (NOTE_PATH_UNREADABLE | NOTE_PATH_CUT) ? -1 : open(base, LOOK);
@@ -360,7 +350,7 @@ void resolve_as_asked(struct stop *stop, int dir, const char *path, uint64_t rul
     } else {
         place->error = errno;
         place->known_result = errno == ENOENT || errno == ELOOP || errno == EXDEV;
-        join_by_words(stop, dir, rules & RESOLVE_IN_ROOT ? path + strspn(path, "/") : path, place);
+        absent_as_asked(stop, directory, dir, path, rules, place);
     }
     if (directory >= 0)
         close(directory);
@@ -371,6 +361,12 @@ void resolve_dangling(struct stop *stop, struct place *place)
 {
     for (int depth = 0; depth < MAX_LINKS; depth++) {
         char path[PATH_MAX], parent[PATH_MAX];
+        if (place->resolved[0] != '/' && place->target[0] != '/') { /* from where, we cannot tell */
+            close_place(place);
+            place->exists = false;
+            place->error = ENAMETOOLONG;
+            return;
+        }
         snprintf(parent, sizeof parent, "%s", place->resolved);
         char *slash = strrchr(parent, '/');
         if (slash)
@@ -384,11 +380,36 @@ void resolve_dangling(struct stop *stop, struct place *place)
     }
 }
 
+/* Two looks that agree: the caller waits, and nobody else can change what the descriptor is in between. */
+static bool look_at_descriptor(const struct stop *stop, const char *link, struct place *place)
+{
+    struct stat found;
+    if (!stop->only_looks || !stop->alone || stat(link, &found) != 0 || S_ISLNK(found.st_mode) ||
+        read_link(link, place->resolved) < 0)
+        return false;
+    place->found = found;
+    place->exists = true;
+    strip_deleted(place);
+    compare_roots(place, place->resolved, &place->found);
+    return true;
+}
+
 void resolve_descriptor(struct stop *stop, int number, struct place *place)
 {
     char link[64];
     start_place(stop, place);
+    if (stop->seen) {
+        const struct probe_part *part = find_part(stop->seen, PART_FILE, (uint32_t)number);
+        place->error = EBADF;
+        place->known_result = !part;
+        place->notes |= part ? 0 : NOTE_NOT_RESOLVED;
+        if (part)
+            seen_file(part, place);
+        return;
+    }
     snprintf(link, sizeof link, "/proc/%d/fd/%d", stop->tid, number);
+    if (look_at_descriptor(stop, link, place))
+        return;
     int fd = open(link, LOOK);
     if (fd < 0) {
         place->error = errno == ENOENT ? EBADF : errno;
@@ -397,6 +418,42 @@ void resolve_descriptor(struct stop *stop, int number, struct place *place)
         return;
     }
     take(stop, number, "", fd, place);
+}
+
+/* A descriptor of the caller's tells which file system the handle is of. Whoever may use handles at all may do so here. */
+static int open_handle(const struct stop *stop, int mount, uint64_t address)
+{
+    char base[64], name[80];
+    union {
+        struct file_handle handle;
+        uint8_t bytes[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+    } read = {0};
+    size_t fixed = sizeof read.handle;
+    if (read_memory(stop->tid, address, &read, fixed) != (ssize_t)fixed || read.handle.handle_bytes > MAX_HANDLE_SZ)
+        return -1;
+    size_t rest = read.handle.handle_bytes;
+    if (read_memory(stop->tid, address + fixed, read.bytes + fixed, rest) != (ssize_t)rest)
+        return -1;
+    base_path(stop, mount, base);
+    snprintf(name, sizeof name, "%s/.", base); /* a directory only: to open it does nothing to it */
+    int directory = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = directory < 0 ? -1 : open_by_handle_at(directory, &read.handle, LOOK);
+    if (directory >= 0)
+        close(directory);
+    return fd;
+}
+
+void resolve_handle(struct stop *stop, int mount, uint64_t address, struct place *place)
+{
+    start_place(stop, place);
+    const struct probe_part *part = stop->seen && seen_success(stop->seen) ? find_part(stop->seen, PART_FILE, (uint32_t)stop->seen->record->result) : NULL;
+    int fd = stop->seen ? -1 : open_handle(stop, mount, address);
+    place->notes |= fd < 0 ? NOTE_NOT_RESOLVED : 0;
+    place->error = fd < 0 ? ENAMETOOLONG : 0; /* it is there, perhaps, and we have no name for it */
+    if (part)
+        seen_file(part, place);
+    else if (fd >= 0)
+        take(stop, mount, "", fd, place);
 }
 
 void close_place(struct place *place)

@@ -14,7 +14,6 @@
 
 #include "trace.h"
 
-#define I386_COUNTERS 1024u
 #define RELIEF_MS 200
 #define MOST_RELIEF 128u
 
@@ -23,12 +22,13 @@
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP 1u
 #endif
 
-static void count_call(struct stop *stop)
+/* What the probe saw of files must be looked up while they are what they were: before a call that may change them. */
+static void read_what_was_seen(const struct stop *stop)
 {
-    uint32_t number = (uint32_t)stop->notif->data.nr;
-    uint32_t slot = number < I386_COUNTERS ? number : I386_COUNTERS - 1;
-    __atomic_fetch_add(&stop->run->header->counted[slot + (stop->compat ? I386_COUNTERS : 0)], 1, __ATOMIC_RELAXED);
-    count(&stop->run->header->undecoded);
+    enum op op = stop->call ? stop->call->op : 0;
+    bool may_change = op_changes(op) || moves_names(op) || op == OP_OPEN || op == OP_OPEN_HANDLE;
+    if (stop->run->ring && may_change && !drain_ring(stop->run))
+        atomic_store(&stop->run->looks_are_late, true);
 }
 
 static void look_into(struct stop *stop)
@@ -40,12 +40,14 @@ static void look_into(struct stop *stop)
             count(&stop->run->header->unreadable);
         return;
     }
+    settle_move(stop);
+    read_what_was_seen(stop);
     if (stop->call && stop->call->class == CALL_RECORDED)
         stop->call->serve(stop);
     else
         count_call(stop);
     if (stop->call && moves_names(stop->call->op))
-        atomic_fetch_add(&stop->run->age, 1); /* what was looked up for this stop is not true after it */
+        note_move(stop);
 }
 
 /* False: the caller was killed meanwhile. */
@@ -76,6 +78,7 @@ static void serve_one(struct run *run, struct seccomp_notif *notif, struct secco
         .run = run,
         .known = known,
         .notif = notif,
+        .number = (uint32_t)notif->data.nr,
         .tid = (pid_t)notif->pid,
         .call = find_call(notif->data.arch, (uint32_t)notif->data.nr),
 #if defined(__x86_64__)
@@ -84,8 +87,12 @@ static void serve_one(struct run *run, struct seccomp_notif *notif, struct secco
     };
     memcpy(stop.args, notif->data.args, sizeof stop.args);
     look_into(&stop);
-    if (!stop.answered && !answer(&stop, response))
+    if (!stop.answered)
+        expect_witness(&stop);
+    if (!stop.answered && !answer(&stop, response)) {
         call_never_ran(&stop);
+        expect_nothing(&stop);
+    }
 }
 
 /* A receive also fails when the caller was killed in between, or we were interrupted. */

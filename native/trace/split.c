@@ -104,6 +104,11 @@ static bool may_not_write(struct stop *stop, int terminal)
            getpgid(stop->tid) != tcgetpgrp(terminal) && !ignores_sigttou(stop->tid);
 }
 
+static bool is_of_terminal(const struct split *split, const struct stat *found)
+{
+    return S_ISCHR(found->st_mode) && (found->st_rdev == split->device || found->st_rdev == CONTROLLING_TERMINAL);
+}
+
 static void count_unattributed(struct run *run, uint64_t bytes)
 {
     __atomic_fetch_add(&run->header->split_unattributed, bytes, __ATOMIC_RELAXED);
@@ -155,6 +160,16 @@ static bool prepare_write(struct stop *stop, struct pending *pending)
     return true;
 }
 
+/* Nobody held the terminal when the splitting ended; somebody who opened it since would be in neither stream. */
+static void count_what_comes_late(struct stop *stop, int fd, uint64_t length)
+{
+    char path[64];
+    struct stat found;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", stop->tid, fd);
+    if (stat(path, &found) == 0 && is_of_terminal(stop->run->split, &found))
+        count_unattributed(stop->run, length < MOST_BYTES ? length : MOST_BYTES);
+}
+
 void on_write(struct stop *stop)
 {
     struct split *split = stop->run->split;
@@ -162,8 +177,12 @@ void on_write(struct stop *stop)
         struct pending pending;
         struct iovec parts[MOST_PARTS];
     } write; /* the parts are many, and mostly one is used */
-    if (!split || atomic_load(&split->over))
+    if (!split)
         return;
+    if (atomic_load(&split->over)) {
+        count_what_comes_late(stop, (int)stop->args[0], stop->call->traits & TRAIT_MANY ? 1 : stop->args[2]);
+        return;
+    }
     write.pending = (struct pending){.id = stop->notif->id, .tid = stop->tid};
     pthread_mutex_lock(&split->lock);
     bool ours = prepare_write(stop, &write.pending);
@@ -184,14 +203,17 @@ void on_write(struct stop *stop)
 void on_transfer(struct stop *stop)
 {
     struct split *split = stop->run->split;
-    int error;
-    if (!split || atomic_load(&split->over))
+    int error, to = split ? directory(stop, stop->call->dir) : -1;
+    uint64_t length = argument(stop, stop->call->arg);
+    if (!split)
         return;
-    pthread_mutex_lock(&split->lock);
-    if (find_held(stop, directory(stop, stop->call->dir), &error)) {
-        uint64_t length = argument(stop, stop->call->arg);
-        count_unattributed(stop->run, length < MOST_BYTES ? length : MOST_BYTES);
+    if (atomic_load(&split->over)) {
+        count_what_comes_late(stop, to, length);
+        return;
     }
+    pthread_mutex_lock(&split->lock);
+    if (find_held(stop, to, &error))
+        count_unattributed(stop->run, length < MOST_BYTES ? length : MOST_BYTES);
     pthread_mutex_unlock(&split->lock);
 }
 
@@ -380,17 +402,22 @@ static bool holds_terminal(pid_t pid, void *context)
     snprintf(path, sizeof path, "/proc/%d/fd", pid);
     DIR *directory = opendir(path);
     for (struct dirent *entry; directory && !holds && (entry = readdir(directory));)
-        holds = fstatat(dirfd(directory), entry->d_name, &found, 0) == 0 && S_ISCHR(found.st_mode) &&
-                (found.st_rdev == split->device || found.st_rdev == CONTROLLING_TERMINAL);
+        holds = fstatat(dirfd(directory), entry->d_name, &found, 0) == 0 && is_of_terminal(split, &found);
     if (directory)
         closedir(directory);
     return holds;
 }
 
+/* Beside a probe we may not have heard yet of somebody who was born and holds it. */
+static bool may_be_held(struct run *run)
+{
+    return (run->ring && !drain_ring(run)) || any_process(run, holds_terminal, run->split);
+}
+
 void end_split(struct run *run, bool at_once)
 {
     struct split *split = run->split;
-    if (!split || atomic_load(&split->over) || (!at_once && any_process(run, holds_terminal, split)))
+    if (!split || atomic_load(&split->over) || (!at_once && may_be_held(run)))
         return;
     atomic_store(&split->over, true);
     end_terminal_writer(split->writer);

@@ -59,10 +59,39 @@ void growing_commit(struct growing *file, size_t length)
     file->used += length;
 }
 
+/* Whether all of these bytes were written. */
+static bool is_written(const struct growing *file, uint64_t at, size_t length)
+{
+    return length <= file->used && at <= file->used - length;
+}
+
+/* Where these written bytes are in memory, or NULL: they lie behind us. */
+static uint8_t *in_window(const struct growing *file, uint64_t at, size_t length)
+{
+    bool inside = file->window && at >= file->window_start && at + length <= file->window_start + file->window_size;
+    return inside ? file->window + (at - file->window_start) : NULL;
+}
+
+bool growing_look(const struct growing *file, uint64_t at, void *into, size_t length)
+{
+    if (!is_written(file, at, length))
+        return false;
+    const uint8_t *there = in_window(file, at, length);
+    if (!there)
+        return pread(file->fd, into, length, (off_t)at) == (ssize_t)length;
+    memcpy(into, there, length);
+    return true;
+}
+
 bool growing_amend(struct growing *file, uint64_t at, const void *bytes, size_t length)
 {
-    if (at + length > file->used)
+    if (!is_written(file, at, length))
         return false;
+    uint8_t *there = in_window(file, at, length);
+    if (there) {
+        memcpy(there, bytes, length);
+        return true;
+    }
     return pwrite(file->fd, bytes, length, (off_t)at) == (ssize_t)length;
 }
 

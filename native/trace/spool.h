@@ -18,6 +18,7 @@ int growing_open(struct growing *file, int folder, const char *name);
 /* Where to write `length` bytes at the end, or NULL when the disk is full. They count after `growing_commit`. */
 uint8_t *growing_reserve(struct growing *file, size_t length);
 void growing_commit(struct growing *file, size_t length);
+bool growing_look(const struct growing *file, uint64_t at, void *into, size_t length);
 /* Overwrites bytes that are whole already. */
 bool growing_amend(struct growing *file, uint64_t at, const void *bytes, size_t length);
 void growing_close(struct growing *file);

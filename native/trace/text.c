@@ -91,6 +91,20 @@ size_t join_paths(const char *base, const char *path, char *into, size_t size)
     return used;
 }
 
+bool ends_as_directory(const char *path)
+{
+    size_t length = strlen(path);
+    if (length > 1 && path[length - 1] == '.')
+        length--;
+    return length && path[length - 1] == '/';
+}
+
+const char *last_name(const char *words)
+{
+    const char *slash = strrchr(words, '/');
+    return slash && slash[1] && strcmp(slash, "/..") != 0 ? slash + 1 : NULL;
+}
+
 /* As fs/binfmt_script.c: what is cut off within the interpreter's name is no script at all. */
 bool read_interpreter_line(char *line, size_t length, const char **name, const char **argument)
 {

@@ -47,6 +47,10 @@ struct options {
     uint64_t origin_ns;
     uint64_t max_blob;
     bool allow_io_uring;
+    int cgroup;                             /* the command is born into it, or -1 */
+    int probe;                              /* where steno-probe hands over, or -1 */
+    bool probe_optional;                    /* without the probe the filter stops all calls */
+    bool filtered;                          /* a filter is wished for */
     char **ignored;                         /* prefixes whose contents nobody wants, NULL-ended */
     char **command;
 };
@@ -62,10 +66,14 @@ struct run {
     struct tracees *tracees;
     struct keeping *keeping;
     struct split *split;                    /* NULL: the terminal is not split */
+    struct ring *ring;                      /* NULL: there is no probe */
+    struct agreement *agreement;            /* NULL: there is one witness */
     int listener;
     int own_pid;
     bool no_new_privs;
-    atomic_bool roots_differ;               /* some process may see another root than we do */
+    atomic_bool looks_are_late;             /* a change was let through while the probe's ring was not read to its end */
+    atomic_bool roots_differ;               /* any process may see another root than we do */
+    atomic_bool roots_shared;               /* by two processes: if one changes it, the other does */
     atomic_uint_fast64_t age;               /* begins anew whenever the run may move names about */
     atomic_bool released;                   /* the recording is over: answer, and write nothing */
 };
@@ -74,8 +82,10 @@ struct run {
 
 struct stop {
     struct run *run;
-    const struct seccomp_notif *notif;
+    const struct seccomp_notif *notif;      /* NULL: it is over, and `seen` is what the probe tells of it */
+    const struct seen *seen;
     const struct call *call;
+    uint32_t number;
     uint64_t args[6];
     pid_t tid;
     pid_t pid;                              /* thread group */
@@ -83,14 +93,17 @@ struct stop {
     uint16_t notes;
     bool compat;
     bool alone;                             /* a process of one thread that shares its working directory with nobody */
+    bool other_root;                        /* it may see another root or other mounts than we do */
     struct known *known;                    /* of the thread that serves it */
     bool answered;                          /* the handler answered itself */
+    bool expected;                          /* the probe is to tell of it as well */
     bool only_looks;                        /* changes nothing: the answer will tell whether the caller was there */
     int error;                              /* refuse with this errno; 0: let it through */
     bool replaces;                          /* answer `value` in the kernel's place */
     int64_t value;
     uint64_t told_at[MAX_TOLD];             /* where its events lie */
     size_t told_count;
+    uint64_t told_ns;                       /* the time of the last one */
 };
 
 /* --- memory.c -------------------------------------------------------------------------------------------- */
@@ -106,6 +119,10 @@ bool read_path(struct stop *stop, int argument, char path[PATH_MAX]);
 /* Whether what was read is the caller's: its number may belong to another process by now. */
 bool still_waiting(const struct stop *stop);
 
+/* The same, and what the probe took along of a call that is over. */
+ssize_t caller_memory(const struct stop *stop, uint64_t address, void *into, size_t length);
+ssize_t caller_string(const struct stop *stop, uint64_t address, char *into, size_t size);
+
 /* --- resolve.c ------------------------------------------------------------------------------------------- */
 
 struct place {
@@ -117,38 +134,58 @@ struct place {
     struct stat found;
     uint16_t notes;
     bool known_result;                      /* `error` is what the call will meet, too */
+    bool compared;                          /* whether it is another place than ours of that name is known */
 };
 
 enum { FOLLOW = 0, NOFOLLOW = 1 };
 
 /* Looks at what `path` means to the caller. `dir` is a descriptor of the caller's, or AT_FDCWD. */
 void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct place *place);
-/* The file behind a descriptor of the caller's. */
 /* As openat2(2) with its own rules of resolving. */
 void resolve_as_asked(struct stop *stop, int dir, const char *path, uint64_t rules, int nofollow, struct place *place);
 /* `place` is a link that leads nowhere; it becomes the place where it would lead. */
 void resolve_dangling(struct stop *stop, struct place *place);
+/* The file behind a descriptor of the caller's. */
 void resolve_descriptor(struct stop *stop, int fd, struct place *place);
+/* The file of a handle in the caller's memory; `mount` is the descriptor that goes with it. */
+void resolve_handle(struct stop *stop, int mount, uint64_t address, struct place *place);
 /* Whether a path means something else to each process, as /dev/stdout does. */
 bool differs_by_caller(const struct stop *stop, const char *path);
 void close_place(struct place *place);
+
+/* How long what was just learned is believed: docs/coverage.md says so. */
+#define MOMENT_NS 50000000u
 
 /* --- known.c: what was just learned ---------------------------------------------------------------------- */
 
 struct known *start_knowing(void);
 bool moves_names(enum op op);
-/* Whether the directory of this absolute path was just found to have no link on its way. */
-bool directory_is_plain(const struct stop *stop, const char *path);
-void note_plain_directory(const struct stop *stop, const char *path);
+/* The caller is about to move names: what is known of them will not be true. */
+void note_move(const struct stop *stop);
+/* The caller is back, and if it moved names, that is over. */
+void settle_move(const struct stop *stop);
+/* Where a directory really is, if that was just found out; NULL otherwise. The root is "". */
+const char *known_directory(const struct stop *stop, const char *words, size_t length);
+void note_directory(const struct stop *stop, const char *words, size_t length, const char *real, size_t real_length);
 /* The caller's working directory, if it was just read; NULL otherwise. */
 const char *known_cwd(const struct stop *stop);
 void note_cwd(const struct stop *stop, const char *path);
 
 /* --- keep.c: contents as they were ----------------------------------------------------------------------- */
 
-struct keeping *start_keeping(struct run *run);
+struct keeping *start_keeping(void);
 /* Fills `blob` and `content` of a state. Called before a call that may change what is there. */
-void keep_content(struct run *run, const struct place *place, struct wire_state *state);
+void keep_content(struct run *run, enum op op, const struct place *place, struct wire_state *state);
+/* Nothing is there, and the run is about to make something: whatever it changes there from now on is its own. */
+void note_made(struct run *run, const struct place *place);
+/* The same of a name that goes along with its directory, if it was so of the old one. */
+void note_made_again(struct run *run, const struct place *old, const struct place *new);
+
+/* --- names.c: names of which nothing more is to be kept --------------------------------------------------- */
+
+struct names *start_names(void);
+bool is_settled_name(struct names *names, const struct place *place);
+void settle_name(struct names *names, const struct place *place);
 
 /* --- emit.c: the spool ----------------------------------------------------------------------------------- */
 
@@ -169,6 +206,12 @@ void end_emitting(struct run *run);
 uint64_t now_ns(const struct run *run);
 const uint8_t *spool_key(const struct run *run);
 void count(uint64_t *counter);
+/* A call that is not decoded. */
+void count_call(const struct stop *stop);
+
+bool read_event(struct run *run, uint64_t at, struct wire_event *event);
+/* The result, and that the other witness saw it as well or should have. */
+void amend_witnessed(struct run *run, uint64_t at, int16_t result, uint16_t notes);
 
 /* --- proc.c ---------------------------------------------------------------------------------------------- */
 
@@ -188,9 +231,16 @@ bool identify(struct stop *stop);
 void meet_command(struct run *run, pid_t pid);
 void note_fork(struct stop *stop, uint64_t flags);
 void note_exec(struct stop *stop, uint64_t event_at);
+/* The caller, and what it makes from now on, may see another root or other mounts; `family`: what it made already, too. */
+void note_other_root(struct stop *stop, bool family);
 void note_exit_request(struct stop *stop, int code);
 void note_thread_end(struct stop *stop);
 void note_reaped(struct run *run, pid_t pid, int wait_status);
+/* The same, told by the probe. */
+void let_probe_tell(struct run *run);
+bool identify_seen(struct stop *stop, uint64_t start_ns, uint64_t at_ns);
+void note_birth(struct run *run, pid_t maker, pid_t tid, pid_t pid, uint64_t start_ns, uint64_t at_ns);
+void note_end(struct run *run, pid_t pid, pid_t tid, uint64_t start_ns, bool last, int wait_status, uint64_t at_ns);
 int tracees_poll_fd(const struct run *run);
 /* Learns of ends that the kernel tells through pidfds. */
 void collect_exits(struct run *run);
@@ -204,7 +254,11 @@ bool any_process(struct run *run, bool (*question)(pid_t pid, void *context), vo
 /* --- filter.c, serve.c, launch.c, split.c ---------------------------------------------------------------- */
 
 struct sock_fprog;
-int build_filter(struct sock_fprog *program, bool split);
+/* What the filter stops: every call of the tables, or, beside a probe, those that may change something. */
+enum stopping { STOP_ALL, STOP_CHANGES };
+int build_filter(struct sock_fprog *program, bool split, enum stopping stopping);
+/* Whether the filter beside a probe stops this call. */
+bool stops_beside_probe(const struct call *call, const uint64_t args[6]);
 const struct call *find_call(uint32_t arch, uint32_t number);
 
 /* Holds the command's open files of the terminal; called before the command is made. */
@@ -219,7 +273,7 @@ int split_patience(const struct run *run);
 
 int seccomp_sizes(struct seccomp_notif_sizes *sizes);
 /* Puts the calling thread under the filter, and sends its listener through the channel. */
-void install_and_send(int channel, bool split);
+void install_and_send(int channel, bool split, enum stopping stopping);
 /* The listener, or -errno. `filtered`: the other side is under the filter, whether we have its listener or not. */
 int receive_listener(int channel, uint64_t *features, bool *filtered);
 /* Takes a descriptor of another process; -errno. */
@@ -229,14 +283,46 @@ int launch_and_watch(struct run *run);
 /* Tries everything once and says what works. */
 int probe(void);
 
+/* --- ring.c, agreement.c: the probe beside the filter ----------------------------------------------------- */
+
+/* Takes the probe over; an enum probe_state. */
+int take_probe(struct run *run);
+/* From now on calls are told. */
+int start_ring(struct run *run);
+/* Reads all that is there. False: not all of it, because somebody else reads and takes long. */
+bool drain_ring(struct run *run);
+/* Takes the probe away, reads what is left and counts what was lost. */
+void end_ring(struct run *run);
+
+struct agreement *start_agreement(void);
+/* A stop is about to be answered: the probe must tell of it. */
+void expect_witness(struct stop *stop);
+/* It will not: the caller was killed before. */
+void expect_nothing(const struct stop *stop);
+/* The probe tells of a call that is over. True: the filter stopped it, and its events have the result now. */
+bool agree(struct run *run, pid_t tid, uint32_t number, bool compat, uint64_t end_ns, int16_t result);
+/* The same, of a program that runs: any of the calls that can bring it about. */
+bool agree_on_exec(struct run *run, pid_t tid, uint64_t end_ns);
+/* The thread is gone; what it was stopped for and never ended was seen by the filter alone. */
+void settle_thread(struct run *run, pid_t tid);
+/* The probe told all it will, up to this time: what it should have told of and did not was seen by the filter alone. */
+void settle_all(struct run *run, uint64_t until_ns, bool (*is_alive)(pid_t tid));
+
 /* --- cipher.c, hash.c, text.c: pure ---------------------------------------------------------------------- */
 
 void chacha20_xor(const uint8_t key[32], const uint8_t nonce[12], uint64_t position, uint8_t *data, size_t length);
 uint64_t siphash(const uint8_t key[16], const void *data, size_t length);
+/* Calls `tell` for every address that a name server's message gives for a name. */
+void read_dns_answer(const uint8_t *message, size_t length, void (*tell)(const char *name, const char *address, void *context),
+                     void *context);
 /* Writes a socket address as text; returns its length. Unix paths keep their bytes. */
 size_t format_address(const void *address, size_t length, char *into, size_t size);
 /* Joins without looking: `base` + "/" + `path`, or `path` when it is absolute; "." and "//" go, ".." stays. */
 size_t join_paths(const char *base, const char *path, char *into, size_t size);
+/* Whether a path ends in "/" or "/.": it means a directory, and a link there is followed. */
+bool ends_as_directory(const char *path);
+/* The last name of absolute words; NULL when they end in none: "/" and "/..". */
+const char *last_name(const char *words);
 /* The first bytes of a program, at most INTERPRETER_LINE and room for one more: is it a script, and for whom? */
 bool read_interpreter_line(char *line, size_t length, const char **name, const char **argument);
 

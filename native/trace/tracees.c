@@ -11,19 +11,16 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "trace.h"
+#include "tracees.h"
 
-#define BUCKETS (1u << 16)
 #define CLONE_THREAD_FLAG 0x00010000u
 #define CLONE_FS_FLAG 0x00000200u
 #define EVENTS_AT_ONCE 64
-#define NOT_ASKED (-1)
-#define RESERVED_DESCRIPTORS 128
 #define LOOK_AGAIN_MS 1000
+#define MOST_DRAINS 3 /* a record may be half written when we look */
 
 /* linux/pidfd.h of 6.15: how a process ended, also after its parent has taken note. */
 struct pidfd_info {
@@ -33,42 +30,6 @@ struct pidfd_info {
 };
 #define PIDFD_GET_INFO _IOWR(0xFF, 11, struct pidfd_info)
 #define PIDFD_INFO_EXIT 8u
-
-struct process {
-    pid_t pid;
-    uint32_t number;
-    int pidfd;                 /* -1: its end must be looked for */
-    uint64_t start_ticks;
-    int asked;                 /* what it gave exit_group, or NOT_ASKED */
-    bool reaped;               /* `status` is known */
-    int status;
-    uint32_t forks_unmet;      /* forks whose child we have not met */
-    uint32_t forks_open;       /* forks of threads that have not come back since */
-    uint64_t exec_at;          /* event of an exec whose outcome is open, or UINT64_MAX */
-    uint64_t exec_stack;       /* where its stack began then */
-    pid_t exec_tid;            /* who asked for it */
-    uint32_t forks_checked;    /* it was alive when the run had forked so often */
-    struct thread *threads;
-};
-
-struct thread {
-    pid_t tid;
-    struct process *process;
-    struct thread *next;       /* in its bucket */
-    struct thread *sibling;
-    uint32_t forks_open;
-};
-
-struct tracees {
-    pthread_mutex_t lock;
-    struct thread *buckets[BUCKETS];
-    int poll;
-    uint32_t next_number;
-    bool cwd_shared;           /* by two processes, somewhere */
-    uint32_t forks;            /* since each of these a number may stand for another process */
-    uint32_t alive, unwatched; /* of these, processes without a pidfd */
-    int most_watched;          /* descriptors above this one are for looking at files */
-};
 
 struct tracees *start_tracees(struct run *run)
 {
@@ -84,119 +45,6 @@ struct tracees *start_tracees(struct run *run)
 int tracees_poll_fd(const struct run *run)
 {
     return run->tracees->poll;
-}
-
-/* --- the table; the lock is held ------------------------------------------------------------------------- */
-
-static struct thread **bucket_of(struct tracees *tracees, pid_t tid)
-{
-    return &tracees->buckets[(uint32_t)tid % BUCKETS];
-}
-
-static struct thread *find_thread(struct tracees *tracees, pid_t tid)
-{
-    struct thread *thread = *bucket_of(tracees, tid);
-    while (thread && thread->tid != tid)
-        thread = thread->next;
-    return thread;
-}
-
-static struct thread *add_thread(struct tracees *tracees, struct process *process, pid_t tid)
-{
-    struct thread *thread = calloc(1, sizeof *thread);
-    if (!thread)
-        return NULL;
-    struct thread **bucket = bucket_of(tracees, tid);
-    *thread = (struct thread){tid, process, *bucket, process->threads, 0};
-    *bucket = thread;
-    process->threads = thread;
-    return thread;
-}
-
-static void drop_thread(struct tracees *tracees, struct thread *gone)
-{
-    struct thread **link = bucket_of(tracees, gone->tid);
-    while (*link != gone)
-        link = &(*link)->next;
-    *link = gone->next;
-    link = &gone->process->threads;
-    while (*link != gone)
-        link = &(*link)->sibling;
-    *link = gone->sibling;
-    gone->process->forks_open -= gone->forks_open;
-    free(gone);
-}
-
-static int descriptors_to_spend(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT_MAX)
-        return INT_MAX;
-    int most = (int)limit.rlim_cur;
-    return most - (most / 2 < RESERVED_DESCRIPTORS ? most / 2 : RESERVED_DESCRIPTORS);
-}
-
-static void watch_end(struct tracees *tracees, struct process *process)
-{
-    if (!tracees->most_watched)
-        tracees->most_watched = descriptors_to_spend();
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = process};
-    process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-    if (process->pidfd >= 0 && (process->pidfd > tracees->most_watched ||
-                                epoll_ctl(tracees->poll, EPOLL_CTL_ADD, process->pidfd, &event) != 0)) {
-        close(process->pidfd);
-        process->pidfd = -1;
-    }
-    tracees->unwatched += process->pidfd < 0;
-}
-
-static struct process *add_process(struct run *run, pid_t pid, pid_t parent)
-{
-    struct tracees *tracees = run->tracees;
-    struct birth birth = {0};
-    struct process *process = calloc(1, sizeof *process);
-    if (!process || !read_birth(pid, &birth)) {
-        free(process);
-        return NULL;
-    }
-    *process = (struct process){.pid = pid, .number = tracees->next_number, .asked = NOT_ASKED, .exec_at = UINT64_MAX,
-                                .start_ticks = birth.start_ticks};
-    if (!add_thread(tracees, process, pid)) {
-        free(process);
-        return NULL;
-    }
-    tracees->next_number++;
-    tracees->alive++;
-    watch_end(tracees, process);
-    struct thread *maker = find_thread(tracees, parent ? parent : birth.parent);
-    if (maker && maker->process->forks_unmet)
-        maker->process->forks_unmet--;
-    else if (!maker && process->number > 1)
-        count(&run->header->unknown_parents);
-    uint64_t parent_number = maker ? maker->process->number : 0;
-    emit(run, &(struct wire_event){.mono_ns = now_ns(run), .process = process->number, .tid = (uint32_t)pid,
-                                   .op = OP_PROCESS, .arg = (uint32_t)pid | parent_number << 32,
-                                   .arg2 = birth.start_ticks});
-    return process;
-}
-
-static void forget_process(struct run *run, struct process *process)
-{
-    while (process->threads)
-        drop_thread(run->tracees, process->threads);
-    if (process->pidfd >= 0)
-        close(process->pidfd);
-    else
-        run->tracees->unwatched--;
-    run->tracees->alive--;
-    free(process);
-}
-
-static void remove_process(struct run *run, struct process *process, int status, bool told)
-{
-    emit(run, &(struct wire_event){.mono_ns = now_ns(run), .process = process->number, .tid = (uint32_t)process->pid,
-                                   .op = OP_EXIT, .arg = (uint32_t)status, .arg2 = told});
-    forget_process(run, process);
 }
 
 /* Meets the children that a fork left behind without a stop of their own. */
@@ -234,34 +82,12 @@ static void settle_exec(struct run *run, struct process *process, pid_t tid)
     process->exec_at = UINT64_MAX;
 }
 
-/* Whether a process that no pidfd watches is still the one that we met. */
-static bool has_ended(const struct process *process)
-{
-    struct birth birth = {0};
-    return !read_birth(process->pid, &birth) || birth.start_ticks != process->start_ticks;
-}
-
-static void remove_unseen(struct run *run, struct process *process)
-{
-    count(&run->header->unseen_exits);
-    if (process->asked == NOT_ASKED)
-        forget_process(run, process); /* nothing is known, so nothing is told */
-    else
-        remove_process(run, process, process->asked << 8, false);
-}
-
 /* --- what the stops tell --------------------------------------------------------------------------------- */
-
-static bool pidfd_has_ended(const struct process *process)
-{
-    struct pollfd end = {process->pidfd, POLLIN, 0};
-    return process->pidfd >= 0 && poll(&end, 1, 0) == 1;
-}
 
 /* Whether the process has ended and somebody else has its number now. Its pidfd will tell how it ended. */
 static bool is_another(struct tracees *tracees, struct process *process)
 {
-    if (process->forks_checked == tracees->forks)
+    if (process->forks_checked == tracees->forks && !tracees->told_by_probe)
         return false;
     process->forks_checked = tracees->forks;
     if (!pidfd_has_ended(process))
@@ -295,12 +121,18 @@ bool identify(struct stop *stop)
 {
     struct run *run = stop->run;
     pthread_mutex_lock(&run->tracees->lock);
+    for (int i = 0; run->tracees->told_by_probe && i < MOST_DRAINS && !find_thread(run->tracees, stop->tid); i++) {
+        pthread_mutex_unlock(&run->tracees->lock);
+        (void)drain_ring(run); /* its birth is in there, and perhaps that of its parents */
+        pthread_mutex_lock(&run->tracees->lock);
+    }
     struct thread *thread = meet(run, stop->tid);
     if (thread) {
         struct process *process = thread->process;
         stop->pid = process->pid;
         stop->process = process->number;
         stop->alone = !process->threads->sibling && !run->tracees->cwd_shared;
+        stop->other_root = process->other_root || atomic_load(&run->roots_differ);
         if (process->exec_at != UINT64_MAX)
             settle_exec(run, process, stop->tid);
         if (thread->forks_open)
@@ -325,7 +157,7 @@ void note_fork(struct stop *stop, uint64_t flags)
     stop->run->tracees->cwd_shared |= (flags & CLONE_FS_FLAG) != 0;
     stop->run->tracees->forks++;
     struct thread *thread = find_thread(stop->run->tracees, stop->tid);
-    if (thread)
+    if (thread && !stop->run->tracees->told_by_probe) /* it tells of every child; one that has ended is not to be met again */
         thread->process->forks_unmet++, thread->process->forks_open++, thread->forks_open++;
     pthread_mutex_unlock(&stop->run->tracees->lock);
 }
@@ -338,7 +170,7 @@ void note_exec(struct stop *stop, uint64_t event_at)
     struct thread *thread = find_thread(stop->run->tracees, stop->tid);
     if (thread) {
         struct process *process = thread->process;
-        process->exec_at = event_at;
+        process->exec_at = stop->run->tracees->told_by_probe ? UINT64_MAX : event_at; /* else it is told how it ended */
         process->exec_tid = stop->tid;
         process->exec_stack = birth.stack;
         /* If it succeeds, the other threads end and this one takes the leader's number. */
@@ -349,6 +181,37 @@ void note_exec(struct stop *stop, uint64_t event_at)
         }
     }
     pthread_mutex_unlock(&stop->run->tracees->lock);
+}
+
+/* All that came of a process. */
+static void mark_children(struct tracees *tracees, uint32_t parent)
+{
+    for (size_t bucket = 0; bucket < BUCKETS; bucket++) {
+        for (struct thread *thread = tracees->buckets[bucket]; thread; thread = thread->next) {
+            struct process *process = thread->process;
+            if (process->parent == parent && !process->other_root) {
+                process->other_root = true;
+                mark_children(tracees, process->number);
+            }
+        }
+    }
+}
+
+void note_other_root(struct stop *stop, bool family)
+{
+    struct tracees *tracees = stop->run->tracees;
+    stop->other_root = true;
+    pthread_mutex_lock(&tracees->lock);
+    struct thread *thread = find_thread(tracees, stop->tid);
+    tracees->any_other_root = true;
+    if (thread)
+        thread->process->other_root = true;
+    if (thread && family)
+        mark_children(tracees, thread->process->number);
+    /* Who came of whom is known for certain only from the probe; a process that waits for us can be asked where it is. */
+    if (!tracees->told_by_probe || !thread || atomic_load(&stop->run->roots_shared))
+        atomic_store(&stop->run->roots_differ, true);
+    pthread_mutex_unlock(&tracees->lock);
 }
 
 void note_exit_request(struct stop *stop, int code)
@@ -375,6 +238,11 @@ void note_reaped(struct run *run, pid_t pid, int wait_status)
 {
     pthread_mutex_lock(&run->tracees->lock);
     struct thread *thread = find_thread(run->tracees, pid);
+    if (thread && run->tracees->told_by_probe) { /* calls of it may still be in the ring */
+        thread->process->reaped = thread->process->pid == pid && pidfd_has_ended(thread->process);
+        thread->process->status = wait_status;
+        thread = NULL;
+    }
     /* Reaped, its number may be another's by now; then its pidfd tells. */
     if (thread && thread->process->pid == pid && (thread->process->pidfd < 0 || pidfd_has_ended(thread->process)))
         remove_process(run, thread->process, wait_status, true);
@@ -424,15 +292,16 @@ uint32_t tell_survivors(struct run *run, bool tell)
     for (size_t bucket = 0; bucket < BUCKETS && run->tracees->alive; bucket++) {
         struct thread *last = NULL;
         for (struct process *process; (process = next_survivor(run, bucket, last));) {
-            if (process->reaped) { /* a zombie: nobody will take note of it in time */
+            if (process->reaped && (tell || !run->tracees->told_by_probe)) { /* a zombie: nobody will take note of it in time */
                 remove_process(run, process, process->status, true);
                 continue;
             }
-            if (process->pidfd < 0 && has_ended(process)) {
+            bool told = run->tracees->told_by_probe, ended = (process->pidfd < 0 || told) && has_ended(process);
+            if (ended && (tell || !told || process->waited_for++ == MOST_DRAINS)) {
                 remove_unseen(run, process);
                 continue;
             }
-            alive++;
+            alive++; /* or its end is still in the ring */
             last = find_thread(run->tracees, process->pid);
             if (tell)
                 emit(run, &(struct wire_event){.mono_ns = now_ns(run), .process = process->number,

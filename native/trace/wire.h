@@ -28,6 +28,10 @@
 #define NOTE_EXCHANGE 512u
 #define NOTE_DELETED 1024u
 #define NOTE_EMPTIED 2048u
+#define NOTE_BY_PROBE 4096u
+#define NOTE_CONFIRMED 8192u
+#define NOTE_LATE 16384u
+#define NOTE_UNCONFIRMED 32768u
 
 #define FEATURE_NO_NEW_PRIVS 1u
 #define FEATURE_SYNC_WAKE_UP 2u
@@ -35,6 +39,9 @@
 #define FEATURE_EXIT_INFO 8u
 #define FEATURE_SPLIT 16u
 #define FEATURE_IO_URING_ALLOWED 32u
+#define FEATURE_NOTIFY 64u
+#define FEATURE_EBPF 128u
+#define FEATURE_CGROUP 256u
 
 #define CONTENT_NOT_KEPT 0u
 #define CONTENT_KEPT 1u
@@ -96,7 +103,9 @@ enum op {
     OP_LISTEN = 73,
     OP_ACCEPT = 74,
     OP_SEND = 75,
+    OP_ANSWER = 76,
     OP_IO_URING = 80,
+    OP_LOST = 81,
 };
 
 /* Whether a call may change what it names. */
@@ -193,9 +202,16 @@ struct wire_header {
     uint64_t split_unattributed;
     uint64_t split_unwatched;
     uint64_t features;
+    uint64_t ring_lost;
+    uint64_t probe_unread;
+    uint64_t probe_unplaced;
+    uint64_t only_notify;
+    uint64_t only_ebpf;
+    uint64_t escaped;
+    uint64_t cgroup;
     uint8_t nonce[16];
     uint32_t counted[2048];
 };
-_Static_assert(sizeof(struct wire_header) == 8416, "no padding");
+_Static_assert(sizeof(struct wire_header) == 8472, "no padding");
 
 #endif

@@ -231,6 +231,26 @@ CASE(link_an_unnamed_file, "openat linkat")
     say("link_to @/named");
 }
 
+CASE(empty_a_file_by_its_handle, "name_to_handle_at open_by_handle_at")
+{
+    struct file_handle *handle = (struct file_handle *)scratch;
+    int mount_id, fd = start();
+    handle->handle_bytes = MAX_HANDLE_SZ;
+    attempt(syscall(SYS_name_to_handle_at, AT_FDCWD, in("file"), handle, &mount_id, 0));
+    say("handle @/file");
+    if (attempt(syscall(SYS_open_by_handle_at, fd, handle, O_WRONLY | O_TRUNC)) < 0)
+        skip("only root may open a file by its handle");
+    say("open_handle @/file");
+}
+
+CASE(rename_over_nothing_only, "renameat2")
+{
+    attempt(syscall(SYS_renameat2, AT_FDCWD, in("dir"), AT_FDCWD, in("empty"), RENAME_NOREPLACE));
+    say("rename @/dir -> @/empty");
+    attempt(syscall(SYS_renameat2, AT_FDCWD, in("dir"), AT_FDCWD, in("moved"), RENAME_NOREPLACE));
+    say("rename @/dir -> @/moved");
+}
+
 CASE(swap_two_names, "renameat2")
 {
     attempt(syscall(SYS_renameat2, AT_FDCWD, in("file"), AT_FDCWD, in("other"), RENAME_EXCHANGE));

@@ -1,0 +1,160 @@
+// with: keep.c names.c cipher.c hash.c
+/* What is kept of a file before it changes: what the run itself made is not, what somebody else made meanwhile is, and the
+ * second name of a file has the copy of the first as long as its content is the same. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "trace.h"
+
+static struct run run;
+static struct wire_header header;
+static char base[] = "/tmp/steno-keep-XXXXXX";
+static const uint8_t no_key[32];
+
+void count(uint64_t *counter)
+{
+    ++*counter;
+}
+
+const uint8_t *spool_key(const struct run *of)
+{
+    (void)of;
+    return no_key;
+}
+
+static struct place at(const char *name)
+{
+    struct place place = {.fd = -1};
+    snprintf(place.resolved, sizeof place.resolved, "%s/%s", base, name);
+    place.fd = open(place.resolved, O_PATH | O_NOFOLLOW);
+    place.exists = place.fd >= 0 && fstat(place.fd, &place.found) == 0;
+    return place;
+}
+
+static void put(const char *name, const char *content)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", base, name);
+    FILE *file = fopen(path, "w");
+    CHECK(file && fputs(content, file) >= 0 && fclose(file) == 0);
+}
+
+static struct wire_state kept(enum op op, const char *name)
+{
+    struct wire_state state = {0};
+    struct place place = at(name);
+    CHECK(place.exists);
+    keep_content(&run, op, &place, &state);
+    close(place.fd);
+    return state;
+}
+
+static void made(const char *name)
+{
+    struct place place = at(name);
+    CHECK(!place.exists);
+    note_made(&run, &place);
+}
+
+static void what_the_run_made_is_not_copied_and_what_others_made_is(void)
+{
+    made("own");
+    put("own", "of the run");
+    put("others", "somebody's words");
+    CHECK(kept(OP_OPEN, "own").content == CONTENT_NOT_KEPT);
+    struct wire_state others = kept(OP_OPEN, "others");
+    CHECK(others.content == CONTENT_KEPT && others.blob == 1 && header.blobs == 1);
+    put("others", "longer words, of the run");
+    CHECK(kept(OP_OPEN, "others").content == CONTENT_NOT_KEPT && header.blobs == 1);
+}
+
+static void a_name_that_goes_along_is_what_it_was(void)
+{
+    struct place own = at("own"), others = at("never looked at"), along = at("new own"), new = at("new others");
+    note_made_again(&run, &own, &along);
+    note_made_again(&run, &others, &new);
+    put("new own", "of the run");
+    put("new others", "words");
+    CHECK(kept(OP_OPEN, "new own").content == CONTENT_NOT_KEPT);
+    CHECK(kept(OP_OPEN, "new others").content == CONTENT_KEPT);
+    close(own.fd);
+}
+
+static void hard_link(const char *old, const char *new)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    snprintf(from, sizeof from, "%s/%s", base, old);
+    snprintf(to, sizeof to, "%s/%s", base, new);
+    CHECK(link(from, to) == 0);
+}
+
+static void the_second_name_of_a_file_has_the_copy_of_the_first(void)
+{
+    put("one", "content");
+    hard_link("one", "two");
+    hard_link("one", "three");
+    struct wire_state one = kept(OP_UNLINK, "one");
+    CHECK(unlinkat(AT_FDCWD, at("one").resolved, 0) == 0); /* that it had a name less shows in its change time */
+    struct wire_state two = kept(OP_UNLINK, "two");
+    CHECK(one.content == CONTENT_KEPT && two.content == CONTENT_KEPT && one.blob && one.blob == two.blob);
+    put("three", "something longer");
+    CHECK(kept(OP_UNLINK, "three").content == CONTENT_NOT_KEPT);
+}
+
+static void a_change_that_may_leave_no_sign_is_not_overlooked(void)
+{
+    put("mapped", "content");
+    hard_link("mapped", "other name");
+    CHECK(kept(OP_MAP, "mapped").content == CONTENT_KEPT);
+    CHECK(kept(OP_UNLINK, "other name").content == CONTENT_NOT_KEPT);
+}
+
+static void the_same_words_in_another_root_are_another_name(void)
+{
+    struct place ours = at("rooted"), theirs = ours, nameless = {.fd = -1};
+    static struct names *names; /* or it is taken for lost */
+    names = start_names();
+    theirs.notes = NOTE_OTHER_ROOT;
+    settle_name(names, &theirs);
+    settle_name(names, &nameless);
+    CHECK(is_settled_name(names, &theirs) && !is_settled_name(names, &ours) && !is_settled_name(names, &nameless));
+}
+
+static void a_full_table_takes_no_more_names(void)
+{
+    static struct names *names;
+    names = start_names();
+    struct place place = {.fd = -1};
+    for (int i = 0; i < 600000; i++) {
+        snprintf(place.resolved, sizeof place.resolved, "/n%d", i);
+        settle_name(names, &place);
+    }
+    CHECK(!is_settled_name(names, &place));
+    strcpy(place.resolved, "/n0");
+    CHECK(is_settled_name(names, &place));
+}
+
+int main(void)
+{
+    char spool[PATH_MAX];
+    CHECK(mkdtemp(base));
+    snprintf(spool, sizeof spool, "%s/spool", base);
+    CHECK(mkdir(spool, 0700) == 0);
+    run.header = &header;
+    run.options.spool = open(spool, O_RDONLY | O_DIRECTORY);
+    run.options.max_blob = 1 << 20;
+    run.keeping = start_keeping();
+    CHECK(run.keeping && run.options.spool >= 0);
+    what_the_run_made_is_not_copied_and_what_others_made_is();
+    a_name_that_goes_along_is_what_it_was();
+    the_second_name_of_a_file_has_the_copy_of_the_first();
+    a_change_that_may_leave_no_sign_is_not_overlooked();
+    the_same_words_in_another_root_are_another_name();
+    a_full_table_takes_no_more_names();
+    char command[PATH_MAX];
+    snprintf(command, sizeof command, "rm -r %s", base);
+    return system(command) == 0 ? 0 : 1;
+}

@@ -1,0 +1,67 @@
+/* The table of processes and threads that tracees.c and births.c keep. Everything here wants its lock to be held. */
+#ifndef STENO_TRACEES_H
+#define STENO_TRACEES_H
+
+#include "trace.h"
+
+#define BUCKETS (1u << 16)
+#define NOT_ASKED (-1)
+
+struct process {
+    pid_t pid;
+    uint32_t number, parent;
+    bool other_root;           /* it, or one it came of, may have changed its root or its mounts */
+    int pidfd;                 /* -1: its end must be looked for */
+    uint64_t start_ticks;
+    int asked;                 /* what it gave exit_group, or NOT_ASKED */
+    bool reaped;               /* `status` is known */
+    int status;
+    uint32_t forks_unmet;      /* forks whose child we have not met */
+    uint32_t forks_open;       /* forks of threads that have not come back since */
+    uint64_t exec_at;          /* event of an exec whose outcome is open, or UINT64_MAX */
+    uint64_t exec_stack;       /* where its stack began then */
+    pid_t exec_tid;            /* who asked for it */
+    uint32_t forks_checked;    /* it was alive when the run had forked so often */
+    int waited_for;            /* how often its end was looked for in the ring */
+    struct thread *threads;
+};
+
+struct thread {
+    pid_t tid;
+    struct process *process;
+    struct thread *next;       /* in its bucket */
+    struct thread *sibling;
+    uint32_t forks_open;
+};
+
+struct tracees {
+    pthread_mutex_t lock;
+    struct thread *buckets[BUCKETS];
+    int poll;
+    uint32_t next_number;
+    bool cwd_shared;           /* by two processes, somewhere */
+    bool any_other_root;       /* some process may see another root */
+    uint32_t forks;            /* since each of these a number may stand for another process */
+    uint32_t alive, unwatched; /* of these, processes without a pidfd */
+    bool told_by_probe;        /* births and ends come through the ring, in the order of the calls */
+    int most_watched;          /* descriptors above this one are for looking at files */
+};
+
+struct thread *find_thread(struct tracees *tracees, pid_t tid);
+struct thread *add_thread(struct tracees *tracees, struct process *process, pid_t tid);
+void drop_thread(struct tracees *tracees, struct thread *gone);
+
+/* A process that is met for the first time. */
+struct process *add_born(struct run *run, pid_t pid, pid_t parent, const struct birth *birth, uint64_t at_ns);
+/* The same; NULL: it is gone. */
+struct process *add_process(struct run *run, pid_t pid, pid_t parent);
+/* Its end is told, or not. */
+void remove_process_at(struct run *run, struct process *process, int status, bool told, uint64_t at_ns);
+void remove_process(struct run *run, struct process *process, int status, bool told);
+void remove_unseen(struct run *run, struct process *process);
+void forget_process(struct run *run, struct process *process);
+
+bool has_ended(const struct process *process);
+bool pidfd_has_ended(const struct process *process);
+
+#endif
