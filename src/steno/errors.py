@@ -7,6 +7,7 @@ command does: that is a fact of the record, not an error of ours.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -30,12 +31,24 @@ class RunNotFoundError(BadRequestError):
     """No run, or more than one, answers to the given name."""
 
 
+class BadPolicyError(BadRequestError):
+    """A policy cannot be read, or does not say what a policy says; each problem has its line and column."""
+
+    def __init__(self, problems: Sequence[str], *, hint: str) -> None:
+        super().__init__("\n".join(problems), hint=hint)
+        self.problems = tuple(problems)
+
+
 class StoreError(StenoError):
     """The store cannot be created, read or written."""
 
 
 class CaptureError(StenoError):
     """The command could not be observed, so it was not started."""
+
+
+class AgentSetupError(StenoError):
+    """The world of an agent could not be prepared, so it was not started."""
 
 
 class SealError(StenoError):
@@ -52,3 +65,9 @@ class BadBundleError(StenoError):
     """A bundle is not what it says it is, so nothing is made of it."""
 
     exit_code = 1
+
+
+class DegradedEvidenceError(StenoError):
+    """A record declares that something is missing, and what is asked for needs all of it."""
+
+    exit_code = 3

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from steno.derive import files, kernel_lines, processes, replay, summaries
+from steno.derive import (
+    calls,
+    correlation,
+    files,
+    health,
+    kernel_lines,
+    processes,
+    replay,
+    summaries,
+    surface,
+)
 from steno.derive.facts import RunFacts
 from steno.events import layout
 from steno.events.layers import Layers
@@ -18,12 +28,15 @@ Derivation = Callable[[Layers], Iterator[bytes]]
 
 def derivations(layers: Layers) -> dict[str, Derivation]:
     facts = RunFacts.of(layers)
-    found: dict[str, Derivation] = dict.fromkeys(layout.LAYERS, _empty)
+    found: dict[str, Derivation] = {layout.KERNEL_LINES: _empty}
     found |= {
         layout.RUN: summaries.run,
         layout.HASHES: summaries.hashes,
         layout.REDACTION_REPORT: summaries.redaction_report,
-        layout.HEALTH: summaries.health,
+        layout.HEALTH: health.health,
+        layout.SURFACE: surface.surface,
+        layout.CORRELATION: correlation.correlation,
+        layout.CALLS: calls.calls,
         layout.TIMING: replay.timing,
         layout.CAST: replay.cast,
     }

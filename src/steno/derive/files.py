@@ -74,6 +74,7 @@ class FileLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     before_content: str | None = None
     after_blob: str | None = None
     after_content: str | None = None
+    same_content: bool | None = None  # whether the content after is the one before, byte for byte
     git: dict[str, Any] | None = None
 
     @property
@@ -157,7 +158,7 @@ class _Touched:
         return self._ledger.operations.get(path, set())
 
     def before(self, path: bytes) -> dict[str, Any]:
-        return self._before.get(path, UNKNOWN)
+        return self._before.get(path, UNKNOWN) if self._ledger.knows_before(path) else UNKNOWN
 
     def take(self, batch: RowBatch) -> None:
         numbers = [call.row for call in distinct_rows(batch, _KEYS)]
@@ -221,7 +222,7 @@ def _file(line: FileLine, touched: _Touched) -> dict[str, Any]:
         "operations": sorted(operations),
         "before": before,
         "after": after,
-        "change": _change(before, after, operations),
+        "change": _change(before, after, operations, same_content=line.same_content),
     }
     return told if line.git is None else {**told, "git": line.git}
 
@@ -230,20 +231,22 @@ def _content(blob: str | None, why_none: str | None) -> dict[str, str]:
     return ({} if blob is None else {"blob": blob}) | ({} if why_none is None else {"content": why_none})
 
 
-def _change(before: dict[str, Any], after: dict[str, Any], operations: set[str]) -> str:
+def _change(
+    before: dict[str, Any], after: dict[str, Any], operations: set[str], *, same_content: bool | None
+) -> str:
     if "exists" not in before or "exists" not in after:
         return "unknown" if operations & CHANGING else "none"
     if not (before["exists"] and after["exists"]):
         if before["exists"] == after["exists"]:
             return "none"
         return "created" if after["exists"] else "deleted"
-    if _differ(before, after, "type", "target", "target_b64"):
+    if _differ(before, after, "type", "target", "target_b64") or same_content is False:
         return "modified"
     times_differ = str(before["mtime_ns"]) != str(after.get("mtime_ns"))
     sizes_differ = str(before["size"]) != str(after.get("size"))
     # What a directory lists is told of the files in it.
     if before["type"] != "directory" and (
-        sizes_differ or (times_differ and not _same_content(before, after, operations))
+        sizes_differ or (times_differ and not (same_content or _same_content(before, after, operations)))
     ):
         return "modified"
     differ = times_differ or sizes_differ or _differ(before, after, "mode", "uid", "gid")

@@ -55,6 +55,7 @@ _LETTERS = {"int16": "h", "int32": "i", "int64": "q", "uint64": "Q"}
 _BITS = [bytes(byte >> bit & 1 for bit in range(8)) for byte in range(256)]
 _CATEGORIES = {op.name: op.category for op in wire.OPS.values()}
 _TIME = "mono_ns"
+LABEL = "label"  # a column that whoever reads the rows gives them
 _INDEX_BYTES = 4
 _FEW = 4
 _RELEASED = 4
@@ -96,12 +97,19 @@ class RowBatch:
     def __init__(self, batch: Any, rows_in_all: int = 0) -> None:
         self._batch = batch
         self._read: dict[str, list[Any]] = {}
+        self._labels: list[int] = []
         self.count: int = batch.num_rows
         self.rows_in_all = rows_in_all  # of the table that this is a part of
+
+    def label(self, labels: list[int]) -> None:
+        """A number for every row: the column `LABEL`."""
+        self._labels = labels
 
     @border()
     def numbers(self, name: str, rows: Rows = None) -> list[int]:
         """A column that has a number in every row."""
+        if name == LABEL:
+            return self._labels if rows is None else [self._labels[row] for row in rows]
         return plain_numbers(self._complete(name), _LETTERS[COLUMNS[name]], rows)
 
     @border()
@@ -144,12 +152,18 @@ class RowBatch:
     @border()
     def codes(self, name: str) -> list[int | None]:
         """A column as numbers: equal ones stand for equal values."""
+        if name == LABEL:
+            return list(self._labels)
         column = self.code_column(name)
         letter = "i" if name in DICTIONARIES else "?" if COLUMNS[name] == "bool" else _LETTERS[COLUMNS[name]]
         return _with_nulls(column, plain_numbers(column, letter))
 
     def code_column(self, name: str) -> Any:
         """The same as the library holds it."""
+        if name == LABEL:
+            import pyarrow as pa
+
+            return pa.array(self._labels, pa.int32())
         if name == _TIME:
             return self._complete(name)
         column = self._batch.column(name)

@@ -87,11 +87,21 @@ def truncates(flags: int) -> bool:
     return bool(flags & _TRUNCATE)
 
 
+def only_names(flags: int) -> bool:
+    """Whether a file is opened as a name, which gives no way to its content."""
+    return bool(flags & _PATH_ONLY)
+
+
+def opens_directory(flags: int, mode: int) -> bool:
+    """Whether it is a directory that is opened, also to make a file in it that has no name."""
+    return bool(flags & (_TMPFILE | _DIRECTORY_ONLY)) or stat.S_ISDIR(mode)
+
+
 def _opened(call: Call) -> frozenset[str]:
     flags = call.arg
-    if flags & _PATH_ONLY or (call.absent and not creates(flags)):
+    if only_names(flags) or (call.absent and not creates(flags)):
         return _EXISTENCE
-    if flags & (_TMPFILE | _DIRECTORY_ONLY) or stat.S_ISDIR(call.mode):
+    if opens_directory(flags, call.mode):
         return _DIRECTORY
     found = frozenset(access(flags).split("_"))
     return found | _WRITE if call.absent or truncates(flags) else found

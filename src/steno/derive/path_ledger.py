@@ -1,7 +1,8 @@
 """The paths that a command touched: who was seen first, and what was done to each.
 
 In: batches of observed calls, as columns. Out: for every path its operations, and the row of the first call
-that looked at it, which tells its state before. Works on whole columns, so that millions of calls take
+that looked at it, which tells its state before. What was looked at only after a call that may have changed it
+(`late`) tells nothing of before. Works on whole columns, so that millions of calls take
 seconds. Never knows where the columns come from: the frames of a spool and the table of a bundle use it
 alike.
 """
@@ -11,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from steno.derive.operations import ON_FILES, Call, operations
+from steno.derive.operations import CHANGING, ON_FILES, Call, operations
 from steno.events import wire
 
 NOBODY_LOOKED, ABSENT, FOUND = wire.STATE_NONE, wire.STATE_ABSENT, wire.STATE_FIRST
 # In another root the name is somebody else's; what was deleted has none.
 _ELSEWHERE = wire.NOTES["other_root"] | wire.NOTES["deleted"]
+_LATE = wire.NOTES["late"]
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -37,9 +39,17 @@ class PathLedger(Generic[Key]):
     def __init__(self) -> None:
         self.operations: dict[Key, set[str]] = {}  # in order of first sight
         self._looked_at: set[Key] = set()
+        self._looked_at_late: set[Key] = set()
+
+    def knows_before(self, key: Key) -> bool:
+        """Whether the first look at a path can be its state before the command."""
+        return key not in self._looked_at_late or not self.operations[key] & CHANGING
 
     def take(self, rows: Rows[Key]) -> Iterator[tuple[Key, int]]:
-        """Note a batch. Gives every path that is looked at for the first time, and the row that does."""
+        """Note a batch. Gives every path that is looked at for the first time, and the row that does.
+
+        A path whose first look was late is given again when there is a better one.
+        """
         keys = [
             key if key and op in ON_FILES and not notes & _ELSEWHERE else None
             for key, op, notes in zip(rows.key, rows.op, rows.notes, strict=True)
@@ -52,7 +62,27 @@ class PathLedger(Generic[Key]):
             if key is not None:
                 call = Call(op, arg, notes, failed=failed, mode=mode, absent=look == ABSENT)
                 self.operations[key] |= operations(call)
-        yield from self._first_looks(keys, rows.look)
+        if any(notes & _LATE for notes in rows.notes):
+            yield from self._first_looks_of(keys, rows)
+        else:
+            yield from self._first_looks(keys, rows.look)
+
+    def _first_looks_of(self, keys: Sequence[Key | None], rows: Rows[Key]) -> Iterator[tuple[Key, int]]:
+        """Row by row: what counts depends on what came before."""
+        for row, (key, look, notes) in enumerate(zip(keys, rows.look, rows.notes, strict=True)):
+            if key is None or not look or key in self._looked_at:
+                continue
+            if not notes & _LATE:
+                self._looked_at.add(key)
+                self._looked_at_late.discard(key)
+                yield key, row
+                continue
+            if key not in self._looked_at_late:
+                self._looked_at_late.add(key)
+                yield key, row
+            call = Call(rows.op[row], rows.arg[row], notes, failed=rows.failed[row], mode=0, absent=False)
+            if operations(call) & CHANGING:
+                self._looked_at.add(key)  # from now on every look comes too late
 
     def _first_looks(self, keys: Sequence[Key | None], looks: Sequence[int]) -> Iterator[tuple[Key, int]]:
         looked = [key if look else None for key, look in zip(keys, looks, strict=True)]
@@ -62,4 +92,5 @@ class PathLedger(Generic[Key]):
         ]
         for row, key in sorted(new, key=lambda pair: pair[0]):
             self._looked_at.add(key)
+            self._looked_at_late.discard(key)
             yield key, row

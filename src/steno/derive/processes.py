@@ -1,7 +1,8 @@
 """`processes.json`: every process that was observed, what it executed and how it ended.
 
 In: layers with a kernel table. Out: canonical JSON, the processes in order of their numbers. Only what the
-table says: a parent, an end or an argument that was not seen is null or said to be unknown.
+table says: a parent, an end or an argument that was not seen is null or said to be unknown. Rows of process 0
+tell of the recording itself and belong to nobody.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from steno.events.layers import Layers
 SCHEMA = "steno.processes.v1"
 _COLUMNS = ("mono_ns", "process", "tid", "op", "path", "resolved", "extra", "result", "notes", "arg", "arg2")
 _TOLD = frozenset({"process", "exec", "interpreter", "exit", "outlived"})
+_NOBODY = 0
 _PID_BITS = 32
 _CORE_BIT = 0x80
 _SIGNAL_BITS = 0x7F
@@ -67,7 +69,7 @@ class _Process:
                     self.facts["execs"][-1]["interpreter"] = _interpreter(row)
             case "exit":
                 self.facts["ended_ns"] = row.mono_ns
-                self.facts["exit"] = _exit(row.arg)
+                self.facts["exit"] = exit_of(row.arg)
                 self.facts["exit_known"] = "kernel" if row.arg2 else "asked"
             case "outlived":
                 self.facts["outlived"] = True
@@ -97,6 +99,8 @@ def _take(batch: RowBatch, found: dict[int, _Process]) -> None:
     rows = [thread.row for thread in threads]
     columns = (batch.numbers(name, rows) for name in ("process", "tid", "mono_ns"))
     for thread, number, tid, mono_ns in zip(threads, *columns, strict=True):
+        if number == _NOBODY:
+            continue
         process = found.get(number)
         if process is None:
             process = found[number] = _Process(number, mono_ns)
@@ -118,7 +122,8 @@ def _take(batch: RowBatch, found: dict[int, _Process]) -> None:
         batch.numbers("arg2", rows),
     )
     for row in map(_Row._make, zip(*told, strict=True)):
-        found[row.process].take(row)
+        if row.process != _NOBODY:
+            found[row.process].take(row)
 
 
 def _exec(row: _Row) -> dict[str, Any]:
@@ -149,7 +154,7 @@ def _interpreter(row: _Row) -> dict[str, Any]:
     return {**named_text("path", row.resolved or row.path or b"", readable=True), **argument}
 
 
-def _exit(status: int) -> dict[str, Any]:
+def exit_of(status: int) -> dict[str, Any]:
     number = status & _SIGNAL_BITS
     if not number:
         return {"code": status >> 8 & 0xFF}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,15 +24,26 @@ NANO = 1_000_000_000
 DEFAULT_SIZE = (80, 24)
 
 
+class Logs(NamedTuple):
+    """The names of the files that scriptreplay(1) is given."""
+
+    timing: str
+    output: str
+    stdin: str
+
+
+LOGS = Logs("timing", "output", "stdin")
+
+
 def merged_output(layers: Layers) -> Iterator[bytes]:
     yield layout.typescript_header(layers.run_id)
     for moment in streams.output_moments(layers):
         yield moment.data
 
 
-def timing(layers: Layers) -> Iterator[bytes]:
+def timing(layers: Layers, logs: Logs = LOGS) -> Iterator[bytes]:
     facts = RunFacts.of(layers)
-    for name, value in _timing_header(facts):
+    for name, value in _timing_header(facts, logs):
         yield f"H 0.000000 {name} {value}\n".encode()
     clock = _Clock()
     for moment in streams.timeline(layers):
@@ -75,16 +86,16 @@ def cast(layers: Layers) -> Iterator[bytes]:
         yield _cast_line(clock.advance(facts.end_ns), "x", str(facts.exit_code))
 
 
-def _timing_header(facts: RunFacts) -> Iterator[tuple[str, str]]:
+def _timing_header(facts: RunFacts, logs: Logs) -> Iterator[tuple[str, str]]:
     if facts.term:
         yield "TERM", facts.term
     if facts.size:
         yield "COLUMNS", str(facts.size[0])
         yield "LINES", str(facts.size[1])
     yield "COMMAND", facts.command_line.replace("\n", " ").replace("\r", " ")
-    yield "TIMING_LOG", "timing"
-    yield "OUTPUT_LOG", "output"
-    yield "INPUT_LOG", "stdin"
+    yield "TIMING_LOG", logs.timing
+    yield "OUTPUT_LOG", logs.output
+    yield "INPUT_LOG", logs.stdin
 
 
 def _cast_line(interval: str, code: str, text: str) -> bytes:

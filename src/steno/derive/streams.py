@@ -30,12 +30,21 @@ class Moment(NamedTuple):
 
 def timeline(layers: Layers) -> Iterator[Moment]:
     shown = (layout.OUTPUT,) if layers.has(layout.index_of(layout.OUTPUT)) else (layout.STDOUT, layout.STDERR)
-    tapes = [_moments(layers, tape) for tape in (layout.STDIN, *shown) if layers.has(layout.index_of(tape))]
+    tapes = [
+        tape_moments(layers, tape) for tape in (layout.STDIN, *shown) if layers.has(layout.index_of(tape))
+    ]
     yield from heapq.merge(*tapes, _resizes(layers), key=lambda moment: (moment.mono_ns, _ORDER[moment.code]))
 
 
 def output_moments(layers: Layers) -> Iterator[Moment]:
     return (moment for moment in timeline(layers) if moment.code in {OUTPUT, ERRORS})
+
+
+def tape_moments(layers: Layers, tape: str) -> Iterator[Moment]:
+    code = _CODE[tape]
+    take = _Taker(stream_bytes(layers, tape))
+    for arrival in index.unpack(layers.read(layout.index_of(tape))):
+        yield Moment(arrival.mono_ns, code, take(arrival.length))
 
 
 def tape_start(layers: Layers, tape: str) -> int:
@@ -45,13 +54,6 @@ def tape_start(layers: Layers, tape: str) -> int:
 
 def stream_bytes(layers: Layers, tape: str) -> Iterator[bytes]:
     return layers.read(tape, tape_start(layers, tape))
-
-
-def _moments(layers: Layers, tape: str) -> Iterator[Moment]:
-    code = _CODE[tape]
-    take = _Taker(stream_bytes(layers, tape))
-    for arrival in index.unpack(layers.read(layout.index_of(tape))):
-        yield Moment(arrival.mono_ns, code, take(arrival.length))
 
 
 def _resizes(layers: Layers) -> Iterator[Moment]:

@@ -1,7 +1,7 @@
 """The small JSON files of a bundle, each a pure function of its layers.
 
-In: layers. Out: canonical bytes of `run.json`, `hashes.json`, `redaction-report.json`,
-`observation-health.json`, `repo/before.json` and `repo/after.json`.
+In: layers. Out: canonical bytes of `run.json`, `hashes.json`, `redaction-report.json`, `repo/before.json` and
+`repo/after.json`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from steno.derive import kernel_health
 from steno.derive.facts import RunFacts
 from steno.derive.tails import tail
 from steno.events import canonical, kinds, layout
@@ -50,11 +49,19 @@ def run(layers: Layers) -> Iterator[bytes]:
             },
             "env": start.env,
             "observer": start.observer,
-            "shim": start.shim,
+            "shim": facts.shim,
+            "shim_asked": start.shim,
             "tail_bytes": start.tail_bytes,
             "raw_logs": start.raw_logs,
             "uid": start.uid,
             "gid": start.gid,
+            "kernel": _told(facts.kernel),
+            "cgroup": {"scope": _told(facts.scope), "end": _told(facts.scope_end)},
+            "probe": _told(facts.probe),
+            "intake": start.intake,
+            "connections": [_told(connection) for connection in facts.connections],
+            "sdk_intake": _told(facts.sdk_intake),
+            "gaps": [_told(gap) for gap in facts.gaps],
         }
     )
 
@@ -107,49 +114,6 @@ def redaction_report(layers: Layers) -> Iterator[bytes]:
     yield canonical.encode({"schema": "steno.redaction-report.v1", "run_id": layers.run_id, **tally})
 
 
-def health(layers: Layers) -> Iterator[bytes]:
-    """The third seed's shape; our own facts stand under `steno`. Never better than the evidence."""
-    facts = RunFacts.of(layers)
-    terminal = facts.start.terminal
-    kernel = kernel_health.of(facts)
-    notes = [*kernel.notes, "policy_layer_absent", "sdk_layer_absent:shim_none"]
-    if terminal.streams == "merged":
-        notes.append("stdout_and_stderr_merged")
-    notes += split_notes(facts)
-    if terminal.stdin == "inherited":
-        notes.append("stdin_not_recorded")
-    notes += [f"terminal_held_by_others:{stream}" for stream in facts.held]
-    yield canonical.encode(
-        {
-            "schema": "assay.runner.observation_health.v0",
-            "run_id": facts.run_id,
-            "platform": facts.start.host.platform,
-            "kernel_layer": kernel.layer,
-            "ringbuf_drops": kernel.lost_events,
-            "policy_layer": "absent",
-            "sdk_layer": "absent",
-            "cgroup_correlation": "partial",
-            "notes": notes,
-            "steno": {
-                "observer": facts.start.observer,
-                "completed": facts.completed,
-                "gaps": [msgspec.to_builtins(gap) for gap in facts.gaps],
-                "streams": terminal.streams,
-                "kernel": None if facts.kernel is None else msgspec.to_builtins(facts.kernel),
-            },
-        }
-    )
-
-
-def split_notes(facts: RunFacts) -> list[str]:
-    """What is on the terminal and on neither of its streams, or may be: never silent."""
-    split = facts.kernel.split if facts.kernel is not None else None
-    if split is None:
-        return ["stdout_and_stderr_not_split"] if facts.start.terminal.streams == "split" else []
-    counts = {"bytes_unattributed": split.unattributed, "descriptors_unwatched": split.unwatched}
-    return [f"terminal_{name}:{count}" for name, count in counts.items() if count]
-
-
 def repo_before(layers: Layers) -> Iterator[bytes]:
     yield from _snapshot(layers, RunFacts.of(layers).before)
 
@@ -161,6 +125,11 @@ def repo_after(layers: Layers) -> Iterator[bytes]:
 def _snapshot(layers: Layers, snapshot: kinds.RepoSnapshot | None) -> Iterator[bytes]:
     facts = msgspec.to_builtins(snapshot) if snapshot else {}
     yield canonical.encode({"schema": "steno.repo-snapshot.v1", "run_id": layers.run_id, **facts})
+
+
+def _told(data: kinds.EventData | None) -> dict[str, Any] | None:
+    told: dict[str, Any] | None = None if data is None else msgspec.to_builtins(data)
+    return told
 
 
 def _usage(finished: kinds.CommandFinished | None) -> dict[str, int | None] | None:

@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 import msgspec
 
 from steno.events import canonical
+from steno.events.claims import FileKey, NoticedByProxy, ProcessKey, ProxyLog
+from steno.events.observed import Host, LeftProcess, Split
 
 
 class BadEventError(ValueError):
@@ -21,16 +23,6 @@ class EventData(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     """What one kind of event says. `type` is the word in the line; it is not a field."""
 
     type: ClassVar[str]
-
-
-class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the command ran."""
-
-    os: str
-    release: str
-    machine: str
-    platform: str
-    name: str
 
 
 class Terminal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,6 +55,7 @@ class RunStart(EventData, frozen=True):
     uid: int | None = None
     gid: int | None = None
     scratch: list[str] = []  # directories outside the run that a killed recorder leaves behind
+    intake: str | None = None  # where programs of the run told us of themselves: "memory" or "disk"
 
 
 class RepoSnapshot(EventData, frozen=True):
@@ -92,6 +85,50 @@ class RepoSnapshotAfter(RepoSnapshot, frozen=True):
     withheld: list[str] = []  # binary files whose content held a secret: named, content left out
     masked_in_patch: int = 0  # `git apply` refuses a file whose masked line it would have to find
     unpatched: list[str] = []  # files that changed and are too large for the patch
+
+
+class CgroupScope(EventData, frozen=True):
+    """The cgroup that was made for the run, or the word that says why there is none."""
+
+    type: ClassVar[str] = "cgroup_scope"
+
+    hierarchy: str | None = None  # "unified", or "hybrid" where the first version is mounted beside it
+    path: str | None = None  # below the mount of cgroup v2
+    cgroup_id: int | None = None
+    reason: str | None = None
+    detail: str | None = None
+
+
+class CgroupEnded(EventData, frozen=True):
+    """What the run's cgroup held when the recorder stopped waiting: at most the first hundred by name."""
+
+    type: ClassVar[str] = "cgroup_ended"
+
+    empty: bool
+    removed: bool
+    left: list[LeftProcess] = []
+    left_count: int = 0
+
+
+class ProbeState(EventData, frozen=True):
+    """What became of the eBPF probe that was wanted: "ready", or the word that says why there is none."""
+
+    type: ClassVar[str] = "probe_state"
+
+    state: str
+    detail: str | None = None
+
+
+class AgentStep(EventData, frozen=True):
+    """One step of starting an agent and of judging its end, in the order of the fourth seed."""
+
+    type: ClassVar[str] = "agent_step"
+
+    number: int
+    name: str
+    detail: str | None = None
+    done_ms: int | None = None  # when, by the wall clock: the first steps are over before the record begins
+    facts: dict[str, Any] | None = None  # what came of it, under the names of `meta.<N>.json`
 
 
 class CommandStarted(EventData, frozen=True):
@@ -194,16 +231,6 @@ class Gap(EventData, frozen=True):
     lost_bytes: int | None = None
 
 
-class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many bytes of the terminal were written by which descriptor; `unwatched` counts descriptors."""
-
-    stdout: int
-    stderr: int
-    tty: int
-    unattributed: int
-    unwatched: int
-
-
 class KernelObserved(EventData, frozen=True):
     """What the observer of system calls saw: `events` rows are in the kernel table."""
 
@@ -229,6 +256,58 @@ class KernelObserved(EventData, frozen=True):
     closed: bool
     counted: dict[str, int]
     split: Split | None = None
+    ring_lost: int = 0
+    probe_unread: int = 0
+    probe_unplaced: int = 0
+    only_notify: int = 0
+    only_ebpf: int = 0
+    escaped: int = 0
+
+
+class McpConnection(EventData, frozen=True, kw_only=True):
+    """One client and one server with our proxy between them, as the proxy told it."""
+
+    type: ClassVar[str] = "mcp_connection"
+
+    connection: str
+    source: str
+    server: str
+    policy: str
+    dry_run: bool
+    server_process: ProcessKey | None = None
+    proxy_process: ProcessKey
+    opened_ns: int
+    closed_ns: int | None = None  # None: no end was told
+    end: str | None = None  # "client_closed", "server_exited" or "proxy_failed"
+    exit_code: int | None = None
+    signal: str | None = None
+    calls: int  # lines of the policy layer that are of it
+    noticed: list[NoticedByProxy] = []  # the first hundred
+    noticed_count: int = 0
+
+
+class IntakeLogs(EventData, frozen=True, kw_only=True):
+    """The logs that programs of the run told us in: by these the kernel layer says who else touched them."""
+
+    type: ClassVar[str] = "intake_logs"
+
+    policy: list[ProxyLog] = []
+    policy_left_off: int = 0  # more than can be named here
+    hooks: FileKey | None = None
+    hook_processes: list[ProcessKey] = []  # hooks that told something which is not in the SDK layer
+    hook_processes_left_off: int = 0
+
+
+class SdkIntake(EventData, frozen=True, kw_only=True):
+    """What the run's programs said of themselves: so many lines of the SDK log and of hooks were taken."""
+
+    type: ClassVar[str] = "sdk_intake"
+
+    shim: str  # the one that was asked for; with "auto" the first that came, or "none"
+    lines: int
+    hooks: int
+    refused: str | None = None  # a fixed word: why the log was not taken from `refused_line` on
+    refused_line: int | None = None
 
 
 class RunFinish(EventData, frozen=True):
@@ -244,11 +323,15 @@ KINDS: dict[str, type[EventData]] = {
     for kind in (
         RunStart,
         RepoSnapshotBefore,
+        CgroupScope,
+        ProbeState,
+        AgentStep,
         CommandStarted,
         CommandNotStarted,
         CommandStopped,
         CommandContinued,
         CommandFinished,
+        CgroupEnded,
         TerminalResized,
         RecorderSignalled,
         StreamClosed,
@@ -257,6 +340,9 @@ KINDS: dict[str, type[EventData]] = {
         RepoSnapshotAfter,
         KernelObserved,
         ToolVersions,
+        McpConnection,
+        IntakeLogs,
+        SdkIntake,
         RedactionTally,
         Gap,
         RunFinish,

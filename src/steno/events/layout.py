@@ -8,14 +8,19 @@ RUN = "run.json"
 HASHES = "hashes.json"
 REDACTION_REPORT = "redaction-report.json"
 HEALTH = "observation-health.json"
+SURFACE = "capability-surface.json"
+CORRELATION = "correlation-report.json"
 
 KERNEL_TABLE = "layers/kernel.parquet"
 KERNEL_LINES = "layers/kernel.ndjson"
 FILE_LINES = "layers/files.ndjson"
 BLOBS = "blobs.parquet"
-LAYERS = (KERNEL_LINES, "layers/policy.ndjson", "layers/sdk.ndjson")
+POLICY_LINES = "layers/policy.ndjson"
+SDK_LINES = "layers/sdk.ndjson"
+CLAIM_LAYERS = (POLICY_LINES, SDK_LINES)  # always there, and empty where nothing was told
 PROCESSES = "processes.json"
 FILES = "files.json"
+CALLS = "calls.json"
 
 STDIN = "terminal/stdin"
 STDOUT = "terminal/stdout"
@@ -51,6 +56,7 @@ PRIMARY_FILES = (
     KERNEL_TABLE,
     FILE_LINES,
     BLOBS,
+    *CLAIM_LAYERS,
 )
 
 

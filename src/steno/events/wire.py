@@ -22,7 +22,7 @@ STATE_ABSENT = 1
 STATE_FIRST = 2
 EVENT = struct.Struct("<QIIHHHhIIIIQQ")
 STATE = struct.Struct("<QQQqqIIIIIIII")
-HEADER = struct.Struct("<QIIQQQQQQQQQQQQQQQQQQQQQQQQ16s2048I")
+HEADER = struct.Struct("<QIIQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ16s2048I")
 
 NOTES = {
     "path_unreadable": 1,
@@ -37,6 +37,10 @@ NOTES = {
     "exchange": 512,
     "deleted": 1024,
     "emptied": 2048,
+    "by_probe": 4096,
+    "confirmed": 8192,
+    "late": 16384,
+    "unconfirmed": 32768,
 }
 
 FEATURES = {
@@ -46,6 +50,9 @@ FEATURES = {
     "exit_info": 8,
     "split": 16,
     "io_uring_allowed": 32,
+    "notify": 64,
+    "ebpf": 128,
+    "cgroup": 256,
 }
 
 CONTENT = {
@@ -118,6 +125,13 @@ class Header(NamedTuple):
     split_unattributed: int
     split_unwatched: int
     features: int
+    ring_lost: int
+    probe_unread: int
+    probe_unplaced: int
+    only_notify: int
+    only_ebpf: int
+    escaped: int
+    cgroup: int
     nonce: bytes
     counted: tuple[int, ...]
 
@@ -187,6 +201,8 @@ OPS = {
         Op("listen", 73, "net", False, "descriptor", "", ""),
         Op("accept", 74, "net", False, "descriptor", "", ""),
         Op("send", 75, "net", False, "descriptor", "", ""),
+        Op("answer", 76, "net", False, "", "", "an address that it stands for"),
         Op("io_uring", 80, "other", False, "entries", "", ""),
+        Op("lost", 81, "other", False, "how many events of the probe are missing here", "processor", ""),
     )
 }

@@ -6,6 +6,7 @@ secrets; what was masked is told to `Findings`. Never: I/O, and never a second f
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from steno.redact import arguments, values
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = "environment-name"
 ARGUMENT = "argument"
+NAMED = "secret-pair"
 WORD_LENGTH = 12
+PLACEHOLDER = "[REDACTED:"
 
 __all__ = ["Redactor", "Span"]
 
@@ -40,7 +43,7 @@ def _decoded(value: bytes) -> str:
 
 
 def placeholder(rule: str, length: int) -> str:
-    return f"[REDACTED:{rule}:{length}]"
+    return f"{PLACEHOLDER}{rule}:{length}]"
 
 
 class Redactor:
@@ -130,6 +133,28 @@ class Redactor:
         if isinstance(obj, list | tuple):
             return [self.tree(value, f"{where}[{position}]") for position, value in enumerate(obj)]
         return obj
+
+    def foreign(self, obj: Any, where: str) -> Any:
+        """The same for somebody else's data: a name says what its value is, and a list may be arguments."""
+        if isinstance(obj, dict):
+            names = {key: self.text(key, where) if isinstance(key, str) else key for key in obj}
+            return {
+                names[key]: self._named(key, value, f"{where}.{names[key]}") for key, value in obj.items()
+            }
+        if isinstance(obj, list | tuple):
+            if obj and all(isinstance(value, str) for value in obj):
+                return self.argv(obj, where)
+            return [self.foreign(value, f"{where}[{position}]") for position, value in enumerate(obj)]
+        return self.tree(obj, where)
+
+    def _named(self, name: Any, value: Any, where: str) -> Any:
+        if not isinstance(value, str):
+            return self.foreign(value, where)
+        masked = self.text(value, where)
+        if masked != value or not self.find(_encoded(json.dumps({name: value}, ensure_ascii=False))):
+            return masked
+        data = _encoded(value)
+        return self._replaced(data, [Span(0, len(data), NAMED)], where)
 
     def secrets_in_env(self, env: Mapping[str, str]) -> list[bytes]:
         """The values worth masking wherever they occur: long enough, named as secret, no plain word."""

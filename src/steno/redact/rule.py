@@ -40,10 +40,6 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     needs_digit: bool = False
 
     @property
-    def is_shape(self) -> bool:
-        return bool(self.value)
-
-    @property
     def pattern(self) -> bytes:
         return b"(?:%s)(?P<secret>%s)%s" % (self.before, self.value, self.after)
 

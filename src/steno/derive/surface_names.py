@@ -1,0 +1,99 @@
+"""The names in a capability surface: equal runs call equal things the same.
+
+In: paths and addresses of the kernel table, which may be hostile. Out: text in which the numbers that
+differ from run to run have become words, as `docs/surface.md` has them. Pure: a name is never looked up.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+OTHER_ROOT = "other-root:"
+_MEMORY_FILE, _WITHOUT_A_NAME = "/memfd:", " (deleted)"
+_MAPPED = "::ffff:"
+_INTERNET = frozenset({"inet", "inet6"})
+# Addresses without a peer: they end a connection, or ask the kernel itself.
+_NO_PEER = frozenset({"netlink:", "family:0", "family:?"})
+_NUMBERED = (
+    (re.compile(r"/(?:\.?/)+"), "/"),
+    (re.compile(r"(?<=.)/\.?\Z", re.DOTALL), ""),
+    (re.compile(r"\A/\.\Z"), "/"),
+    (re.compile(r"\A/proc/(?:[0-9]+|self|thread-self)(?=/|\Z)"), "/proc/PID"),
+    (re.compile(r"\A(/proc/PID/task)/[0-9]+(?=/|\Z)"), r"\1/TID"),
+    (re.compile(r"\A(/proc/PID(?:/task/TID)?/(?:fd|fdinfo))/[0-9]+(?=/|\Z)"), r"\1/N"),
+    (re.compile(r"\A(/proc/PID(?:/task/TID)?/map_files)/[^/]+"), r"\1/RANGE"),
+    (re.compile(r"\A/dev/pts/[0-9]+\Z"), "/dev/pts/N"),
+    (re.compile(r"(/steno-intake-RUN_ID/policy)\.[0-9]+-[0-9]+(?=\.ndjson\Z)"), r"\1.PID"),
+    (re.compile(r"((?:\A|/)[a-z_]+:)\[[0-9]+\]\Z"), r"\1[N]"),
+)
+
+
+class Endpoint(NamedTuple):
+    """`name` is `1.2.3.4:80`, `[::1]:80` or `family:40`; of a unix socket its path, or `@` and its name."""
+
+    name: str
+    is_unix: bool
+    is_internet: bool
+
+
+def text(name: bytes) -> str:
+    """Bytes that are not UTF-8 are written as `\\xNN`, as everywhere."""
+    return name.decode("utf-8", "backslashreplace")
+
+
+def path_name(path: bytes, run_id: str, *, other_root: bool) -> str:
+    name = text(path).replace(run_id, "RUN_ID")
+    if name.startswith(_MEMORY_FILE):
+        name = name.removesuffix(_WITHOUT_A_NAME)
+    for pattern, words in _NUMBERED:
+        name = pattern.sub(words, name)
+    return OTHER_ROOT + name if other_root else name
+
+
+def directory_of(name: str) -> str:
+    """The directory that a path stands in, with a slash at its end."""
+    return name.rpartition("/")[0] + "/"
+
+
+def endpoint(address: bytes, resolved: bytes | None, run_id: str, *, other_root: bool) -> Endpoint | None:
+    """None for what has no peer: no name, or the kernel."""
+    family, colon, rest = text(address).partition(":")
+    if family == "unix":
+        if not rest:
+            return None
+        if rest.startswith("@"):
+            return Endpoint(rest.replace(run_id, "RUN_ID"), is_unix=True, is_internet=False)
+        where = resolved or address.partition(b":")[2]
+        return Endpoint(path_name(where, run_id, other_root=other_root), is_unix=True, is_internet=False)
+    if family in _INTERNET:
+        host, _, port = rest.rpartition(":")
+        return Endpoint(f"{_bracketed(host_name(host))}:{port}", is_unix=False, is_internet=True)
+    whole = f"{family}{colon}{rest}"
+    return Endpoint(whole, is_unix=False, is_internet=False) if has_peer(whole) else None
+
+
+def has_peer(address: str) -> bool:
+    """Whether an address is one of somebody: not the kernel's, nor the end of a connection."""
+    return address not in _NO_PEER
+
+
+def host_name(host: str) -> str:
+    """An address without brackets; one of IPv4 that is written as IPv6 is told as IPv4."""
+    plain = host.removeprefix("[").removesuffix("]")
+    mapped = plain.removeprefix(_MAPPED)
+    return mapped if mapped != plain and "." in mapped else plain
+
+
+def host_of(name: str) -> str:
+    """The address in the name of an endpoint."""
+    return host_name(name.rpartition(":")[0])
+
+
+def domain_name(name: bytes) -> str:
+    """A name that was asked for. DNS does not tell capitals from small letters."""
+    return text(name).lower().removesuffix(".")
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
