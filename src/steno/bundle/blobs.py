@@ -9,7 +9,7 @@ its reader raises `BlobsError` and nothing else. Never writes a secret in clear,
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from steno.bundle.folder import Folder
 from steno.bundle.room import TEMPORARY
 from steno.events import layout
-from steno.redact.engine import Redactor
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,9 +32,14 @@ TAG_BYTES = 16
 # What a reader takes: more than this no writer of ours puts into one row group.
 MAX_BLOB = 1 << 30
 MAX_FOOTER = 256 << 20
-_SCANNED = 1 << 18
 _FOOTER_END = 8
 _DRAFT = f"{BLOBS}{TEMPORARY}"
+_WRITING: dict[str, Any] = {
+    "compression": "snappy",
+    "use_dictionary": ["cipher"],
+    "write_statistics": False,  # they would hold contents
+    "store_schema": False,
+}
 
 
 class BlobsError(ValueError):
@@ -115,10 +119,7 @@ class BlobWriter:
             self._writer = parquet.ParquetWriter(
                 self._file,
                 _schema(),
-                compression="snappy",
-                use_dictionary=["cipher"],
-                write_statistics=False,  # they would hold contents
-                store_schema=False,
+                **_WRITING,
             )
         return self._writer
 
@@ -144,20 +145,6 @@ def _binary(contents: tuple[bytes, ...]) -> pa.Array:
         return pa.array(contents, pa.binary())
     ends = (0).to_bytes(4, "little") + len(contents[0]).to_bytes(4, "little")
     return pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(ends), pa.py_buffer(contents[0])])
-
-
-def holds_secret(redactor: Redactor, content: bytes) -> bool:
-    """Whether the redactor would mask anything; stops at the first."""
-    if len(content) <= _SCANNED and redactor.is_clean(content):
-        return False
-    masker = redactor.uncounted_stream()
-    sent = 0
-    for start in range(0, len(content), _SCANNED):
-        shown = masker.feed(content[start : start + _SCANNED])
-        if shown != content[sent : sent + len(shown)]:
-            return True
-        sent += len(shown)
-    return masker.close() != content[sent:]
 
 
 def _encrypted(secret_key: bytes, key: str, content: bytes) -> bytes:
@@ -212,6 +199,29 @@ class BlobReader:
                 except BlobsError:
                     yield key, None
 
+    def as_kept(self, wanted: Callable[[str], bool], most: int) -> bytes:
+        """A file of blobs with only some of these, as they are kept: encrypted ones stay encrypted.
+
+        One that would bring the contents above `most` bytes is left out. Empty: none is wanted, or fits.
+        """
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        out, room = pa.BufferOutputStream(), most
+        with parquet.ParquetWriter(out, _schema(), **_WRITING) as writer:
+            for group in sorted({group for key, (group, *_) in self._places.items() if wanted(key)}):
+                with _one_error():
+                    rows = self._source.read_row_group(group, columns=_schema().names)
+                    chosen = []
+                    for row, key in enumerate(rows.column("key").to_pylist()):
+                        size = len(rows.column("content")[row].as_buffer() or b"")
+                        if wanted(key) and size <= room:
+                            room -= size
+                            chosen.append(row)
+                    if chosen:
+                        writer.write_table(rows.take(chosen), row_group_size=GROUP_ROWS)
+        return b"" if room == most else out.getvalue().to_pybytes()
+
     def _place(self, key: str) -> tuple[int, int, str]:
         try:
             return self._places[key]
@@ -240,11 +250,6 @@ def open_blobs(folder: Folder) -> Iterator[BlobReader]:
         with _one_error():
             reader = BlobReader(_checked(file))
         yield reader
-
-
-def read_blob(folder: Folder, key: str, secret_key: bytes | None = None) -> bytes:
-    with open_blobs(folder) as blobs:
-        return blobs.read(key, secret_key)
 
 
 def _checked(file: Any) -> parquet.ParquetFile:

@@ -68,6 +68,11 @@ class Folder:
         with self._parent(path) as (parent, name):
             os.mkdir(name, 0o700, dir_fd=parent)
 
+    def make_folders(self, path: str) -> None:
+        """That one and those above it, where they are missing."""
+        with self._parent(path, make=True) as (parent, name), suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=parent)
+
     def create(self, path: str, *, append: bool = False) -> int:
         """A new file that nobody else made; missing directories above it are made too."""
         with self._parent(path, make=True) as (parent, name):

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from steno.bundle.folder import Folder
+from steno.bundle.frame_order import in_order_of_time
 from steno.bundle.frame_records import LENGTH, Batch, FramesError, States, Strings, read_at
 from steno.derive.distinct import LARGE
 from steno.derive.operations import CHANGING, has_failed
@@ -25,8 +26,9 @@ KERNEL = "kernel"
 BATCH = 1 << 16
 MAX_STRINGS_BYTES = 1 << 30
 OP_NAMES = tuple(wire.OPS[code].name if code in wire.OPS else "" for code in range(256))
-_NONCE_BYTES = 12
+STRINGS_NONCE_BYTES = 12
 _BLOB_NONCE_BYTES = 8
+_CIPHER_BLOCK = 64
 _POSITIVE_I32, _POSITIVE_I64 = (1 << 31) - 1, (1 << 63) - 1
 _LOW_BYTES = bytes(range(128))
 _KNOWN_OP = bytes(map(bool, OP_NAMES))
@@ -81,18 +83,25 @@ class Frames:
     def batches(self) -> Iterator[Batch]:
         """The events in order, at most `BATCH` at a time."""
         self.damaged = 0
-        for first in range(0, self.event_count, BATCH):
-            count = min(BATCH, self.event_count - first)
-            size = wire.EVENT.size
-            records = read_at(self._events, first * size, count * size)
-            if len(records) < count * size:
-                self.torn = True
-                records = records[: len(records) // size * size]
+        blocks = self._blocks()
+        if self.header.features & wire.FEATURES["ebpf"]:
+            blocks = in_order_of_time(blocks)
+        for records in blocks:
             batch = Batch(records, large=self._is_large)
             if not self._is_sound(batch):
                 batch = Batch(self._sound_records(records), large=self._is_large)
             if batch.count:
                 yield batch
+
+    def _blocks(self) -> Iterator[bytes]:
+        size = wire.EVENT.size
+        for first in range(0, self.event_count, BATCH):
+            count = min(BATCH, self.event_count - first)
+            records = read_at(self._events, first * size, count * size)
+            if len(records) < count * size:
+                self.torn = True
+                records = records[: len(records) // size * size]
+            yield records
 
     def first_states(self) -> dict[bytes, FirstLook]:
         """Every path of the file system that was touched, unmasked, in order of first sight.
@@ -107,7 +116,7 @@ class Frames:
     def blob(self, number: int) -> Iterator[bytes]:
         """The kept content, in clear, in blocks."""
         nonce = self.header.nonce[:_BLOB_NONCE_BYTES] + number.to_bytes(4, "little")
-        decrypt = _decryptor(self._key, nonce)
+        decrypt = decryptor(self._key, nonce)
         for block in self._folder.read(f"{wire.BLOB_FILE}{number}"):
             yield decrypt(block)
 
@@ -124,7 +133,7 @@ class Frames:
     def _read_strings(self) -> Strings:
         fd, size = self._open(wire.STRINGS_FILE, self.header.strings)
         self.torn |= size > MAX_STRINGS_BYTES
-        decrypt = _decryptor(self._key, self.header.nonce[:_NONCE_BYTES])
+        decrypt = decryptor(self._key, self.header.nonce[:STRINGS_NONCE_BYTES])
         strings = Strings(decrypt(read_at(fd, 0, min(size, MAX_STRINGS_BYTES))))
         if size > LENGTH.size and len(strings) == 1:
             raise FramesError("the strings cannot be read; was the local key replaced?")
@@ -252,7 +261,7 @@ class _FirstLooks:
 
     def _with_content(self, key: int) -> _Before | None:
         """A file that was renamed or linked may have been kept under another name."""
-        before = self._before.get(key)
+        before = self._before.get(key) if self._ledger.knows_before(key) else None
         if before is None or before.state is None or before.state.content:
             return before
         kept = self._kept.get(before.state[:_IDENTITY])
@@ -286,10 +295,17 @@ def _look(before: _Before | None, operations: frozenset[str]) -> FirstLook:
 def _header(folder: Folder) -> wire.Header:
     try:
         data = folder.read_all(wire.HEADER_FILE, wire.HEADER.size)
-        fields = wire.HEADER.unpack(data)
     except FileNotFoundError:
         raise FramesError(f"{wire.HEADER_FILE} is missing") from None
-    except (OSError, struct.error):
+    except OSError:
+        data = b""
+    return parse_header(data)
+
+
+def parse_header(data: bytes) -> wire.Header:
+    try:
+        fields = wire.HEADER.unpack(data)
+    except struct.error:
         raise FramesError(f"{wire.HEADER_FILE} is not {wire.HEADER.size} bytes long") from None
     named = len(wire.Header._fields) - 1
     header = wire.Header._make((*fields[:named], fields[named:]))
@@ -298,8 +314,12 @@ def _header(folder: Folder) -> wire.Header:
     return header
 
 
-def _decryptor(key: bytes, nonce: bytes) -> Callable[[bytes], bytes]:
+def decryptor(key: bytes, nonce: bytes, start: int = 0) -> Callable[[bytes], bytes]:
+    """Decrypts what stands in a file from `start` on: the place in the file is that in the key stream."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms  # late: start-up has a budget
 
-    counter = bytes(4)
-    return Cipher(algorithms.ChaCha20(key, counter + nonce), mode=None).decryptor().update
+    block, within = divmod(start, _CIPHER_BLOCK)
+    counter = block.to_bytes(4, "little")
+    decrypt = Cipher(algorithms.ChaCha20(key, counter + nonce), mode=None).decryptor().update
+    decrypt(bytes(within))
+    return decrypt

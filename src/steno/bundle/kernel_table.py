@@ -19,9 +19,9 @@ from steno.bundle.masked_strings import MaskedStrings
 from steno.bundle.room import TEMPORARY
 from steno.derive.kernel_rows import DICTIONARIES, MAX_GROUP_BYTES
 from steno.events import calls, kinds, layout, wire
+from steno.events.observed import Split
 from steno.redact.engine import Redactor
 
-OBSERVER = "notify"
 MACHINE = "x86_64"
 COMPAT_MACHINE = "i386"
 _COMPAT = wire.NOTES["compat"]
@@ -32,6 +32,7 @@ _CODE_OF = {op.name: op.code for op in wire.OPS.values()}
 _OPS = [op.name for op in wire.OPS.values()]
 _OP_INDEX = bytes(_OPS.index(name) if name else 0 for name in OP_NAMES)
 _CONTENTS = [name for name, _ in sorted(wire.CONTENT.items(), key=lambda item: item[1])]
+_CORE_BIT = 0x80  # of a status
 WRITE_SIZE = 1 << 20
 LARGEST_GROUP = MAX_GROUP_BYTES // 2  # in memory; on the disk there are lengths and levels too
 
@@ -40,6 +41,7 @@ class Written(NamedTuple):
     rows: int
     processes: int
     io_uring: bool  # somebody made a ring
+    cores: int = 0  # processes that left a core
 
 
 def write(spool: Folder, frames: Frames, redactor: Redactor) -> Written:
@@ -58,7 +60,7 @@ def observed(frames: Frames, written: Written) -> kinds.KernelObserved:
     header = frames.header
     split = header.features & wire.FEATURES["split"]
     return kinds.KernelObserved(
-        observer=OBSERVER,
+        observer=_observer_of(header.features),
         events=written.rows,
         processes=written.processes,
         features=[name for name, bit in wire.FEATURES.items() if header.features & bit],
@@ -77,7 +79,7 @@ def observed(frames: Frames, written: Written) -> kinds.KernelObserved:
         listeners_refused=header.listeners_refused,
         closed=bool(header.closed),
         counted=dict(_counted(header.counted)),
-        split=kinds.Split(
+        split=Split(
             stdout=header.split_stdout,
             stderr=header.split_stderr,
             tty=header.split_tty,
@@ -86,7 +88,20 @@ def observed(frames: Frames, written: Written) -> kinds.KernelObserved:
         )
         if split
         else None,
+        ring_lost=header.ring_lost,
+        probe_unread=header.probe_unread,
+        probe_unplaced=header.probe_unplaced,
+        only_notify=header.only_notify,
+        only_ebpf=header.only_ebpf,
+        escaped=header.escaped,
     )
+
+
+def _observer_of(features: int) -> str:
+    both = wire.FEATURES["notify"] | wire.FEATURES["ebpf"]
+    if features & both == both:
+        return "both"
+    return "ebpf" if features & wire.FEATURES["ebpf"] else "notify"
 
 
 def _counted(counted: Sequence[int]) -> Iterator[tuple[str, int]]:
@@ -116,15 +131,24 @@ def _write_rows(file: Any, frames: Frames, strings: MaskedStrings) -> Written:
         write_statistics=False,
         store_schema=False,
     ) as writer:
-        rows = processes = rings = 0
+        rows = processes = rings = cores = 0
         for batch in frames.batches():
             for group in columns.groups(batch):
                 writer.write_batch(group)
             rows += batch.count
             processes += batch.op.count(_CODE_OF["process"])
             rings += batch.op.count(_CODE_OF["io_uring"])
+            cores += sum(bool(batch.arg[end] & _CORE_BIT) for end in _ends(batch.op))
     columns.release_unused()
-    return Written(rows, processes, rings > 0)
+    return Written(rows, processes, rings > 0, cores)
+
+
+def _ends(ops: bytes) -> Iterator[int]:
+    """Where in a batch a process ended."""
+    at = ops.find(_CODE_OF["exit"])
+    while at >= 0:
+        yield at
+        at = ops.find(_CODE_OF["exit"], at + 1)
 
 
 class _Columns:

@@ -71,12 +71,17 @@ def digest_of(blocks: Iterable[bytes]) -> str:
 
 def event_lines(folder: Folder) -> Iterator[bytes]:
     """The lines of `events.ndjson` with their newlines; the last one may be torn."""
+    return lines_of(folder, layout.EVENTS, MAX_LINE, kinds.BadEventError)
+
+
+def lines_of(folder: Folder, path: str, longest: int, too_long: type[ValueError]) -> Iterator[bytes]:
+    """The lines of a file with their newlines; the last one may have none."""
     rest = b""
-    for block in folder.read(layout.EVENTS):
+    for block in folder.read(path):
         *lines, rest = (rest + block).split(b"\n")
         for line in lines:
             yield line + b"\n"
-        if len(rest) > MAX_LINE:
-            raise kinds.BadEventError(f"a line is longer than {MAX_LINE} bytes")
+        if len(rest) > longest:
+            raise too_long(f"{path}: a line is longer than {longest} bytes")
     if rest:
         yield rest

@@ -31,6 +31,8 @@ from steno.redact.findings import Findings
 
 KILLED = "recorder_killed"
 TORN = "torn_stream"
+_NOT_KNOWN = "what came later is not known"
+_ONLY_SEEN = "of what came later only what the kernel saw is known"
 _MADE_BY = {
     layout.STATUS_BEFORE: kinds.RepoSnapshotBefore,
     layout.STATUS_AFTER: kinds.RepoSnapshotAfter,
@@ -56,24 +58,38 @@ class KernelLayer(Protocol):
 KernelKeeper = Callable[[Folder], KernelLayer]
 
 
+# Makes the layers of claims in a spool, from what programs told the recorder; the events tell of it.
+ClaimsKeeper = Callable[[Folder, Event], Iterable[EventData]]
+
+
+class Keepers(NamedTuple):
+    """Who makes of the spool what its recorder did not come to make. None: it stays as it is."""
+
+    kernel: KernelKeeper | None = None
+    claims: ClaimsKeeper | None = None
+
+
+NOBODY = Keepers()
+
+
 class Recovered(NamedTuple):
     facts: RunFacts
     manifest: Manifest
 
 
-def recover(run: Folder, keep_kernel: KernelKeeper | None = None, known: Iterable[bytes] = ()) -> Recovered:
+def recover(run: Folder, keepers: Keepers = NOBODY, known: Iterable[bytes] = ()) -> Recovered:
     """Seal what was spooled. `known` are values that the recorder knew to be secret."""
     if finish_interrupted_seal(run):
         return _as_sealed(run)
     try:
-        return _recover_alone(run, keep_kernel, Sweeper(known))
+        return _recover_alone(run, keepers, Sweeper(known))
     except FileNotFoundError:
         if run.has_folder(layout.SPOOL) or not _is_whole(run):
             raise
         return _as_sealed(run)  # another process has sealed it meanwhile
 
 
-def _recover_alone(run: Folder, keep_kernel: KernelKeeper | None, sweeper: Sweeper) -> Recovered:
+def _recover_alone(run: Folder, keepers: Keepers, sweeper: Sweeper) -> Recovered:
     with run.sub(layout.SPOOL) as spool, holding(spool) as held:
         if not held:
             raise BadRequestError(
@@ -81,12 +97,10 @@ def _recover_alone(run: Folder, keep_kernel: KernelKeeper | None, sweeper: Sweep
             )
         if _is_whole(run):  # another process has sealed it while we asked for the lock
             return _as_sealed(run)
-        return _recover_held(run, spool, keep_kernel, sweeper)
+        return _recover_held(run, spool, keepers, sweeper)
 
 
-def _recover_held(
-    run: Folder, spool: Folder, keep_kernel: KernelKeeper | None, sweeper: Sweeper
-) -> Recovered:
+def _recover_held(run: Folder, spool: Folder, keepers: Keepers, sweeper: Sweeper) -> Recovered:
     books = _whole_events(spool)
     if not books.events:
         raise UnreadableBundleError(
@@ -98,7 +112,7 @@ def _recover_held(
             f"the spool of {run.path.name} does not begin with run_start", hint="it is not ours"
         )
     run_id = books.events[0].run_id
-    _close_the_books(spool, books, keep_kernel)
+    _close_the_books(spool, books, keepers)
     facts = RunFacts.of(FolderLayers(spool, run_id))
     return Recovered(facts, seal_held(run, spool, run_id, sweeper))
 
@@ -151,14 +165,17 @@ def _whole_events(spool: Folder) -> _Books:
     return _Books(events, last_at)
 
 
-def _close_the_books(spool: Folder, books: _Books, keep_kernel: KernelKeeper | None) -> None:
+def _close_the_books(spool: Folder, books: _Books, keepers: Keepers) -> None:
     events, last = books.events, books.events[-1]
     seen = {type(event.data) for event in events}
     _drop_unfinished_files(spool, seen)
     gaps: list[EventData] = []
+    last_ns = seen_ns = last.mono_ns
     if not seen & {kinds.KernelObserved, kinds.RunFinish} and spool.has_folder(KERNEL):
-        gaps += _kernel_layer(spool, keep_kernel)
-    last_ns = last.mono_ns
+        gaps += _kernel_layer(spool, keepers.kernel)
+        seen_ns = _last_seen(spool)  # the observer may have outlived the recorder
+    if kinds.RunFinish not in seen and keepers.claims is not None:
+        gaps += _not_yet_told(keepers.claims(spool, events[0]), events)
     for tape in layout.TAPES:
         if _has_tape(spool, tape):
             mended = _mend_tape(spool, tape, events[0].run_id, last_ns)
@@ -166,15 +183,14 @@ def _close_the_books(spool: Folder, books: _Books, keep_kernel: KernelKeeper | N
             last_ns = max(last_ns, mended.last_ns)
     if not isinstance(last.data, kinds.RunFinish):
         finished = next((e.data for e in events if isinstance(e.data, kinds.CommandFinished)), None)
-        gaps.append(
-            kinds.Gap(KILLED, "the recorder ended before the run was over; what came later is not known")
-        )
+        later = _ONLY_SEEN if seen_ns > last_ns else _NOT_KNOWN
+        gaps.append(kinds.Gap(KILLED, f"the recorder ended before the run was over; {later}"))
         gaps.append(kinds.RunFinish(finished.exit_code if finished else None, completed=False, reason=KILLED))
     elif gaps:  # the end of the run stays its last event
         _truncate(spool, layout.EVENTS, books.last_at)
         events = events[:-1]
         gaps.append(last.data)
-    _append(spool, events, last_ns, gaps)
+    _append(spool, events, max(last_ns, seen_ns), gaps)
 
 
 def _kernel_layer(spool: Folder, keep: KernelKeeper | None) -> Iterator[EventData]:
@@ -186,6 +202,34 @@ def _kernel_layer(spool: Folder, keep: KernelKeeper | None) -> Iterator[EventDat
     yield from (kinds.Gap(reason, detail) for reason, detail in made.gaps)
     if made.event is not None:
         yield made.event
+
+
+def _last_seen(spool: Folder) -> int:
+    """When the last call in the kernel table was made; 0 where there is none."""
+    if not spool.has(layout.KERNEL_TABLE):
+        return 0
+    from pyarrow import compute, parquet
+
+    with os.fdopen(spool.open(layout.KERNEL_TABLE), "rb") as file:
+        times = parquet.read_table(file, columns=["mono_ns"]).column(0)
+    last: int = compute.max(times).as_py() or 0
+    return last if last <= canonical.SAFE_INTEGER else 0
+
+
+def _not_yet_told(found: Iterable[EventData], events: list[Event]) -> Iterator[EventData]:
+    """The recorder may have been killed in the middle of telling the same."""
+    told = {_subject(event.data) for event in events}
+    return (data for data in found if _subject(data) not in told)
+
+
+def _subject(data: EventData) -> tuple[str, ...]:
+    match data:
+        case kinds.McpConnection(connection=connection):
+            return data.type, connection
+        case kinds.Gap(reason=reason, detail=detail):
+            return data.type, reason, detail
+        case _:
+            return (data.type,)
 
 
 def _has_tape(spool: Folder, tape: str) -> bool:

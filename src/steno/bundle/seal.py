@@ -16,7 +16,8 @@ from contextlib import suppress
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
-from steno.bundle.manifest import Completeness, FileDigest, Manifest
+from steno.bundle.inventory import completeness_of, primary_files
+from steno.bundle.manifest import FileDigest, Manifest
 from steno.bundle.reader import FolderLayers, event_lines
 from steno.bundle.room import TEMPORARY, clear_the_way
 from steno.bundle.spool import holding, remove_spool
@@ -46,6 +47,7 @@ def seal_held(run: Folder, spool: Folder, run_id: str, sweeper: Sweeper) -> Mani
         raise SealError(f"the end of {run_id} is not in its events", hint="`steno recover` closes the run")
     clear_the_way(run)
     _drop_changes_nobody_tells(spool, facts)
+    _make_empty_layers(spool)
     files = _seal_files(run, spool, layers, sweeper)
     manifest = manifests.build(run_id, completeness_of(RunFacts.of(layers)), files)
     _sync_files(run, files)
@@ -59,6 +61,13 @@ def _drop_changes_nobody_tells(spool: Folder, facts: RunFacts) -> None:
     """A list that was not written to its end, or not by us: the event that tells its length is not there."""
     if spool.has(layout.CHANGES) and (facts.after is None or facts.after.changed is None):
         spool.remove(layout.CHANGES)
+
+
+def _make_empty_layers(spool: Folder) -> None:
+    """No layer is left out: one of which nothing was told is an empty file."""
+    for path in layout.CLAIM_LAYERS:
+        if not spool.has(path):
+            os.close(spool.create(path))
 
 
 def _seal_files(run: Folder, spool: Folder, layers: FolderLayers, sweeper: Sweeper) -> dict[str, FileDigest]:
@@ -130,21 +139,6 @@ def _seal_derived(run: Folder, layers: FolderLayers, sweeper: Sweeper) -> dict[s
         write_file(run, path, derive(layers))
         files[path] = _swept(run, path, sweeper, judge=is_judged(path, derived=True))
     return files
-
-
-def completeness_of(facts: RunFacts) -> Completeness:
-    return Completeness(facts.complete, facts.completed, sorted({gap.reason for gap in facts.gaps}))
-
-
-def primary_files(folder: Folder) -> list[str]:
-    """The files that are not made from others. An `output` without an index is made from the streams."""
-    tapes = [
-        path
-        for tape in layout.TAPES
-        for path in (tape, layout.index_of(tape))
-        if folder.has(layout.index_of(tape))
-    ]
-    return [path for path in (*layout.PRIMARY_FILES, *tapes) if folder.has(path)]
 
 
 def write_file(folder: Folder, path: str, blocks: Iterator[bytes], *, sync: bool = False) -> None:

@@ -202,6 +202,15 @@ def is_live(run_folder: Folder) -> bool:
     return any(_is_locked(run_folder, f"{layout.SPOOL}/{path}") for path in (LOCK, layout.EVENTS))
 
 
+def is_orphaned(run_folder: Folder) -> bool:
+    """Whether the recorder is gone and only its observer of the kernel holds the spool.
+
+    Both inherit the lock; the events are the recorder's alone.
+    """
+    events, lock = (f"{layout.SPOOL}/{path}" for path in (layout.EVENTS, LOCK))
+    return run_folder.has(events) and not _is_locked(run_folder, events) and _is_locked(run_folder, lock)
+
+
 def _is_locked(folder: Folder, path: str) -> bool:
     try:
         fd = folder.open(path)

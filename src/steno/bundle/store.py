@@ -1,7 +1,8 @@
 """The store: where runs live, and which run a word on the command line means.
 
 In: the environment and a word (an id, a unique prefix, a path, `@last`). Out: a run's folder and its
-state. A run is `running` (its recorder is alive), `unsealed` (a spool without a recorder) or `sealed`.
+state. A run is `running` (its recorder is alive), `orphaned` (its command goes on, and only the observer of
+the kernel is left), `unsealed` (a spool that nobody writes) or `sealed`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from steno.bundle.folder import Folder
-from steno.bundle.spool import is_live
+from steno.bundle.spool import is_live, is_orphaned
 from steno.errors import RunNotFoundError, StoreError
 from steno.events import layout
 from steno.events.run_id import is_run_id
@@ -24,6 +25,7 @@ _SHOWN = 5
 
 class RunState(StrEnum):
     RUNNING = "running"
+    ORPHANED = "orphaned"
     UNSEALED = "unsealed"
     SEALED = "sealed"
     DAMAGED = "damaged"
@@ -99,7 +101,9 @@ def find_run(store: Path, word: str) -> Path:
 
 def state_of(run: Folder) -> RunState:
     if run.has_folder(layout.SPOOL):
-        return RunState.RUNNING if is_live(run) else RunState.UNSEALED
+        if not is_live(run):
+            return RunState.UNSEALED
+        return RunState.ORPHANED if is_orphaned(run) else RunState.RUNNING
     return RunState.SEALED if run.has(layout.MANIFEST) else RunState.DAMAGED
 
 

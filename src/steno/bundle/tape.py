@@ -17,7 +17,7 @@ from steno.events import index, layout
 from steno.events.index import Arrival
 
 BATCH_BYTES = 64 * 1024
-# What comes within half a millisecond has come at one time.
+# What comes within half a millisecond, with nothing on another stream in between, has come at one time.
 ONE_MOMENT_NS = 500_000
 
 
@@ -34,6 +34,7 @@ class Tape:
         self.failure: OSError | None = None
         self._masker = masker
         self._waiting: deque[Arrival] = deque()
+        self._moment_is_over = False
         self._batch: list[bytes] = []
         self._batch_bytes = 0
         self._data = folder.create(name, append=True)
@@ -59,6 +60,10 @@ class Tape:
         if self._batch_bytes >= BATCH_BYTES:
             self.flush()
 
+    def end_moment(self) -> None:
+        """Something has come on a stream beside this one: what comes here now came after it."""
+        self._moment_is_over = True
+
     def flush(self) -> None:
         """Mask and write what has come; done whenever the streams are quiet for a moment."""
         if self._batch:
@@ -69,12 +74,14 @@ class Tape:
         last = self._waiting[-1] if self._waiting else None
         if (
             last is not None
+            and not self._moment_is_over
             and mono_ns - last.mono_ns < ONE_MOMENT_NS
             and last.length + length <= index.MAX_LENGTH
         ):
             self._waiting[-1] = Arrival(last.mono_ns, last.length + length)
         else:
             self._waiting.append(Arrival(mono_ns, length))
+            self._moment_is_over = False
 
     def settle(self) -> None:
         """The stream is quiet: keep everything that cannot become a secret any more."""

@@ -14,11 +14,12 @@ from typing import NamedTuple
 import msgspec
 
 from steno.bundle import manifest as manifests
+from steno.bundle.claims_check import claim_problems
 from steno.bundle.folder import Folder
+from steno.bundle.inventory import completeness_of, primary_files
 from steno.bundle.kernel_check import kernel_problems
 from steno.bundle.manifest import FileDigest, Manifest
 from steno.bundle.reader import FolderLayers, digest_of
-from steno.bundle.seal import completeness_of, primary_files
 from steno.derive.catalogue import derivations
 from steno.derive.facts import NoRunStartError, RunFacts
 from steno.events import canonical, index, kinds, layout
@@ -41,7 +42,7 @@ STEPS = {
     5: "the events are canonical, of known kinds, in sequence, of this run, and agree with each other",
     6: "every stream is covered by its index, to the byte",
     7: "every derived file is what the primary files give, and the snapshot tells of its files",
-    8: "nothing that should be in the record is missing",
+    8: "the record has everything that should be in it",
 }
 
 
@@ -247,6 +248,7 @@ class _Verification:
                 problems.append(f"{path}: is not what the recorded events and streams give")
         problems += self._repository_problems(facts)
         problems += kernel_problems(self._run, self._layers, facts)
+        problems += claim_problems(self._layers, facts)
         if completeness_of(facts) != self._sealed.completeness:
             problems.append("manifest.json: completeness is not what the events say")
         return problems
@@ -277,17 +279,22 @@ class _Verification:
 
 _ORDER = [
     "run_start",
+    "cgroup_scope",
     "repo_snapshot_before",
+    "probe_state",
     "command_started",
     "command_finished",
+    "cgroup_ended",
     "repo_snapshot_after",
     "kernel_observed",
+    "intake_logs",
+    "sdk_intake",
     "run_finish",
 ]
 
 
 def _order_problems(types: list[str]) -> list[str]:
-    """The types of the first seed and `kernel_observed`: each at most once, in order, from start to end."""
+    """What a run has once stands in the order of a run, from start to end."""
     known = [kind for kind in types if kind in _ORDER]
     if known != sorted(set(known), key=_ORDER.index):
         return ["the events are not in the order of a run"]
@@ -307,7 +314,8 @@ def _contradictions(facts: RunFacts) -> list[str]:
 
 
 def _files_that_events_speak_of(facts: RunFacts) -> Iterator[str]:
-    """The primary files that a snapshot was written after."""
+    """The primary files that every bundle has, and those that a snapshot was written after."""
+    yield from layout.CLAIM_LAYERS
     before, after = facts.before, facts.after
     if before is not None and before.diff_hash is not None:
         yield layout.STATUS_BEFORE

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from steno.events.kinds import Host
+from steno.events.observed import Host
 
 _SECONDS = 5.0
 _TOOLS = ("git", "node")
@@ -25,10 +25,13 @@ _REMEMBERED = 32
 _HARMLESS = frozenset(
     {
         "CI",
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
         "COLORTERM",
         "COLUMNS",
         "EDITOR",
         "FORCE_COLOR",
+        "GEMINI_CLI_HOME",
         "HOME",
         "LANG",
         "LANGUAGE",
@@ -46,6 +49,7 @@ _HARMLESS = frozenset(
         "USER",
         "VIRTUAL_ENV",
         "VISUAL",
+        "XDG_CACHE_HOME",
         "XDG_CONFIG_HOME",
         "XDG_DATA_HOME",
         "XDG_RUNTIME_DIR",

@@ -1,8 +1,9 @@
 """Which paths the user does not want recorded: the ignore configuration of the second seed.
 
 In: the environment. Out: rules that say of an absolute path (bytes) whether it is ignored; the file is made
-with the default list when it is missing. A file that is there and cannot be used is an error, so that nothing
-runs under rules nobody chose. Never waits on a FIFO put in its place, and never changes a file that is there.
+with the default list when it is missing, and where it cannot be made, that list holds without it. A file that
+is there and cannot be used is an error, so that nothing runs under rules nobody chose. Never waits on a FIFO
+put in its place, and never changes a file that is there.
 """
 
 from __future__ import annotations
@@ -53,6 +54,16 @@ class IgnoreRules:
 
 def load(environ: Mapping[str, str]) -> IgnoreRules:
     """The rules that hold for a run; raises `CaptureError` when they cannot be known."""
+    path = place(environ)
+    known = {"$HOME": _absolute(environ.get("HOME")), "$XDG_CONFIG_HOME": str(path.parent.parent)}
+    entries = [_expanded(entry, known) for entry in _entries(path)]
+    wanted = {_plain(entry) for entry in [*entries, str(path)] if entry.startswith("/") and "\0" not in entry}
+    # What is observed are resolved paths, so an entry that leads through a link stands for both names.
+    return IgnoreRules(_as_bytes({*wanted, *map(os.path.realpath, wanted)}, path))
+
+
+def place(environ: Mapping[str, str]) -> Path:
+    """Where the file is, or is made by the first run."""
     home = _absolute(environ.get("HOME"))
     config_home = _absolute(environ.get("XDG_CONFIG_HOME")) or (f"{home}/.config" if home else None)
     if config_home is None:
@@ -60,12 +71,30 @@ def load(environ: Mapping[str, str]) -> IgnoreRules:
             "no place for the ignore configuration: neither HOME nor XDG_CONFIG_HOME is set",
             hint="set HOME or XDG_CONFIG_HOME, or watch no files with --observer none",
         )
-    path = Path(config_home) / "agent-snapshot" / "ignore.json"
-    known = {"$HOME": home, "$XDG_CONFIG_HOME": config_home}
-    entries = [_expanded(entry, known) for entry in _entries(path)]
-    wanted = {_plain(entry) for entry in [*entries, str(path)] if entry.startswith("/") and "\0" not in entry}
-    # What is observed are resolved paths, so an entry that leads through a link stands for both names.
-    return IgnoreRules(_as_bytes({*wanted, *map(os.path.realpath, wanted)}, path))
+    return Path(config_home) / "agent-snapshot" / "ignore.json"
+
+
+def listed_in(path: Path) -> list[str] | None:
+    """What a file says, or None when there is none; raises `CaptureError` when it cannot be used."""
+    try:
+        data = _read(path)
+        return None if data is None else msgspec.json.decode(data, type=list[str])
+    except OSError as error:
+        raise _unusable(path, error.strerror or str(error)) from error
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise _unusable(path, f"it is not a JSON array of strings: {error}") from error
+
+
+def why_not_made(path: Path) -> str | None:
+    """Why a run cannot make the missing file; None when it is there or can be made. Changes nothing."""
+    if os.path.lexists(path):
+        return None
+    above = path.parent
+    while not os.path.lexists(above) and above != above.parent:
+        above = above.parent
+    if not os.path.isdir(above):  # noqa: PTH112 - unlike pathlib's, it does not raise where a link may not be followed
+        return f"{above} is not a directory"
+    return None if os.access(above, os.W_OK | os.X_OK) else f"{above} cannot be written"
 
 
 def _absolute(directory: str | None) -> str | None:
@@ -77,16 +106,15 @@ def _plain(path: str) -> str:
 
 
 def _entries(path: Path) -> list[str]:
+    found = listed_in(path)
+    if found is not None:
+        return found
     try:
-        data = _read(path)
-        if data is None:
-            _create(path)
-            data = _read(path)
-        return msgspec.json.decode(data or b"", type=list[str])
-    except OSError as error:
-        raise _unusable(path, error.strerror or str(error)) from error
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise _unusable(path, f"it is not a JSON array of strings: {error}") from error
+        _create(path)
+    except OSError:  # a home that takes no file is no reason to run nothing
+        return list(DEFAULT_LIST)
+    made = listed_in(path)  # perhaps by another run, and by now changed
+    return list(DEFAULT_LIST) if made is None else made
 
 
 def _unusable(path: Path, why: str) -> CaptureError:
@@ -97,10 +125,12 @@ def _unusable(path: Path, why: str) -> CaptureError:
 
 
 def _read(path: Path) -> bytes | None:
-    """The content, or None when nothing is there."""
+    """The content, or None when nothing is there, or nothing that this user could ever see."""
     try:
         fd = os.open(path, _READ)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        if os.path.lexists(path):  # a link that leads nowhere, or a file that is not for us
+            raise
         return None
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)

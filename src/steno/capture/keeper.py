@@ -43,10 +43,11 @@ class What(IntEnum):
     ENDED = 5
     OBSERVED = 6  # the filter is in place; only from an observer
     RELEASED = 7  # its frames are whole; the last record
+    PROBE = 8  # whether the eBPF probe is in place; before STARTED, where one is wanted
 
 
 class StatusRecord(NamedTuple):
-    """`value` is a pid, an errno, a signal, a wait status or a number of processes, as `what` says."""
+    """`value` is a pid, an errno, a signal, a wait status, a state or a number, as `what` says."""
 
     what: What
     value: int

@@ -1,8 +1,8 @@
 """The kernel observer: steno-trace in the keeper's place.
 
 In: the program, where its frames go, and what is wished of it. Out: a `Keeper` that speaks the same status
-records as the plain one, and two more: whether the filter is in place, and that the frames are whole. Never
-opens a frame: what steno-trace writes is read from the spool.
+records as the plain one, and three more: whether the probe and the filter are in place, and that the frames
+are whole. Never opens a frame: what steno-trace writes is read from the spool.
 """
 
 from __future__ import annotations
@@ -12,21 +12,40 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from steno.capture.cgroup import Refusal, Scope
 from steno.capture.ignore import IgnoreRules, load
-from steno.capture.keeper import RESTORED, Descriptors, Keeper, Launch
-from steno.capture.native_program import find_program
+from steno.capture.keeper import Descriptors, Keeper, Launch
+from steno.capture.native_program import find_program, spawn
+from steno.capture.probe import PROGRAM as PROBE
+from steno.capture.probe import Probe, find_probe, hint_of, may_load
 from steno.errors import CaptureError
 
 PROGRAM = "steno-trace"
-NOTIFY, NONE = "notify", "none"
+AUTO, NOTIFY, EBPF, BOTH, NONE = "auto", "notify", "ebpf", "both", "none"
+WISHES = (AUTO, NOTIFY, EBPF, BOTH, NONE)
 _PROC = Path("/proc/self/fd")
 
 
 class Observer(NamedTuple):
-    """A chosen observer: the program, and what it need not keep the content of."""
+    """A chosen observer: the program, what it need not keep the content of, and who is to witness."""
 
     program: Path
     ignored: IgnoreRules
+    mode: str = NOTIFY  # or EBPF, or BOTH
+    probe: Probe | None = None  # in the last two
+    optional: bool = False  # without the probe it goes on as NOTIFY
+
+    @property
+    def stops(self) -> bool:
+        """Whether calls wait for it: only then can it tell who writes on a terminal."""
+        return self.mode != EBPF
+
+
+class InScope(NamedTuple):
+    """Where the command is to be born, and the end of the probe's socket; None where there is none."""
+
+    cgroup: int | None = None
+    probe: int | None = None
 
 
 class Frames(NamedTuple):
@@ -42,13 +61,13 @@ class Frames(NamedTuple):
 
 
 def choose_observer(wish: str, environ: Mapping[str, str]) -> Observer | None:
-    """None: nothing is observed. `auto` goes without when the program was not built; `notify` insists."""
+    """None: nothing is observed. `auto` takes what there is; every other wish is insisted on."""
     if wish == NONE:
         return None
     try:
         program = find_program(PROGRAM, environ)
     except CaptureError:
-        if wish == NOTIFY:
+        if wish != AUTO:
             raise
         return None
     if not _PROC.exists():
@@ -56,11 +75,42 @@ def choose_observer(wish: str, environ: Mapping[str, str]) -> Observer | None:
             f"the kernel cannot be watched: {_PROC} is not there",
             hint="mount -t proc proc /proc, or go without with --observer none",
         )
-    return Observer(program, load(environ))
+    observer = Observer(program, load(environ))
+    if wish in {EBPF, BOTH}:
+        return observer._replace(mode=wish, probe=find_probe(environ))
+    return _with_a_probe_if_possible(observer, environ) if wish == AUTO else observer
+
+
+def _with_a_probe_if_possible(observer: Observer, environ: Mapping[str, str]) -> Observer:
+    if not may_load():
+        return observer
+    try:
+        find_program(PROBE, environ)
+    except CaptureError:
+        return observer
+    return observer._replace(mode=BOTH, probe=find_probe(environ), optional=True)
+
+
+def fit_to_scope(observer: Observer, scope: Scope | Refusal) -> Observer:
+    """A probe sees what happens in the run's cgroup: without one there is nothing for it to see."""
+    if isinstance(scope, Scope) or observer.probe is None:
+        return observer
+    if not observer.optional:
+        raise CaptureError(
+            f"eBPF cannot watch the command: it cannot have a cgroup ({scope.reason}: {scope.detail})",
+            hint=hint_of("no_cgroup"),
+        )
+    return observer._replace(mode=NOTIFY, probe=None)
 
 
 def launch_observed(
-    job: Launch, observer: Observer, frames: Frames, *, split: int | None, outputs: Sequence[int]
+    job: Launch,
+    observer: Observer,
+    frames: Frames,
+    scope: InScope,
+    *,
+    split: int | None,
+    outputs: Sequence[int],
 ) -> Keeper:
     """`outputs`: our ends of the command's, which steno-trace empties if we die."""
     status_read, status_write = os.pipe()
@@ -75,18 +125,20 @@ def launch_observed(
         "--spool": frames.folder,
         "--hold": frames.lock,
         **_streams(job.on),
-        **({"--terminal": job.terminal} if job.terminal is not None else {}),
-        **({"--split": split} if split is not None else {}),
+        **_present({"--terminal": job.terminal, "--split": split}),
+        **_present({"--cgroup": scope.cgroup, "--probe-at": scope.probe}),
     }
     words = [
         *(word for name, fd in options.items() for word in (name, str(fd))),
         *(word for fd in outputs for word in ("--drain", str(fd))),
         *("--origin", str(frames.origin_ns), "--max-blob", str(frames.max_blob), "--cwd", job.cwd),
         *(["--allow-io-uring"] if frames.allow_io_uring else []),
+        *(["--observer", observer.mode] if observer.mode != NOTIFY else []),
+        *(["--probe-optional"] if observer.optional else []),
         *(word for prefix in _unwanted(observer, frames) for word in ("--ignore", prefix)),
     ]
     argv = [PROGRAM, *words, "--", *job.argv]
-    pid = _spawn(observer.program, argv, job.environ, [*options.values(), *outputs])
+    pid = spawn(observer.program, argv, job.environ, [*options.values(), *outputs])
     for fd in (status_write, leash_read, key_read):
         os.close(fd)
     return Keeper(pid, status_read, leash_write)
@@ -97,16 +149,8 @@ def _unwanted(observer: Observer, frames: Frames) -> list[str]:
 
 
 def _streams(on: Descriptors) -> dict[str, int]:
-    return {f"--{name}": fd for name, fd in on._asdict().items() if fd is not None}
+    return _present({f"--{name}": fd for name, fd in on._asdict().items()})
 
 
-def _spawn(program: Path, argv: list[str], environ: Mapping[str, str], given: Sequence[int]) -> int:
-    """Not by fork: another thread of ours may be loading what the seal will need."""
-    found = [os.get_inheritable(fd) for fd in given]
-    for fd in given:
-        os.set_inheritable(fd, True)
-    try:
-        return os.posix_spawn(program, argv, environ, setsigdef=RESTORED)
-    finally:
-        for fd, inheritable in zip(given, found, strict=True):
-            os.set_inheritable(fd, inheritable)
+def _present(options: Mapping[str, int | None]) -> dict[str, int]:
+    return {name: fd for name, fd in options.items() if fd is not None}

@@ -2,8 +2,8 @@
 
 In: a launched command and its wiring. Out: calls to a `Witness`, in order, each with the moment it is
 about; the command's end. The loop is `poll`, then `move`. It forwards signals, follows window sizes and the
-job control of the user's shell, and ends when the command has ended and its streams are drained. It never
-writes a file.
+job control of the user's shell, and ends when the command has ended, the processes that it left have too or
+have had their time, and the streams are drained. It never writes a file.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Protocol
 
 from steno.capture import terminal as terminals
 from steno.capture.channels import Channel
+from steno.capture.descendants import Awaited
 from steno.capture.drain import leave_a_drain
 from steno.capture.keeper import Keeper, StatusRecord, What
 from steno.capture.signals import FORWARDED, Command, SignalPipe, default_action, in_foreground
@@ -33,8 +34,11 @@ WRITE_DOWN_SECONDS = 0.1
 TRICKLE_BYTES, TRICKLE_SECONDS = 512, 0.0005
 # How long the streams of an ended command may stay open in other hands before we leave.
 GRACE_SECONDS = 0.5
+# A stopped command has written no more than its terminal holds; others on that terminal may go on writing.
+MOVES_AT_A_STOP = 16
 
 _FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
+_END_THE_WAIT = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Witness(Protocol):
@@ -53,8 +57,13 @@ class Witness(Protocol):
 
 
 class Pump:
-    def __init__(self, keeper: Keeper, wiring: Wiring, witness: Witness) -> None:
+    def __init__(
+        self, keeper: Keeper, wiring: Wiring, witness: Witness, awaited: Awaited | None = None
+    ) -> None:
+        """`awaited`: whom to wait for when the command has ended."""
         self._keeper = keeper
+        self._awaited = awaited
+        self._leave_at: float | None = None  # the end of their time, once the command has ended
         self._wiring = wiring
         self._witness = witness
         self._outlets = {outlet.tape: self._open_outlet(outlet) for outlet in wiring.outlets}
@@ -107,6 +116,9 @@ class Pump:
         if not self._keeper_gone:
             watched[self._keeper.status] = select.POLLIN
         watched[self._signals.fd] = select.POLLIN
+        if self._awaited is not None and self._leave_at is not None:
+            fd, events = self._awaited.descendants.changes
+            watched[fd] = events
         ready = self._poller.poll(watched, PAUSE_MS)
         if not ready:
             self._write_down()  # a moment with nothing to move is the moment for it
@@ -129,7 +141,9 @@ class Pump:
 
     def _timeout_ms(self) -> float:
         seconds = IDLE_SECONDS
-        if self._ended_at is not None:
+        if self._leave_at is not None:
+            seconds = min(seconds, max(self._leave_at - time.monotonic(), 0.0))
+        elif self._ended_at is not None:
             seconds = min(seconds, 0.02)
         return seconds * 1000
 
@@ -144,7 +158,7 @@ class Pump:
         if self._keeper.status in ready:
             self._read_status()
         user = self._wiring.user
-        if user is not None and not user.foreground:
+        if user is not None and not user.foreground and self._ended_at is None:
             user.enter()  # `fg` tells nobody when the job was running already
 
     def _channels(self) -> list[Channel]:
@@ -155,11 +169,8 @@ class Pump:
         user = self._wiring.user
         if self._command is None:
             return []
-        return [
-            channel
-            for channel, inlet in zip(self._inlets, self._wiring.inlets, strict=True)
-            if user is None or inlet.source != user.fd or user.foreground
-        ]
+        pairs = zip(self._inlets, self._wiring.inlets, strict=True)
+        return [one for one, inlet in pairs if user is None or inlet.source != user.fd or user.foreground]
 
     def _notice(self, channel: Channel) -> None:
         if channel.broken is not None:
@@ -171,11 +182,25 @@ class Pump:
     def _finished(self) -> bool:
         if self._ended_at is None:
             return self._keeper_gone
+        if self._leave_at is not None and not self._are_waited_out():
+            return False
         if all(channel.ended for channel in (*self._outlets.values(), *self._told)):
             return True
         if any(channel.stalled for channel in self._outlets.values()):
             return False
         return time.monotonic() > self._ended_at + GRACE_SECONDS and not self._someone_waits_for_the_end()
+
+    def _are_waited_out(self) -> bool:
+        """What the last of them wrote is still to be read: then the streams have their time from now on."""
+        if self._awaited is None or self._leave_at is None:
+            return True
+        if self._awaited.descendants.populated():
+            if time.monotonic() < self._leave_at:
+                return False
+        else:
+            self._ended_at = time.monotonic()
+        self._leave_at = None
+        return True
 
     def _someone_waits_for_the_end(self) -> bool:
         """A reader of a pipe waits for its end, and would bare as well: so do we."""
@@ -204,17 +229,26 @@ class Pump:
 
     def _on_end(self) -> None:
         self._ended_at = time.monotonic()
+        self._begin_the_wait()
         if self._command is not None:
             self._command.close()
             self._command = None
         if self._wiring.terminal is not None:
-            self._close(
-                self._wiring.terminal.slave
-            )  # now the terminal reports its end once nobody else holds it
+            self._close(self._wiring.terminal.slave)  # now it reports its end once nobody else holds it
         for channel in self._inlets:
             channel.stop_reading()
 
+    def _begin_the_wait(self) -> None:
+        """The user's keys are the user's again: they are for the shell, and Control-C ends the wait."""
+        if self._awaited is None or not self._awaited.seconds or not self._awaited.descendants.populated():
+            return
+        self._leave_at = time.monotonic() + self._awaited.seconds
+        if self._wiring.user is not None:
+            self._wiring.user.lend()
+
     def _on_signal(self, number: int) -> None:
+        if number in _END_THE_WAIT and self._leave_at is not None:
+            self._leave_at = 0.0
         if number == signal.SIGWINCH:
             self._follow_size()
         elif number == signal.SIGCONT:
@@ -250,14 +284,22 @@ class Pump:
         user = self._wiring.user
         if user is None or not user.foreground:
             return
+        self._show_what_came_before()
         user.leave()
         with default_action(signal.SIGTSTP):
             os.killpg(os.getpgrp(), signal.SIGTSTP)
         self._continue_with_the_user()
 
+    def _show_what_came_before(self) -> None:
+        """What was written before the stop is not for a terminal that ends lines once more."""
+        for channel in self._outlets.values():
+            for _ in range(MOVES_AT_A_STOP):
+                if channel.stalled or not channel.move():
+                    break
+
     def _continue_with_the_user(self) -> None:
         user = self._wiring.user
-        if user is None:
+        if user is None or self._ended_at is not None:
             return
         user.enter()
         self._follow_size()

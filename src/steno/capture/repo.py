@@ -102,10 +102,6 @@ class RepoWatch:
         """The directories to clear if we are killed; known before any snapshot is taken."""
         return () if self._base is None else (self._base,)
 
-    @property
-    def git_processes(self) -> int:
-        return 0 if self._git is None else self._git.count
-
     # --- snapshots ---------------------------------------------------------------------------------
 
     def before(self) -> Snapshot | Skip:

@@ -68,12 +68,11 @@ def environment(extra: Mapping[str, str], *, user_config: bool = False) -> dict[
 
 
 class Git:
-    """One git program, one deadline at a time, and a count of the children it took."""
+    """One git program, and one deadline at a time."""
 
     def __init__(self, program: str, scratch: Path) -> None:
         self.program = program
         self.scratch = scratch
-        self.count = 0
         self.deadline = 0.0
         self.restart_clock()
 
@@ -88,7 +87,6 @@ class Git:
     def start(
         self, args: Sequence[str], *, cwd: Path, env: Mapping[str, str], with_stdin: bool = False
     ) -> Child:
-        self.count += 1
         return Child(self, args, cwd=cwd, env=env, with_stdin=with_stdin)
 
     def stream(self, args: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Iterator[bytes]:

@@ -58,8 +58,8 @@ class Wiring(NamedTuple):
         return "pty" if self.terminal else "pipes"
 
 
-def wire(wish: str, *, split: bool = False) -> Wiring:
-    """`split`: an observer will tell who writes what on the terminal."""
+def wire(wish: str, *, split: bool = False, shown: bool = True) -> Wiring:
+    """`split`: an observer will tell who writes what on the terminal. `shown`: the user sees it."""
     user_fd = controlling_terminal() if wish != "never" else None
     use_terminal = wish == "always" or (
         wish == "auto" and is_open(1) and os.isatty(1) and user_fd is not None
@@ -68,7 +68,9 @@ def wire(wish: str, *, split: bool = False) -> Wiring:
         return _wire_pipes()
     user = UserTerminal(user_fd) if user_fd is not None else None
     try:
-        return _wire_terminal(open_pseudo_terminal(user), user, everything=wish == "always", split=split)
+        return _wire_terminal(
+            open_pseudo_terminal(user), user, everything=wish == "always", split=split, shown=shown
+        )
     except OSError as error:
         raise CaptureError(
             f"no pseudo-terminal can be opened: {error.strerror}",
@@ -98,10 +100,10 @@ def guard_standard_descriptors() -> None:
 
 
 def _wire_terminal(
-    pty: PseudoTerminal, user: UserTerminal | None, *, everything: bool, split: bool
+    pty: PseudoTerminal, user: UserTerminal | None, *, everything: bool, split: bool, shown: bool
 ) -> Wiring:
     plan = _Plan()
-    stdout_sink = 1 if is_open(1) else None
+    stdout_sink = 1 if shown and is_open(1) else None
     apart = not everything and is_open(2) and not os.isatty(2)
     plan.outlets.append(Outlet(layout.STDOUT if apart else layout.OUTPUT, pty.master, stdout_sink))
     stderr = plan.pipe_out(layout.STDERR, 2) if apart else pty.slave

@@ -13,9 +13,10 @@ import termios
 import tty
 from contextlib import suppress
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _SIZE = struct.Struct("HHHH")
+_OUTPUT_FLAGS = 1
 _LOCAL_FLAGS = 3
 _OPEN_PEER = 0x5441  # TIOCGPTPEER, which Python does not name
 _CONTROL_CHARACTERS = 6
@@ -86,6 +87,7 @@ class UserTerminal:
         self.fd = fd
         self.modes = termios.tcgetattr(fd)
         self.foreground = False
+        self._is_lent = False
         self._size = DEFAULT_SIZE
 
     def size(self) -> Size:
@@ -106,11 +108,25 @@ class UserTerminal:
             self.foreground = True
         return True
 
-    def leave(self) -> None:
+    def lend(self) -> None:
+        """Keys wait for the shell and Control-C is a signal again. What is still shown stays as it is: its
+        lines have got their ends on the command's terminal."""
         if self.foreground:
+            modes = list(self.modes)
+            modes[_OUTPUT_FLAGS] &= ~termios.OPOST
+            modes[_LOCAL_FLAGS] &= ~termios.ECHO
             self.foreground = False
-            with suppress(termios.error):  # the terminal itself may be gone: a closed window
-                termios.tcsetattr(self.fd, termios.TCSADRAIN, self.modes)
+            self._is_lent = True
+            self._set(modes)
+
+    def leave(self) -> None:
+        if self.foreground or (self._is_lent and self._our_turn()):
+            self._set(self.modes)
+        self.foreground = self._is_lent = False
+
+    def _set(self, modes: list[Any]) -> None:
+        with suppress(termios.error):  # the terminal itself may be gone: a closed window
+            termios.tcsetattr(self.fd, termios.TCSADRAIN, modes)
 
     def _our_turn(self) -> bool:
         try:

@@ -1,0 +1,290 @@
+"""The cgroup of a run: the kernel's own list of the processes that belong to it.
+
+In: the id of a run. Out: a `Scope` to start the command in, or a `Refusal` with a fixed word; later, which
+processes are still there. The cgroup has no limits and no controllers: it only counts. It lies below our own,
+so that whatever holds for us holds for the command; a process that may write there can still leave it. Never
+ends a process.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import select
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+PREFIX = "steno-"
+MOUNTS, OWN = Path("/proc/self/mountinfo"), Path("/proc/self/cgroup")
+DYING_SECONDS = 0.25
+# Below the run's cgroup the command may make its own; nobody needs more than these.
+MAX_DEPTH, MAX_CGROUPS = 32, 10_000
+# Who is moved out of the cgroup may have forked meanwhile: so often we look again.
+MOVING_ROUNDS = 3
+_PROCESSES, _EVENTS, _KIND = "cgroup.procs", "cgroup.events", "cgroup.type"
+_POPULATED = b"populated 1"
+_ESCAPED = re.compile(rb"\\([0-7]{3})")
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_GONE = {errno.ENOENT, errno.ENODEV}
+_REASONS = {errno.EACCES: "not_permitted", errno.EPERM: "not_permitted", errno.EROFS: "read_only"}
+
+
+class Refusal(NamedTuple):
+    """Why there is no cgroup: a word for programs, and a text for people."""
+
+    reason: str
+    detail: str
+
+
+class Hierarchy(NamedTuple):
+    """Where cgroup v2 is mounted, and where below that we are ourselves."""
+
+    kind: str  # "unified", or "hybrid" where the first version is mounted beside it
+    mount: Path
+    own: str
+
+
+class Left(NamedTuple):
+    """What was there at the end. `processes` are numbers; 0 is one of another pid namespace."""
+
+    processes: list[int]
+    removed: bool
+
+
+def find_hierarchy(mountinfo: bytes, own: bytes) -> Hierarchy | Refusal:
+    """From the text of `/proc/self/mountinfo` and `/proc/self/cgroup`."""
+    ours = next((line[3:] for line in own.split(b"\n") if line.startswith(b"0::/")), None)
+    mounts = list(_mounts(mountinfo))
+    if ours is None or not any(kind == b"cgroup2" for kind, *_ in mounts):
+        return Refusal("no_cgroup2_mount", "no file system of cgroup v2 is mounted")
+    hybrid = any(kind == b"cgroup" for kind, *_ in mounts)
+    for kind, root, place in mounts:
+        below = _below(ours, root)
+        if kind == b"cgroup2" and below is not None:
+            return Hierarchy(
+                "hybrid" if hybrid else "unified", Path(os.fsdecode(place)), os.fsdecode(b"/" + below)
+            )
+    return Refusal("no_cgroup2_mount", "our own cgroup is outside of what is mounted")
+
+
+def _mounts(mountinfo: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """Kind, root and place of each mount. A line that is not one is passed over."""
+    for line in mountinfo.split(b"\n"):
+        where, dash, what = line.partition(b" - ")
+        fields, kinds = where.split(b" "), what.split(b" ")
+        if dash and len(fields) >= 6:  # noqa: PLR2004 - the fields that proc(5) promises
+            yield kinds[0], _unescaped(fields[3]), _unescaped(fields[4])
+
+
+def _unescaped(field: bytes) -> bytes:
+    return _ESCAPED.sub(lambda found: bytes([int(found[1], 8) & 0xFF]), field)
+
+
+def _below(path: bytes, root: bytes) -> bytes | None:
+    """The rest of a path below a root, without its slash; None when it is elsewhere."""
+    if b".." in path.split(b"/"):
+        return None
+    root = root.rstrip(b"/") + b"/"
+    return path[len(root) :] if (path + b"/").startswith(root) else None
+
+
+class Scope:
+    """The cgroup that was made. While `fd` is open here or in a child, nobody takes it for a leftover."""
+
+    def __init__(self, hierarchy: Hierarchy, name: str, fd: int, above: int) -> None:
+        self.kind = hierarchy.kind
+        self.path = f"{hierarchy.own.rstrip('/')}/{name}"
+        self.cgroup_id = os.fstat(fd).st_ino
+        self.fd = fd
+        self._name = name
+        self._above = above
+        self._events = os.open(_EVENTS, os.O_RDONLY | os.O_CLOEXEC, dir_fd=fd)
+
+    @property
+    def changes(self) -> tuple[int, int]:
+        """What poll(2) is to wait for, to learn that `populated` may have changed since it was asked."""
+        return self._events, select.POLLPRI
+
+    def populated(self) -> bool:
+        """Whether a process is in it or below it."""
+        try:
+            return _POPULATED in os.pread(self._events, 256, 0)
+        except OSError:  # the last one out has removed it
+            return False
+
+    def end(self) -> Left:
+        """Who is left; they go back to where they would have been, and the cgroup is removed."""
+        self._wait_for_the_dying()
+        left = sorted(_processes(self.fd))
+        for _ in range(MOVING_ROUNDS):
+            if not _move_out(self.fd, self._above):
+                break
+        return Left(left, removed=remove_cgroup(self._name, self._above))
+
+    def _wait_for_the_dying(self) -> None:
+        """One that is about to end is not listed any more, and the kernel keeps its cgroup until it has."""
+        poller = select.poll()
+        poller.register(*self.changes)
+        enough = time.monotonic() + DYING_SECONDS
+        while self.populated() and not _processes(self.fd) and time.monotonic() < enough:
+            poller.poll(DYING_SECONDS * 1000)
+
+    def close(self) -> None:
+        for fd in (self.fd, self._above, self._events):
+            os.close(fd)
+
+
+def own_hierarchy() -> Hierarchy | Refusal:
+    if not MOUNTS.exists():
+        return Refusal("not_linux", f"{MOUNTS} is not there")
+    try:
+        return find_hierarchy(MOUNTS.read_bytes(), OWN.read_bytes())
+    except OSError as error:
+        return Refusal("no_cgroup2_mount", f"{error.filename}: {error.strerror}")
+
+
+def make_scope(run_id: str) -> Scope | Refusal:
+    hierarchy = own_hierarchy()
+    if isinstance(hierarchy, Refusal):
+        return hierarchy
+    place = Path(f"{hierarchy.mount}/{hierarchy.own}")
+    try:
+        above = os.open(place, _OPEN)
+    except OSError as error:
+        return _refused(place, error)
+    try:
+        return _make_below(hierarchy, above, f"{PREFIX}{run_id}")
+    except OSError as error:
+        os.close(above)
+        return _refused(place, error)
+
+
+def _make_below(hierarchy: Hierarchy, above: int, name: str) -> Scope:
+    # Who is to be born there needs to be allowed to leave here.
+    os.close(os.open(_PROCESSES, os.O_WRONLY | os.O_CLOEXEC, dir_fd=above))
+    os.mkdir(name, 0o755, dir_fd=above)
+    try:
+        fd = os.open(name, _OPEN, dir_fd=above)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.stat(name, dir_fd=above)  # without the lock it was anybody's leftover
+            _check_kind(fd)
+            return Scope(hierarchy, name, fd, above)
+        except OSError:
+            os.close(fd)
+            raise
+    except OSError:
+        os.rmdir(name, dir_fd=above)
+        raise
+
+
+def _check_kind(fd: int) -> None:
+    if b"invalid" in _read(_KIND, fd):
+        raise OSError(errno.EOPNOTSUPP, "in a threaded cgroup no process can be born below")
+
+
+def _refused(place: Path, error: OSError) -> Refusal:
+    return Refusal(_REASONS.get(error.errno or 0, "failed"), f"{place}: {error.strerror}")
+
+
+def process_names(pids: Sequence[int]) -> list[tuple[int, str]]:
+    """The names of those that are still there."""
+    found = []
+    for pid in pids:
+        with suppress(OSError):
+            found.append((pid, os.fsdecode(Path(f"/proc/{pid}/comm").read_bytes().rstrip(b"\n"))))
+    return found
+
+
+# --- in and below one cgroup ---------------------------------------------------------------------------
+
+
+def is_populated(fd: int) -> bool:
+    """Whether a process is in it or below it."""
+    return _POPULATED in _read(_EVENTS, fd)
+
+
+def _read(name: str, fd: int) -> bytes:
+    file = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=fd)
+    with os.fdopen(file, "rb") as opened:
+        return opened.read()
+
+
+def _here(fd: int) -> list[int]:
+    try:
+        return [int(word) for word in _read(_PROCESSES, fd).split()]
+    except OSError:  # removed meanwhile, or a threaded one, whose processes are listed above it
+        return []
+
+
+def _processes(fd: int) -> set[int]:
+    found = set(_here(fd))
+    for place, name in _below_first(fd, [MAX_CGROUPS]):
+        with suppress(OSError), opened(name, place) as below:
+            found.update(_here(below))
+    return found
+
+
+@contextmanager
+def opened(name: str, fd: int | None = None) -> Iterator[int]:
+    child = os.open(name, _OPEN, dir_fd=fd)
+    try:
+        yield child
+    finally:
+        os.close(child)
+
+
+def names_below(fd: int) -> list[str]:
+    """Those that can be seen; none of one that was removed meanwhile or is not ours to look into."""
+    with suppress(OSError), os.scandir(fd) as entries:
+        return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return []
+
+
+def _below_first(fd: int, budget: list[int], depth: int = 0) -> Iterator[tuple[int, str]]:
+    """Every cgroup below, each after those below itself: where it lies, and its name there."""
+    if depth == MAX_DEPTH:
+        return
+    for name in names_below(fd):
+        if not budget[0]:
+            return
+        budget[0] -= 1
+        with suppress(OSError), opened(name, fd) as below:  # removed meanwhile, or not ours to look into
+            yield from _below_first(below, budget, depth + 1)
+        yield fd, name
+
+
+def _move_out(fd: int, above: int) -> int:
+    """Move who is here to the cgroup above; how many were. Who made a cgroup of its own stays in that."""
+    pids = [pid for pid in _here(fd) if pid]
+    if not pids:
+        return 0
+    try:
+        target = os.open(_PROCESSES, os.O_WRONLY | os.O_CLOEXEC, dir_fd=above)
+    except OSError:
+        return 0
+    try:
+        for pid in pids:
+            with suppress(OSError):  # it has ended, or is another user's now
+                os.write(target, b"%d" % pid)
+    finally:
+        os.close(target)
+    return len(pids)
+
+
+def remove_cgroup(name: str, above: int) -> bool:
+    """Remove a cgroup and those below it. The kernel refuses for each that has a process."""
+    try:
+        with opened(name, above) as fd:
+            for place, below in _below_first(fd, [MAX_CGROUPS]):
+                with suppress(OSError):
+                    os.rmdir(below, dir_fd=place)
+        os.rmdir(name, dir_fd=above)
+    except OSError as error:
+        return error.errno in _GONE
+    return True
