@@ -8,17 +8,19 @@ seen. Never reads a content twice, never writes one that nobody needs to put thi
 
 from __future__ import annotations
 
+import hashlib
 import io
 import stat
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
-from steno.bundle.blobs import BlobWriter, holds_secret
+from steno.bundle.blobs import BlobWriter
 from steno.bundle.frames import FirstLook
 from steno.capture.contents import CHANGING, Contents
 from steno.capture.observed import FileState, Seen, differs
 from steno.capture.observed_git import GitClass
 from steno.events import wire
+from steno.redact.contents import holds_secret
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 
@@ -35,6 +37,7 @@ class Content(NamedTuple):
 
     blob: str | None = None
     why: str = ""
+    is_as_before: bool | None = None  # of a content after: byte for byte the one before; None: not known
 
 
 NOTHING = Content()
@@ -65,6 +68,7 @@ class ContentKeeper:
         self._findings = findings
         self._largest = largest
         self._keys: set[str] = set()
+        self._digest = b""  # of the content before, where the helper kept it
         self.lost = 0  # contents that the helper kept and that are not whole
         self.left_out = 0  # contents for which the disk has no room
 
@@ -73,13 +77,14 @@ class ContentKeeper:
     ) -> tuple[Content, Content]:
         """The content before and after. `name` is the path as text, masked."""
         agree = _agree(look, found)
+        self._digest = b""
         before = self._before(path, name, look, found, git, agree=agree)
         if found.state is None or not stat.S_ISREG(found.state.mode):
             return before, NOTHING
         if agree and not look.operations & _CONTENT_CHANGED:
             return before, before
         if look.changed or not _is_file(look.state) or look.operations & _CONTENT_USED:
-            return before, self._after(path, name, found.state)
+            return before, self._after(path, name, found.state, before)
         return before, NOTHING
 
     def _before(
@@ -108,9 +113,14 @@ class ContentKeeper:
             return Content(why=RACED if why == CHANGING else why)
         return self._write("before", name, data)
 
-    def _after(self, path: bytes, name: str, state: FileState) -> Content:
+    def _after(self, path: bytes, name: str, state: FileState, before: Content) -> Content:
         data, why = self._contents.copy(path, state)
-        return Content(why=why) if data is None else self._write("after", name, data, why)
+        if data is None:
+            return Content(why=why)
+        after = self._write("after", name, data, why)
+        if before.blob is None or after.blob is None or why or not self._digest:
+            return after
+        return after._replace(is_as_before=self._digest == _digest(data))
 
     def _from_frames(self, name: str, number: int, state: wire.State) -> Content:
         gathered = io.BytesIO()
@@ -126,6 +136,7 @@ class ContentKeeper:
             self.lost += 1
             return LOST
         data = gathered.getvalue()  # the same bytes, not a copy, as long as nobody writes more
+        self._digest = _digest(data)
         return self._write("before", name, data)
 
     def _write(self, when: str, name: str, data: bytes, why: str = "") -> Content:
@@ -151,6 +162,10 @@ def without_blobs(kept: Mapping[bytes, tuple[Content, Content]]) -> dict[bytes, 
         path: (LOST if before.blob else before, LOST if after.blob else after)
         for path, (before, after) in kept.items()
     }
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
 
 
 def _is_file(state: wire.State | None) -> bool:

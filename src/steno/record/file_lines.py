@@ -51,12 +51,14 @@ def file_line(
     existed: bool,
     mask: Mask,
 ) -> bytes:
-    line = {**_named("path", masked), "after": _after(found, existed=existed, mask=mask)}
+    line: dict[str, Any] = {**_named("path", masked), "after": _after(found, existed=existed, mask=mask)}
     for when, content in zip(("before", "after"), contents, strict=True):
         if content.blob is not None:
             line[f"{when}_blob"] = content.blob
         if content.why:
             line[f"{when}_content"] = content.why
+        if content.is_as_before is not None:
+            line["same_content"] = content.is_as_before
     if git is not None:
         line["git"] = {
             "in_repo": True,

@@ -29,6 +29,8 @@ from steno.capture.observed import Seen, observe
 from steno.capture.observed_git import GitFacts, classify
 from steno.errors import StoreError
 from steno.events import kinds, layout, wire
+from steno.record import counted_gaps
+from steno.record.counted_gaps import counted
 from steno.record.file_contents import LOST, Content, ContentKeeper, without_blobs
 from steno.record.file_lines import file_line, repository_line, text_of
 from steno.redact.engine import Redactor
@@ -37,6 +39,7 @@ from steno.redact.findings import Findings
 _DRAFT = f"{layout.FILE_LINES}{TEMPORARY}"
 _FLUSHED = 1 << 20
 _TOLD = 3
+_CORE_PATTERN = Path("/proc/sys/kernel/core_pattern")
 _TOGETHER = 512
 _PLAIN_NAME = re.compile(rb"[ -~]*\Z")
 
@@ -103,30 +106,29 @@ def _says(error: Exception) -> str:
     return str(error)
 
 
-# counter of the header -> the gap that it means, and its words
-_COUNTED_GAPS = {
-    "lost_events": ("kernel_events_lost", "events could not be written"),
-    "outlived": ("processes_outlived", "processes were alive when the recording ended"),
-    "lost_blobs": ("blobs_lost", "contents could not be kept before they were changed"),
-    "unreadable": ("kernel_calls_unreadable", "calls could not be looked into"),
-    "unresolved": ("changes_unresolved", "changes of files whose name could not be learned"),
-    "unlisted": ("changes_unresolved", "renamed directories were not listed to their end"),
-}
-
-
 def _gaps_of(frames: Frames, written: kernel_table.Written, *, looked: bool) -> Iterable[Gap]:
     header = frames.header
-    for counter, (reason, words) in _COUNTED_GAPS.items():
+    for counter, gap in counted_gaps.OF_COUNTERS.items():
         if count := getattr(header, counter):
-            yield reason, f"{count} {words}"
+            yield gap.reason, gap.says(count)
     if frames.damaged or frames.torn:
-        yield "kernel_record_damaged", f"{frames.damaged} records were not whole"
+        yield "kernel_record_damaged", counted(frames.damaged, "record was", "records were", "not whole")
     if not header.closed:
         yield "observer_killed", "steno-trace did not end its record itself"
     if not looked:
         yield "after_unknown", "nobody looked at the files when the command ended"
     if written.io_uring and header.features & wire.FEATURES["io_uring_allowed"]:
         yield "io_uring_unobserved", "what is asked for through io_uring is not seen"
+    if written.cores and not _cores_go_to_a_program():
+        yield counted_gaps.CORES.reason, counted_gaps.CORES.says(written.cores)
+
+
+def _cores_go_to_a_program() -> bool:
+    """Then it is no process of the run that writes a file, and no file of the run."""
+    try:
+        return _CORE_PATTERN.read_bytes().startswith(b"|")
+    except OSError:
+        return False
 
 
 class _FilesLayer:
@@ -161,7 +163,8 @@ class _FilesLayer:
         gaps += kept.gaps
         self._write_lines(looks, seen, facts, kept.contents)
         if alike:
-            gaps.append(("blobs_lost", f"{alike} paths look like others once their secrets are masked"))
+            says = counted(alike, "path looks", "paths look", "like another once secrets are masked")
+            gaps.append(("blobs_lost", says))
         return gaps
 
     def _drop_alike(self, seen: dict[bytes, Seen]) -> int:
@@ -218,8 +221,14 @@ class _FilesLayer:
                 writer.discard()
                 lost = without_blobs({path: contents.get(path, (LOST, LOST)) for path in seen})
                 return _Kept(lost, [("blobs_lost", f"no content could be kept: {error.strerror}")])
-        told = {"kept contents are not whole": keeper.lost, "contents had no room": keeper.left_out}
-        return _Kept(contents, [("blobs_lost", f"{count} {what}") for what, count in told.items() if count])
+        gaps = []
+        if keeper.lost:
+            gaps.append(
+                ("blobs_lost", counted(keeper.lost, "kept content is", "kept contents are", "not whole"))
+            )
+        if keeper.left_out:
+            gaps.append(("blobs_lost", counted(keeper.left_out, "content", "contents", "had no room")))
+        return _Kept(contents, gaps)
 
     # --- lines -------------------------------------------------------------------------------------
 

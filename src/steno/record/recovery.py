@@ -1,8 +1,8 @@
 """Recovery of runs, and of what a killed recorder leaves around them.
 
 In: a run's folder, or a store. Out: sealed bundles, and a report of what was done to each. The private copies
-that a killed recorder left in memory are removed, and so are folders of runs that never began. Never touches
-a run whose recorder is alive, and never removes a directory that is not one of ours.
+that a killed recorder left in memory are removed, and so are its cgroup and folders of runs that never began.
+Never touches a run whose recorder is alive, and never removes a directory that is not one of ours.
 """
 
 from __future__ import annotations
@@ -15,16 +15,23 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from steno.bundle import known_secrets, local_key
+from steno.bundle.claims_check import DISTURBED
 from steno.bundle.folder import Folder
 from steno.bundle.reader import event_lines
-from steno.bundle.recover import Recovered, finish_interrupted_seal, recover
+from steno.bundle.recover import Keepers, Recovered, finish_interrupted_seal, recover
 from steno.bundle.spool import is_live
 from steno.bundle.store import UNPUBLISHED, RunState, run_ids, state_of
+from steno.capture import cgroup_leftovers
 from steno.capture.ignore import IgnoreRules, load
 from steno.capture.shadow import abandoned_shadows, remove_shadow
 from steno.errors import BadRequestError, CaptureError, StenoError, StoreError, UnreadableBundleError
-from steno.events import kinds, layout
+from steno.events import canonical, kinds, layout
+from steno.events.kinds import Event, EventData
+from steno.record import intake
+from steno.record.claims import Told, keep_claims
 from steno.record.kernel import KernelKept, keep_kernel_layer
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
@@ -94,6 +101,11 @@ def recover_all(store: Path, *, now: float | None = None) -> Iterator[Report]:
     for path in abandoned_shadows():
         if remove_shadow(path):
             yield Report(str(path), Done.REMOVED, "private copies of a recorder that was killed are removed")
+    for left in intake.remove_left():
+        if left.removed:
+            yield Report(
+                str(left.path), Done.REMOVED, "what programs told a recorder that is gone is removed"
+            )
 
 
 def remove_unpublished(store: Path, *, now: float) -> Iterator[Report]:
@@ -115,15 +127,20 @@ def _recover(run: Folder) -> Report:
         raise BadRequestError(
             f"{name} is still being recorded", hint="wait for it to end, or stop its recorder"
         )
+    if state is RunState.ORPHANED:
+        raise BadRequestError(
+            f"the recorder of {name} is gone, but its command goes on and the kernel is still watched",
+            hint="wait for the command to end, or stop it; then this seals what was recorded",
+        )
     if state is RunState.DAMAGED:
         raise UnreadableBundleError(
             f"{name} has neither a manifest nor a spool", hint="nothing is left of it"
         )
     if finish_interrupted_seal(run):
-        _remove_scratch(run, run)
+        _remove_around(run)
         return Report(name, Done.TIDIED, "was sealed; what the interrupted seal left behind is removed")
     recovered = _recover_all_layers(run)
-    _remove_scratch(run, run)
+    _remove_around(run)
     gaps = tuple(recovered.manifest.completeness.gaps)
     says = "is recovered and sealed" if gaps else "was recorded to its end; it is sealed now"
     return Report(name, Done.RECOVERED, says, gaps=gaps)
@@ -133,25 +150,64 @@ def _recover_all_layers(run: Folder) -> Recovered:
     store = run.path.absolute().parent
     known = _known_secrets(run, store)
     findings = Findings()
-    redactor = Redactor(findings=findings, literals=known)
+    redactor = Redactor(findings=findings, literals=known or ())
 
     def keep_kernel(spool: Folder) -> KernelKept:
         try:
             rules = load(os.environ)
         except CaptureError:
             rules = IgnoreRules(())
+        rules = intake.ignoring(rules, _intakes(spool))
         return keep_kernel_layer(spool, store, redactor, findings, rules, max_blob=MAX_BLOB, looked=False)
 
-    return recover(run, keep_kernel, known)
+    def fold_claims(spool: Folder, first: Event) -> Iterator[EventData]:
+        return _fold_claims(spool, first, redactor, texts=known is not None)
+
+    return recover(run, Keepers(keep_kernel, fold_claims), known or ())
 
 
-def _known_secrets(run: Folder, store: Path) -> list[bytes]:
-    """What the recorder knew; without its key the frames cannot be read either."""
+def _fold_claims(spool: Folder, first: Event, redactor: Redactor, *, texts: bool) -> Iterator[EventData]:
+    """From the logs, if they are still there; else what the recorder had made of them, as far as it came."""
+    start = first.data
+    if not isinstance(start, kinds.RunStart) or start.intake is None:
+        return
+    found = _open_intake(spool, start)
+    if found is None and all(map(spool.has, layout.CLAIM_LAYERS)):
+        yield kinds.Gap(DISTURBED, "the folder is gone; the layers are as the recorder left them")
+        return
+    told = Told(first.run_id, start.shim, canonical.SAFE_INTEGER, texts=texts)
+    try:
+        events = keep_claims(spool, found, redactor, told)
+    finally:
+        if found is not None:
+            found.close()
+    for event in events:
+        yield msgspec.convert(redactor.tree(msgspec.to_builtins(event), f"events.{event.type}"), type(event))
+
+
+def _open_intake(spool: Folder, start: kinds.RunStart) -> intake.IntakeFolder | None:
+    owner = os.fstat(spool.fd).st_uid
+    for path in _intakes(spool):
+        if (found := intake.open_left(path, start.intake or intake.MEMORY, owner)) is not None:
+            return found
+    return None
+
+
+def _intakes(spool: Folder) -> list[Path]:
+    """Where the intake of the run may be."""
+    told = _told_scratch(spool)
+    return [*told.intakes, spool.path.absolute() / intake.ON_DISK]
+
+
+def _known_secrets(run: Folder, store: Path) -> list[bytes] | None:
+    """What the recorder knew; without its key the frames cannot be read either. None: nobody knows."""
     try:
         with Folder(store) as folder, run.sub(layout.SPOOL) as spool:
+            if not spool.has(known_secrets.KNOWN):
+                return None
             return known_secrets.read(spool, local_key.read(folder))
     except (OSError, StoreError):
-        return []
+        return None
 
 
 def _reported(path: Path) -> Report:
@@ -189,16 +245,35 @@ def _remove(store: Folder, name: str) -> Report:
     return Report(name, Done.REMOVED, "never began; its folder is removed")
 
 
+def _remove_around(run: Folder) -> None:
+    """What the recorder had outside of the folder. A cgroup with processes stays: theirs is no leftover."""
+    _remove_scratch(run, run)
+    for _ in cgroup_leftovers.remove_leftovers(run.path.name):
+        """It is removed on the way."""
+
+
 def _remove_scratch(run: Folder, events: Folder) -> None:
     """Remove the private directories that the run's first event names. `remove_shadow` knows ours."""
-    for scratch in _scratch(events):
+    told = _told_scratch(events)
+    for scratch in told.shadows:
         remove_shadow(scratch, fallback=run.path.parent)
+    for path in told.intakes:
+        if (left := intake.open_left(path, intake.MEMORY, os.fstat(run.fd).st_uid)) is not None:
+            left.remove()
 
 
-def _scratch(events: Folder) -> list[Path]:
+class _Scratch(NamedTuple):
+    shadows: list[Path]
+    intakes: list[Path]
+
+
+def _told_scratch(events: Folder) -> _Scratch:
     try:
-        first = next(event_lines(events), b"")
-        start = kinds.parse_line(first).data
+        first = kinds.parse_line(next(event_lines(events), b""))
     except (OSError, ValueError):
-        return []
-    return [Path(path) for path in start.scratch] if isinstance(start, kinds.RunStart) else []
+        return _Scratch([], [])
+    paths = [Path(path) for path in first.data.scratch] if isinstance(first.data, kinds.RunStart) else []
+    own = f"{intake.PREFIX}{first.run_id}"
+    return _Scratch(
+        [path for path in paths if path.name != own], [path for path in paths if path.name == own]
+    )

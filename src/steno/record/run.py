@@ -11,40 +11,49 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple, NoReturn, Self
 
 from steno import __version__
 from steno.bundle import known_secrets, local_key
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL
 from steno.bundle.manifest import Manifest
+from steno.bundle.reader import FolderLayers
 from steno.bundle.seal import seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, publish_run_folder
 from steno.bundle.sweep import Sweeper
 from steno.capture.host import ToolVersions, describe_environment, describe_host
 from steno.capture.keeper import Keeper, Launch, launch
-from steno.capture.observer import NONE, NOTIFY, Frames, Observer, choose_observer, launch_observed
+from steno.capture.observer import NONE, Frames, Observer, choose_observer, launch_observed
+from steno.capture.probe import hint_of
 from steno.capture.pump import Pump
 from steno.capture.repo import RepoWatch
 from steno.capture.streams import wire
 from steno.capture.terminal import DEFAULT_SIZE
+from steno.derive.facts import ANY_SHIM
 from steno.errors import CaptureError, SealError, StoreError
 from steno.events import kinds, layout
 from steno.events.run_id import format_run_id
+from steno.record.counted_gaps import OUTLIVED
 from steno.record.kernel import keep_kernel_layer, load_libraries
 from steno.record.repository import RepositoryRecord
+from steno.record.run_claims import RunClaims
+from steno.record.scope import RunScope
+from steno.record.syncing import Syncing
+from steno.record.undisturbed import interrupts_kept, undisturbed
 from steno.record.witness import SpoolWitness
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 
 OWN_FAILURE = 125
 STATUS_UNKNOWN = "exit_status_unknown"
-SYNC_SECONDS = 1.0
-_NOT_NOW = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
+
+
+After = Callable[[FolderLayers], Iterable[kinds.EventData]]  # it is given the spool
 
 
 class RunRequest(NamedTuple):
@@ -61,7 +70,14 @@ class RunRequest(NamedTuple):
     split: bool = True
     max_blob: int = 16 << 20
     allow_io_uring: bool = False
+    shim: str = ANY_SHIM  # who tells what the agent says of itself
+    wait_descendants: float = 2.0  # seconds; for processes that the command left behind
     exclude: Sequence[Path] = ()  # directories of ours in the repository, which are no change of the run
+    recorder_environ: Mapping[str, str] | None = None  # what the recorder itself goes by, where it differs
+    shown: bool = True  # False: what the command writes on its terminal is recorded and shown to nobody
+    before: Sequence[kinds.EventData] = ()  # told before the command starts
+    run_id: str | None = None  # chosen by whoever has to find the record, whatever becomes of this process
+    after: After | None = None  # asked when it is over for what else there is to tell; does not raise
 
 
 class Outcome(NamedTuple):
@@ -74,6 +90,11 @@ class Outcome(NamedTuple):
     seal_failure: str | None
     observed: kinds.KernelObserved | None
     swallowed_input: int  # bytes of our stdin that the command never read and that could not be put back
+    sdk_intake: kinds.SdkIntake | None = None
+
+
+def new_run_id() -> str:
+    return format_run_id(time.time_ns() // 1_000_000, os.urandom(4))
 
 
 def record(request: RunRequest, *, on_sealing: Callable[[int], None]) -> Outcome:
@@ -81,27 +102,20 @@ def record(request: RunRequest, *, on_sealing: Callable[[int], None]) -> Outcome
     _check_cwd(request.cwd)
     findings = Findings()
     redactor = Redactor(findings=findings)
-    secrets = [*redactor.secrets_in_env(request.environ), *redactor.secrets_in_argv(request.command)]
+    secrets = [
+        *redactor.secrets_in_env(request.environ),
+        *redactor.secrets_in_env(request.recorder_environ or {}),
+        *redactor.secrets_in_argv(request.command),
+    ]
     redactor.learn(secrets)
     with _Recording(request, redactor, findings, secrets) as recording:
         recording.look_before()
         recording.run_command()
-        with _undisturbed():
+        with undisturbed():
             recording.look_after()
             recording.finish()
             on_sealing(recording.stream_bytes)
             return recording.seal()
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """The command is over and the rest is short: a second Control-C must not cost the record its seal."""
-    found = {number: signal.signal(number, signal.SIG_IGN) for number in _NOT_NOW}
-    try:
-        yield
-    finally:
-        for number, handler in found.items():
-            signal.signal(number, handler)
 
 
 def _check_cwd(cwd: Path) -> None:
@@ -122,49 +136,84 @@ class _Recording:
         self._redactor = redactor
         self._findings = findings
         self._secrets = secrets
-        self._tools = ToolVersions(request.environ)
-        self._observer = choose_observer(request.observer, request.environ)
+        ours = request.environ if request.recorder_environ is None else request.recorder_environ
+        self._tools = ToolVersions(ours)
+        self._observer = choose_observer(request.observer, ours)
         if self._observer is not None:
             threading.Thread(target=load_libraries, name="steno-load", daemon=True).start()
-        self._wiring = wire(request.pty, split=request.split and self._observer is not None)
+        stops = self._observer is not None and self._observer.stops
+        self._wiring = wire(request.pty, split=request.split and stops, shown=request.shown)
         self._origin_ns = time.monotonic_ns()
         self._observed: kinds.KernelObserved | None = None
-        self._run_id = format_run_id(time.time_ns() // 1_000_000, os.urandom(4))
+        self._launched = False
+        self._finished = False  # everything is in the spool
+        self._run_id = request.run_id or new_run_id()
         self._folder = create_run_folder(request.store, self._run_id)
-        self._repo = self._watch_repository() if request.git else None
+        self._scope: RunScope | None = None
+        self._repo: RepoWatch | None = None
+        self._claims = RunClaims(self._run_id, request.shim, self._origin_ns)
         try:
+            if self._observer is not None:
+                self._scope = RunScope(self._run_id, self._observer, ours)
+                self._observer = self._scope.observer
+            self._repo = self._watch_repository() if request.git else None
             self._spool = self._open_spool()
+            self._environ = {**request.environ, **self._claims.open(self._folder.path)}
+            if self._observer is not None:
+                self._observer = self._observer._replace(ignored=self._claims.ignored(self._observer.ignored))
+            self._witness = SpoolWitness(self._spool, self._wiring, redactor, findings)
+            if self._scope is not None:
+                self._witness.event(self._scope.event())
+            self._repository = (
+                RepositoryRecord(self._repo, self._spool, self._witness, findings) if self._repo else None
+            )
         except BaseException:
             self._abandon()
             raise
-        self._witness = SpoolWitness(self._spool, self._wiring, redactor, findings)
-        self._repository = (
-            RepositoryRecord(self._repo, self._spool, self._witness, findings) if self._repo else None
-        )
 
     def _abandon(self) -> None:
         """The run never began: leave nothing of it."""
-        self.__exit__()
-        with suppress(OSError), Folder(self._request.store) as store:
-            store.remove_tree(self._folder.path.name)
+        with undisturbed():
+            self._finished = True
+            self._close()
+            with suppress(OSError), Folder(self._request.store) as store:
+                store.remove_tree(self._folder.path.name)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._launched:
+            self._close()
+        else:
+            self._abandon()
+
+    def _close(self) -> None:
+        if self._scope is not None:
+            self._scope.close()
         if self._repo is not None:
             self._repo.close()
+        self._claims.close(needed=not self._finished)
         self._folder.close()
 
     def look_before(self) -> None:
         if self._repository is not None:
             self._repository.look_before()
+        for event in self._request.before:
+            self._witness.event(event)
 
     def look_after(self) -> None:
         if self._repository is not None:
             self._repository.look_after()
         if self._observer is not None:
             self._keep_kernel_layer(self._observer)
+        if self._request.after is not None:
+            with (
+                suppress(OSError),
+                self._folder.sub(layout.SPOOL) as spool,
+            ):  # the command may have removed it
+                for event in self._request.after(FolderLayers(spool, self._run_id)):
+                    self._witness.event(event)
 
     @property
     def stream_bytes(self) -> int:
@@ -173,6 +222,7 @@ class _Recording:
     def finish(self) -> None:
         witness = self._witness
         witness.event(kinds.ToolVersions(self._tools.collect()))
+        self._claims.keep(self._folder, witness, self._redactor, self._spool.now())
         witness.tally()
         witness.declare_losses()
         witness.event(
@@ -181,6 +231,7 @@ class _Recording:
             )
         )
         self._spool.close()
+        self._finished = True
 
     def seal(self) -> Outcome:
         """A failure here leaves the spool, and says so."""
@@ -197,6 +248,7 @@ class _Recording:
             failure,
             self._observed,
             witness.swallowed_input,
+            self._claims.sdk_intake,
         )
 
     def _open_spool(self) -> Spool:
@@ -231,29 +283,49 @@ class _Recording:
             tail_bytes=request.tail_bytes,
             raw_logs=request.raw_logs,
             steno_version=__version__,
-            env=describe_environment(request.environ),
-            observer=NOTIFY if self._observer else NONE,
+            env=describe_environment({**request.environ, **self._claims.variables}),
+            observer=self._observer.mode if self._observer else NONE,
+            shim=request.shim,
             name=request.name,
             recorder_pid=os.getpid(),
             uid=os.getuid(),
             gid=os.getgid(),
-            scratch=[str(path) for path in self._repo.shadow_paths] if self._repo else [],
+            scratch=[*map(str, self._repo.shadow_paths if self._repo else ()), *self._claims.scratch],
+            intake=self._claims.place,
         )
 
     def run_command(self) -> None:
-        keeper = self._launch()
-        with _Syncing(self._spool) as syncing:
-            Pump(keeper, self._wiring, self._witness).run()
+        with interrupts_kept() as kept:
+            keeper = self._launch()
+            self._launched = True
+            with Syncing(self._spool) as syncing:
+                awaited = self._scope.awaited(keeper, self._request.wait_descendants) if self._scope else None
+                pump = Pump(keeper, self._wiring, self._witness, awaited)
+                for number in kept:
+                    signal.raise_signal(number)  # now there is somebody to pass it on
+                pump.run()
         if syncing.failure is not None:
             self._witness.gap("sync_failed", f"the disk did not take the spool: {syncing.failure.strerror}")
-        keeper.release()
-        self._witness.close_tapes()
+        with undisturbed():
+            keeper.release()
+            if self._scope is not None:
+                self._scope.end(self._witness)
+            self._witness.close_tapes()
+        if self._witness.refused_by_probe is not None:
+            self._give_up(self._witness.refused_by_probe)
+
+    def _give_up(self, probe: str) -> NoReturn:
+        self._abandon()
+        raise CaptureError(
+            f"the command was not run: the eBPF probe that you asked for is not there ({probe})",
+            hint=hint_of(probe),
+        )
 
     def _launch(self) -> Keeper:
         request, wiring = self._request, self._wiring
         terminal = wiring.terminal.slave if wiring.terminal else None
-        job = Launch(request.command, str(request.cwd), request.environ, wiring.command, terminal)
-        if self._observer is None:
+        job = Launch(request.command, str(request.cwd), self._environ, wiring.command, terminal)
+        if self._observer is None or self._scope is None:
             return launch(job)
         with Folder(request.store) as store:
             self._key = local_key.make_or_read(store)  # the command may remove it
@@ -270,13 +342,16 @@ class _Recording:
                 request.max_blob,
                 request.allow_io_uring,
             )
-            return launch_observed(
+            keeper = launch_observed(
                 job,
                 self._observer,
                 frames,
+                self._scope.for_launch(),
                 split=wiring.split_out,
                 outputs=[outlet.source for outlet in wiring.outlets],
             )
+        self._scope.launched()
+        return keeper
 
     def _keep_kernel_layer(self, observer: Observer) -> None:
         try:
@@ -298,8 +373,12 @@ class _Recording:
         self._observed = kept.event
         if kept.event is not None:
             self._witness.event(kept.event)
+        told = {gap.reason for gap in self._witness.gaps} & {
+            OUTLIVED.reason
+        }  # by the cgroup, with their names
         for reason, detail in kept.gaps:
-            self._witness.gap(reason, detail)
+            if reason not in told:
+                self._witness.gap(reason, detail)
 
     def _watch_repository(self) -> RepoWatch:
         return RepoWatch(
@@ -318,30 +397,3 @@ class _Recording:
             return None, f"the record could not be sealed: {error.strerror}"
         except ValueError as error:  # the command may have written into its own spool
             return None, f"the record could not be sealed, its spool is damaged: {error}"
-
-
-class _Syncing:
-    """Asks the kernel every second to put the spool on the disk, so that a power cut costs little."""
-
-    def __init__(self, spool: Spool) -> None:
-        self._spool = spool
-        self._enough = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="steno-sync", daemon=True)
-        self.failure: OSError | None = None
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._enough.set()
-        self._thread.join()
-
-    def _work(self) -> None:
-        while not self._enough.wait(SYNC_SECONDS):
-            try:
-                self._spool.sync()
-            except OSError as error:
-                # The kernel tells of a failed write-back once: whoever syncs later would hear nothing.
-                self.failure = error
-                return

@@ -10,16 +10,20 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from steno.bundle.spool import Spool
+from steno.bundle.tape import Tape
 from steno.capture.keeper import StatusRecord, What
+from steno.capture.probe import READY, state_of
 from steno.capture.repo_types import Skip
 from steno.capture.streams import Wiring
 from steno.capture.terminal import InputMode, Size
 from steno.events import kinds, layout
 from steno.events.kinds import EventData
+from steno.events.observed import Split
+from steno.record.counted_gaps import EVENTS_LOST, split_hole
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 
@@ -39,11 +43,12 @@ class SpoolWitness:
         self._findings = findings
         self._tapes = {outlet.tape: spool.tape(outlet.tape) for outlet in wiring.outlets}
         self._told_bytes = {layout.STDOUT: 0, layout.STDERR: 0} if wiring.split is not None else {}
-        self._split: kinds.Split | None = None
+        self._split: Split | None = None
         if wiring.split is not None:
             self._tapes |= {tape: spool.tape(tape) for tape in (layout.STDOUT, layout.STDERR)}
         if wiring.inlets:
             self._tapes[layout.STDIN] = spool.tape(layout.STDIN)
+        self._beside = _beside(self._tapes, set(self._told_bytes))
         self._hidden = b""  # what was typed since the last line and not shown
         self._told_total = 0
         self._next_tally_ns = 0
@@ -51,28 +56,36 @@ class SpoolWitness:
         self.gaps: list[kinds.Gap] = []
         self.exit_code: int | None = None
         self.ended = False
+        self.started = False
         self.not_started: str | None = None
+        self.probe: str | None = None  # its state, where one was wanted
         self.swallowed_input = 0
 
     # --- what the pump tells -----------------------------------------------------------------------
 
     def output(self, tape: str, data: bytes) -> None:
-        self._tapes[tape].append(self._spool.now(), data)
+        self._append(tape, self._spool.now(), data)
 
     def told(self, tape: str, mono_ns: int, data: bytes) -> None:
         """What a program wrote on the terminal, and when; the terminal itself is another tape."""
         self._told_bytes[tape] += len(data)
-        self._tapes[tape].append(mono_ns, data)
+        self._append(tape, mono_ns, data)
 
     def input(self, data: bytes, mode: InputMode) -> None:
         if mode is not InputMode.SHOWN:
             self._note_hidden(data, TYPED_WITHOUT_ECHO if mode is InputMode.HIDDEN_LINE else TYPED_KEY_BY_KEY)
             data = data.translate(_MASKED_KEYS)
-        self._tapes[layout.STDIN].append(self._spool.now(), data)
+        self._append(layout.STDIN, self._spool.now(), data)
+
+    def _append(self, tape: str, mono_ns: int, data: bytes) -> None:
+        for other in self._beside[tape]:
+            other.end_moment()
+        self._tapes[tape].append(mono_ns, data)
 
     def status(self, record: StatusRecord) -> None:
         match record.what:
             case What.STARTED:
+                self.started = True
                 self.event(kinds.CommandStarted(record.value))
             case What.NOT_STARTED:
                 self._on_not_started(record.value)
@@ -85,6 +98,9 @@ class SpoolWitness:
             case What.OBSERVED:
                 if record.value:
                     self.gap("observer_failed", f"the kernel refused the filter: {os.strerror(record.value)}")
+            case What.PROBE:
+                self.probe = state_of(record.value)
+                self.event(kinds.ProbeState(self.probe))
             case What.RELEASED:
                 """The keeper has let go; whoever released it counts what is left."""
 
@@ -137,6 +153,12 @@ class SpoolWitness:
         self.gaps.append(gap)
         self.event(gap)
 
+    @property
+    def refused_by_probe(self) -> str | None:
+        """The state of a probe without which the command was not to be started."""
+        given_up = not self.started and self.not_started is None and self.probe != READY
+        return self.probe if given_up else None
+
     def note_skip(self, skip: Skip) -> None:
         if skip.reason not in _NORMAL_SKIPS:
             self.gap("repo_before_unknown", f"{skip.reason}: {skip.detail}")
@@ -167,7 +189,7 @@ class SpoolWitness:
                 self.gap("stream_lost", f"{tape.name}: {tape.failure.strerror}", tape.lost_bytes)
         self._compare_split()
         if self._lost_events:
-            self.gap("events_lost", f"{self._lost_events} events could not be written")
+            self.gap(EVENTS_LOST.reason, EVENTS_LOST.says(self._lost_events))
         if not self.ended:
             self.gap("exit_status_unknown", "the process that waited for the command was killed")
 
@@ -209,8 +231,7 @@ class SpoolWitness:
         if written != self._told_bytes:
             self.gap("split_incomplete", "not every byte of stdout and stderr was told", max(missing, 0))
         if self._split.unwatched or self._split.unattributed:
-            unseen = f"{self._split.unwatched} descriptors of the terminal could not be watched"
-            self.gap("split_incomplete", f"{unseen}, {self._split.unattributed} bytes are in neither stream")
+            self.gap("split_incomplete", split_hole(self._split.unwatched, self._split.unattributed))
 
     def _note_hidden(self, data: bytes, rule: str) -> None:
         """One finding a line. A line at a password prompt is a secret wherever it shows up again."""
@@ -230,3 +251,11 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"SIG{number}"  # a real-time signal
+
+
+def _beside(tapes: Mapping[str, Tape], told: set[str]) -> dict[str, list[Tape]]:
+    """By tape, those of the same timeline: what the observer told apart is another than what was shown."""
+    return {
+        name: [tape for other, tape in tapes.items() if other != name and (other in told) == (name in told)]
+        for name in tapes
+    }

@@ -18,15 +18,54 @@ from pathlib import Path
 
 from steno.restore.contents import Contents, LackingContentError
 from steno.restore.judging import OWNER_MAY_ALL, User, permitted_mode
-from steno.restore.looking import FileSystem, ObstacleError, open_node, open_parent, state_of_node
-from steno.restore.plan import Do, Problem, Step
+from steno.restore.looking import FileSystem, ObstacleError, Sight, open_node, open_parent, state_of_node
+from steno.restore.plan import Do, Plan, Problem, Step
+from steno.restore.renaming import exchange, rename_to_free
 from steno.restore.states import Kind, State, kind_of, parent_of
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
+# Not every file system keeps nanoseconds; FAT keeps every other second.
+_ROUND_NS = 100
+_COARSEST_TIME_NS = 2 * 10**9
+
 
 class _ChangedError(Exception):
     """What is there is no longer what the plan was made for."""
+
+
+def carry_out(plan: Plan, contents: Contents, user: User) -> list[Problem]:
+    """Take the steps of a plan, then look whether everything is as it was to be."""
+    failed = apply_steps(plan.steps, contents, user)
+    named = {problem.path for problem in (*failed, *plan.conflicts, *plan.impossible)}
+    eyes = FileSystem()
+    for path, end in sorted(plan.ends.items()):
+        if path in named:
+            continue
+        if not _has_come_true(eyes.look(path), end) or _holds_other_content(eyes, path, end, contents):
+            failed.append(Problem(path, "it is not what the record says, though nothing failed"))
+    return failed
+
+
+def _has_come_true(found: Sight, end: State) -> bool:
+    now = found.state
+    if found.problem or Kind.UNKNOWN in {now.kind, end.kind}:
+        return True  # nobody can tell
+    if now.kind is not end.kind or now.target != end.target:
+        return False
+    rounded = now.mtime_ns % _ROUND_NS == 0 and abs(now.mtime_ns - end.mtime_ns) <= _COARSEST_TIME_NS
+    same_time = now.mtime_ns == end.mtime_ns or rounded
+    return now.kind is not Kind.FILE or (now.size == end.size and same_time)
+
+
+def _holds_other_content(eyes: FileSystem, path: bytes, end: State, contents: Contents) -> bool:
+    """Size and time can be those of another content: two writes within a tick of the clock."""
+    if end.kind is not Kind.FILE or end.blob is None:
+        return False
+    try:
+        return eyes.holds(path, contents.get(end.blob)) is False
+    except LackingContentError:
+        return False  # nobody can tell
 
 
 def apply_steps(steps: Iterable[Step], contents: Contents, user: User) -> list[Problem]:
@@ -60,8 +99,8 @@ class _Hand:
         if step.now is not None:
             self._check_unchanged(step.path, step.now)
         match step.do:
-            case Do.RENAME:
-                self._rename(step.source, step.path)
+            case Do.RENAME | Do.EXCHANGE:
+                self._rename(step)
             case Do.REMOVE:
                 with self._writable_parent(step.path) as (parent, name), suppress(FileNotFoundError):
                     os.unlink(name, dir_fd=parent)
@@ -74,9 +113,9 @@ class _Hand:
             case _ if step.target is None:
                 raise ValueError(f"{step.do} without a target")
             case Do.WRITE:
-                self._write(step.path, step.target)
+                self._write(step.path, step.target, step.now)
             case Do.LINK:
-                self._link(step.path, step.target)
+                self._link(step.path, step.target, step.now)
             case Do.SET:
                 self._set(step.path, step.target, step.now)
                 self._opened.pop(step.path, None)
@@ -87,23 +126,28 @@ class _Hand:
             with suppress(OSError, ObstacleError), open_parent(path) as (parent, name):
                 _change_mode(parent, name, mode)
 
-    def _rename(self, source: bytes, destination: bytes) -> None:
+    def _rename(self, step: Step) -> None:
+        self._make_missing(parent_of(step.path))
+        directories = [step.source, step.path] if step.do is Do.EXCHANGE else [step.source]
+        if any(self._eyes.look(path).state.kind is not Kind.DIRECTORY for path in directories):
+            raise _ChangedError("what is to be renamed is not a directory any more")
+        with (
+            self._writable_parent(step.source) as (old_parent, old),
+            self._writable_parent(step.path) as (new_parent, new),
+        ):
+            rename = exchange if step.do is Do.EXCHANGE else rename_to_free
+            try:
+                rename(old_parent, old, new_parent, new)
+            except FileExistsError:
+                raise _ChangedError("the name is taken") from None
+
+    def _make_missing(self, directory: bytes) -> None:
         missing = []
-        above = parent_of(destination)
-        while self._eyes.look(above).state.kind is Kind.ABSENT:
-            missing.append(above)
-            above = parent_of(above)
+        while self._eyes.look(directory).state.kind is Kind.ABSENT:
+            missing.append(directory)
+            directory = parent_of(directory)
         for path in reversed(missing):
             self._make_directory(path, OWNER_MAY_ALL)
-        if self._eyes.look(source).state.kind is not Kind.DIRECTORY:
-            raise _ChangedError("what is to be renamed is not a directory any more")
-        if self._eyes.look(destination).state.kind is not Kind.ABSENT:
-            raise _ChangedError("the name is taken")
-        with (
-            self._writable_parent(source) as (old_parent, old),
-            self._writable_parent(destination) as (new_parent, new),
-        ):
-            os.rename(old, new, src_dir_fd=old_parent, dst_dir_fd=new_parent)
 
     def _make_directory(self, path: bytes, mode: int) -> None:
         with self._writable_parent(path) as (parent, name):
@@ -113,7 +157,7 @@ class _Hand:
                 if self._eyes.look(path).state.kind is not Kind.DIRECTORY:
                     raise
 
-    def _write(self, path: bytes, target: State) -> None:
+    def _write(self, path: bytes, target: State, now: State | None) -> None:
         content = self._contents.get(target.blob) if target.size and target.blob else b""
         if len(content) != target.size:
             raise LackingContentError("the content in the record is not of the recorded size")
@@ -130,14 +174,14 @@ class _Hand:
                 os.fsync(fd)
             finally:
                 os.close(fd)
-            os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+            _put_into_place(parent, temporary, name, now)
 
-    def _link(self, path: bytes, target: State) -> None:
+    def _link(self, path: bytes, target: State, now: State | None) -> None:
         with self._writable_parent(path) as (parent, name), _temporary(parent, name) as temporary:
             os.symlink(target.target, temporary, dir_fd=parent)
             with open_node(parent, temporary) as node:
                 self._set_node(node, target)
-            os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+            _put_into_place(parent, temporary, name, now)
 
     def _set(self, path: bytes, target: State, planned: State | None) -> None:
         with open_parent(path) as (parent, name), open_node(parent, name) as node:
@@ -187,6 +231,17 @@ class _Hand:
             return
         Path(f"/proc/self/fd/{fd}").chmod(mode | OWNER_MAY_ALL)
         self._opened.setdefault(path, mode)
+
+
+def _put_into_place(parent: int, temporary: bytes, name: bytes, now: State | None) -> None:
+    """Over what the plan saw there, or, if it saw nothing, over nothing."""
+    if now is not None and now.exists:
+        os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+        return
+    try:
+        rename_to_free(parent, temporary, parent, name)
+    except FileExistsError:
+        raise _ChangedError("something was put there while this was going on") from None
 
 
 def _change_mode(parent: int, name: bytes, mode: int) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from steno.restore.contents import Contents, LackingContentError
 from steno.restore.looking import Sight, Tree
-from steno.restore.states import Kind, State
+from steno.restore.states import MASKED, Kind, State
 from steno.restore.tasks import Task
 
 OWNER_MAY_ALL = 0o700
@@ -57,10 +57,6 @@ class Needed(StrEnum):
     ALL = "all"
 
 
-# What a masked name looks like. A real name like that is refused, too: all it costs is its undo.
-_MASKED = b"****"
-
-
 class Judgement(NamedTuple):
     needed: Needed
     conflict: str | None = None
@@ -81,7 +77,7 @@ class Judge:
             return Judgement(Needed.ALL, impossible=now.problem)
         if task.target.kind is Kind.UNKNOWN:
             return Judgement(Needed.ALL, impossible="the record does not know what was there")
-        if _MASKED in task.path or _MASKED in task.target.target or _MASKED in task.left.target:
+        if MASKED in task.path or MASKED in task.target.target or MASKED in task.left.target:
             return Judgement(Needed.ALL, impossible="its name, or where it points, held a secret")
         needed = self._needed(task, now)
         if needed in {Needed.NOTHING, Needed.TIMES}:

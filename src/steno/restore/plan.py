@@ -16,14 +16,17 @@ from typing import NamedTuple
 from steno.restore.contents import Contents
 from steno.restore.judging import Judge, Judgement, Needed, User, name_of, permitted_mode
 from steno.restore.looking import Sight, Tree
-from steno.restore.states import FileRecords, Kind, State, is_at_or_below, parent_of
+from steno.restore.renames import Cleared
+from steno.restore.states import ABSENT, FileRecords, Kind, State, is_at_or_below, parent_of
 from steno.restore.tasks import Assignment, Direction, Task, assign
 
 _SHOWN = 3
+_LOST = "what is there now is not in the record: no restore will bring it back"
 
 
 class Do(StrEnum):
     RENAME = "rename"
+    EXCHANGE = "exchange"
     REMOVE = "remove"
     REMOVE_DIRECTORY = "remove_directory"
     MAKE_DIRECTORY = "make_directory"
@@ -59,6 +62,8 @@ class Change(NamedTuple):
 
 
 class Plan(NamedTuple):
+    """`ends` is what must be at each path when all steps are taken, whoever planned them."""
+
     direction: Direction
     steps: list[Step]
     changes: list[Change]
@@ -66,6 +71,7 @@ class Plan(NamedTuple):
     impossible: list[Problem]
     overruled: list[Problem]
     notes: list[Problem]
+    ends: dict[bytes, State]
 
     @property
     def is_clear(self) -> bool:
@@ -84,7 +90,7 @@ def make_plan(
     ended_ns: int | None = None,
 ) -> Plan:
     """`ended_ns`: when the run ended by the clock of this machine, if it was recorded here."""
-    assignment = assign(records, direction, chosen, tree)
+    assignment = assign(records, direction, chosen, tree, None if user.is_root else user.uid)
     judge = Judge(assignment.tree, contents, user, ended_ns)
     return _Planner(assignment, direction, judge, user, force=force).plan()
 
@@ -113,12 +119,14 @@ class _Planner:
         self._user = user
         self._force = force
         self._items: dict[bytes, _Item] = {}
-        self._settled: set[bytes] = set()
+        self._settled: dict[bytes, State] = {}
         self._missing: list[bytes] = []
         self._kept_times: dict[bytes, State] = {}
-        self._plan = Plan(direction, [], [], [], [], [], [])
+        self._plan = Plan(direction, [], [], [], [], [], [], {})
 
     def plan(self) -> Plan:
+        for move, why in self._assignment.moves.refused:
+            self._plan.conflicts.append(Problem(move.old, f"the directory cannot be renamed: {why}"))
         for task in self._assignment.tasks:
             self._consider(task)
         for path in reversed(list(self._items)):
@@ -128,12 +136,15 @@ class _Planner:
         self._settle_times()
         self._plan.steps.extend(self._steps())
         self._note()
+        if not self._assignment.moves.refused:
+            self._plan.ends.update(dict.fromkeys(self._assignment.vacant, ABSENT))
+        self._plan.ends.update(self._settled)
+        self._plan.ends.update({path: item.task.target for path, item in self._items.items()})
         return self._plan
 
     def _consider(self, task: Task) -> None:
-        for rename, why in self._assignment.moves.refused:
-            if is_at_or_below(task.path, rename.old) or is_at_or_below(task.path, rename.new):
-                self._plan.conflicts.append(Problem(task.path, f"the directory cannot be renamed: {why}"))
+        for move, _ in self._assignment.moves.refused:
+            if is_at_or_below(task.path, move.old) or is_at_or_below(task.path, move.new):
                 return
         now = self._tree.look(task.path)
         known = now.obstacle in self._items or now.obstacle in self._settled
@@ -147,7 +158,7 @@ class _Planner:
         elif judgement.conflict and not self._force:
             self._plan.conflicts.append(Problem(task.path, judgement.conflict))
         elif judgement.needed is Needed.NOTHING:
-            self._settled.add(task.path)
+            self._settled[task.path] = task.target
         else:
             if judgement.conflict:
                 self._plan.overruled.append(Problem(task.path, judgement.conflict))
@@ -200,15 +211,15 @@ class _Planner:
         worked_in = {
             parent_of(path) for path, item in self._items.items() if item.judgement.needed is Needed.ALL
         }
-        for move in self._tree.moves:
-            worked_in |= {parent_of(move.source), parent_of(move.destination)}
+        for move in self._tree.moves.renames:
+            worked_in |= {parent_of(move.old), parent_of(move.new)}
         for path, item in list(self._items.items()):
             if item.judgement.needed is not Needed.TIMES:
                 continue
             as_left = item.now.state.mtime_ns == item.task.left.mtime_ns
             if not self._is_ours(item.now.state) or not (as_left or path in worked_in):
                 del self._items[path]
-        for path in sorted(worked_in & (self._settled | self._assignment.steady)):
+        for path in sorted(worked_in & (self._settled.keys() | self._assignment.steady)):
             now = self._tree.look(path).state
             if now.kind is Kind.DIRECTORY and self._is_ours(now):
                 self._kept_times[path] = now
@@ -217,14 +228,15 @@ class _Planner:
         return self._user.is_root or now.uid == self._user.uid
 
     def _steps(self) -> Iterator[Step]:
-        for move in self._tree.moves:
-            yield Step(Do.RENAME, move.destination, source=move.source)
+        for one in self._assignment.moves.steps:
+            if isinstance(one, Cleared):
+                yield Step(_removing(one.now), one.path, now=one.now)
+            else:
+                yield Step(Do.EXCHANGE if one.exchange else Do.RENAME, one.new, source=one.old)
         items = list(self._items.values())
         for item in reversed(items):
             if item.in_the_way:
-                directory = item.now.state.kind is Kind.DIRECTORY
-                do = Do.REMOVE_DIRECTORY if directory else Do.REMOVE
-                yield Step(do, item.task.path, now=item.now.state)
+                yield Step(_removing(item.now.state), item.task.path, now=item.now.state)
         makings = [Step(Do.MAKE_DIRECTORY, path) for path in self._missing]
         makings += [step for item in items if (step := _making(item))]
         yield from sorted(makings, key=lambda step: step.path.split(b"/"))
@@ -234,8 +246,12 @@ class _Planner:
                 yield Step(Do.SET, path, target)
 
     def _note(self) -> None:
-        for move in self._tree.moves:
-            self._plan.changes.append(Change(move.source, "renamed", directory=True))
+        for one in self._assignment.moves.steps:
+            if isinstance(one, Cleared):
+                self._note_cleared(one)
+            else:
+                names = [one.old, one.new] if one.exchange else [one.old]
+                self._plan.changes.extend(Change(name, "renamed", directory=True) for name in names)
         for path, item in self._items.items():
             self._plan.changes.extend(_change(path, item, self._plan.direction))
             self._plan.notes.extend(Problem(path, why) for why in self._reservations(item))
@@ -244,11 +260,18 @@ class _Planner:
             for path in self._assignment.left_alone
         )
 
+    def _note_cleared(self, one: Cleared) -> None:
+        undoing = self._plan.direction is Direction.UNDO
+        directory = one.now.kind is Kind.DIRECTORY
+        self._plan.changes.append(Change(one.path, "created" if undoing else "deleted", directory))
+        if undoing and one.now.kind is Kind.FILE and one.now.size and one.recorded.blob is None:
+            self._plan.notes.append(Problem(one.path, _LOST))
+
     def _reservations(self, item: _Item) -> Iterator[str]:
         now, target = item.now, item.task.target
         lost = item.judgement.needed is Needed.ALL and now.state.kind is Kind.FILE and now.state.size
         if lost and self._plan.direction is Direction.UNDO and item.task.left.blob is None:
-            yield "what is there now is not in the record: no restore will bring it back"
+            yield _LOST
         if not target.exists or item.judgement.needed is Needed.TIMES:
             return
         if not self._user.is_root and target.uid != self._user.uid:
@@ -258,6 +281,10 @@ class _Planner:
         replaced = item.judgement.needed is Needed.ALL and now.state.kind is target.kind is Kind.FILE
         if replaced and now.links > 1:
             yield "it has other names (hard links), which keep what they have"
+
+
+def _removing(now: State) -> Do:
+    return Do.REMOVE_DIRECTORY if now.kind is Kind.DIRECTORY else Do.REMOVE
 
 
 def _making(item: _Item) -> Step | None:

@@ -20,6 +20,8 @@ from steno.events import canonical
 _MAX_ID = 2**32 - 2  # one more means "leave it as it is" to chown(2)
 _MAX_MODE = 0o177777
 _NS = 10**9
+# What a masked name looks like. A real name like that is refused, too: all it costs is its undo.
+MASKED = b"****"
 
 
 class Kind(StrEnum):
@@ -64,8 +66,11 @@ class FileRecord(NamedTuple):
 
 
 class DirectoryRename(NamedTuple):
+    """`exchange`: what had the new name got the old one."""
+
     old: bytes
     new: bytes
+    exchange: bool = False
 
 
 class FileRecords(NamedTuple):
@@ -101,6 +106,7 @@ class _Rename(msgspec.Struct, frozen=True):
     new: str = msgspec.field(name="to")
     old_b64: str | None = msgspec.field(name="from_b64", default=None)
     new_b64: str | None = msgspec.field(name="to_b64", default=None)
+    exchange: bool = False
 
 
 class _Files(msgspec.Struct, frozen=True):
@@ -123,7 +129,7 @@ def read_records(value: Any) -> FileRecords:
             for file in found.files
         ]
         renames = [
-            DirectoryRename(_path(one.old, one.old_b64), _path(one.new, one.new_b64))
+            DirectoryRename(_path(one.old, one.old_b64), _path(one.new, one.new_b64), one.exchange)
             for one in found.directory_renames
         ]
         _check_names(files)

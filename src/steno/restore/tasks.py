@@ -8,13 +8,16 @@ alone, and said.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from steno.restore.history import LOOKING, Draft, History, that_happened
+from steno.restore.journeys import Thing
 from steno.restore.looking import Tree
-from steno.restore.renames import LOOKING, Draft, MovedTree, Moves, redo_renames, undo_renames
-from steno.restore.states import ABSENT, FileRecords, Kind, State, is_at_or_below
+from steno.restore.merging import merged_drafts
+from steno.restore.renames import MovedTree, Moves, choose_moves, crosses_devices
+from steno.restore.states import ABSENT, DirectoryRename, FileRecords, Kind, State, is_at_or_below
 
 
 class Direction(StrEnum):
@@ -36,19 +39,27 @@ class Assignment(NamedTuple):
     tree: MovedTree
     left_alone: list[bytes]
     steady: set[bytes]  # directories that the run left as they were, times included
+    vacant: list[bytes]  # names in renamed directories under which there must be nothing in the end
 
 
 def assign(
-    records: FileRecords, direction: Direction, chosen: Sequence[bytes], real_tree: Tree
+    records: FileRecords,
+    direction: Direction,
+    chosen: Sequence[bytes],
+    real_tree: Tree,
+    uid: int | None = None,
 ) -> Assignment:
-    drafts = {
+    """`uid` is whose files may be removed to make room for a directory; None: anybody's."""
+    recorded = {
         record.path: Draft(record.before, record.after, record.operations, frozenset({record.path}))
         for record in records.files
         if record.path != b"/"
     }
+    undoing = direction is Direction.UNDO
     tree = MovedTree(real_tree)
-    renames = [one for one in records.renames if _is_chosen({one.old, one.new}, chosen)]
-    moves = (undo_renames if direction is Direction.UNDO else redo_renames)(renames, drafts, tree)
+    history = History(recorded, _chosen_renames(records, recorded, chosen, real_tree))
+    moves = choose_moves(history, tree, undoing=undoing, uid=uid)
+    drafts = merged_drafts(history, moves, undoing=undoing)
     tasks, left_alone, steady = [], [], set()
     for path, draft in sorted(drafts.items(), key=lambda item: item[0].split(b"/")):
         if not _is_chosen(draft.names, chosen):
@@ -59,7 +70,33 @@ def assign(
             steady.add(path)
         elif _changed_by_others(draft):
             left_alone.append(path)
-    return Assignment(tasks, moves, tree, left_alone, steady)
+    vacant = [path for path in _vacant(history, direction) if _is_chosen({path}, chosen)]
+    return Assignment(tasks, moves, tree, left_alone, steady, vacant)
+
+
+def _chosen_renames(
+    records: FileRecords, drafts: dict[bytes, Draft], chosen: Sequence[bytes], tree: Tree
+) -> list[DirectoryRename]:
+    """Of a directory that was chosen by one of its names all renames, also those between other names."""
+    happened = that_happened(records.renames, drafts)
+    happened = [one for one in happened if not crosses_devices(one, tree)]
+    if not chosen:
+        return happened
+    journeys = History(drafts, happened).journeys
+    wanted = []
+    for number, one in enumerate(happened):
+        names = set(journeys.names(journeys.thing_at(one.old, number)))
+        if _is_chosen(names | {one.old, one.new}, chosen):
+            wanted.append(one)
+    return wanted
+
+
+def _vacant(history: History, direction: Direction) -> Iterator[bytes]:
+    for path, draft in history.drafts.items():
+        if draft.operations - LOOKING and history.journeys.touches(path):
+            end = history.before(Thing(path)) if direction is Direction.UNDO else draft.after
+            if end is not None and end.kind is Kind.ABSENT:
+                yield path
 
 
 def differs(one: State, other: State) -> bool:

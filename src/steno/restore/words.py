@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from steno.restore.plan import Change, Do, Plan, Problem, Step
@@ -16,6 +16,7 @@ from steno.restore.tasks import Direction
 
 _VERBS = {
     Do.RENAME: "rename",
+    Do.EXCHANGE: "exchange",
     Do.REMOVE: "remove",
     Do.REMOVE_DIRECTORY: "remove directory",
     Do.MAKE_DIRECTORY: "make directory",
@@ -40,14 +41,19 @@ _DONE = {
         "renamed": "renamed again",
     },
 }
+_SHOWN = 5
 _PAST = {Direction.UNDO: "undone", Direction.RESTORE: "restored"}
 
 
 class Outcome(NamedTuple):
-    """`failed` is None when nothing was tried: a dry run, or a refusal."""
+    """`failed` is None when nothing was tried: a dry run, or a refusal.
+
+    `not_kept` are paths that the run changed and of which the record has no state: nothing can be done.
+    """
 
     plan: Plan
     failed: list[Problem] | None
+    not_kept: Sequence[Problem] = ()
 
     @property
     def exit_code(self) -> int:
@@ -64,7 +70,8 @@ class Outcome(NamedTuple):
 def plan_lines(plan: Plan) -> Iterator[str]:
     """What a dry run prints."""
     for step in plan.steps:
-        source = f"{os.fsdecode(step.source)} to " if step.source else ""
+        between = "with" if step.do is Do.EXCHANGE else "to"
+        source = f"{os.fsdecode(step.source)} {between} " if step.source else ""
         yield f"{_VERBS[step.do]} {source}{os.fsdecode(step.path)}"
     yield from problem_lines("conflict", plan.conflicts)
     yield from problem_lines("impossible", plan.impossible)
@@ -72,13 +79,29 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     yield from problem_lines("note", plan.notes)
 
 
-def problem_lines(word: str, problems: list[Problem]) -> Iterator[str]:
+def not_kept_lines(outcome: Outcome) -> Iterator[str]:
+    word = f"not {_PAST[outcome.plan.direction]}"
+    yield from problem_lines(word, outcome.not_kept[:_SHOWN])
+    more = len(outcome.not_kept) - _SHOWN
+    if more > 0:
+        yield f"{word}: {more} more; `steno files RUN --all` lists them"
+
+
+def problem_lines(word: str, problems: Sequence[Problem]) -> Iterator[str]:
     for problem in problems:
         yield f"{word}: {os.fsdecode(problem.path)}: {problem.why}"
 
 
 def summary_line(outcome: Outcome) -> str:
-    """`undone 3 files (1 created removed, 2 modified restored)`."""
+    """`undone 3 files (1 created removed, 2 modified restored)`, and what was not."""
+    if not outcome.not_kept:
+        return _done_line(outcome)
+    count = len(outcome.not_kept)
+    paths = "1 path whose state is not kept" if count == 1 else f"{count} paths whose states are not kept"
+    return f"{_done_line(outcome)}; not {_PAST[outcome.plan.direction]}: {paths}"
+
+
+def _done_line(outcome: Outcome) -> str:
     direction = outcome.plan.direction
     done = outcome.done
     if not done:
@@ -109,6 +132,7 @@ def to_json(outcome: Outcome, run_id: str | None) -> dict[str, Any]:
         "overruled": _problems(plan.overruled),
         "failed": _problems(outcome.failed or []),
         "notes": _problems(plan.notes),
+        "not_kept": _problems(outcome.not_kept),
     }
 
 
@@ -120,7 +144,7 @@ def _step(step: Step) -> dict[str, Any]:
     return {"do": str(step.do), **_named(step.path), **(_named(step.source, "from") if step.source else {})}
 
 
-def _problems(problems: list[Problem]) -> list[dict[str, Any]]:
+def _problems(problems: Sequence[Problem]) -> list[dict[str, Any]]:
     return [{**_named(problem.path), "why": problem.why} for problem in problems]
 
 

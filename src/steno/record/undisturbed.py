@@ -1,0 +1,40 @@
+"""Moments of a recorder in which Control-C must not be an exception.
+
+In: nothing. Out: contexts. In the one, signals are ignored: the command is over and the rest is short. In the
+other an interrupt is kept for whoever can pass it on: the command is about to start, and to leave it then
+would leave it to nobody. Handlers are put back as they were found.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_NOT_NOW = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """A second Control-C must not cost the record its seal."""
+    found = {number: signal.signal(number, signal.SIG_IGN) for number in _NOT_NOW}
+    try:
+        yield
+    finally:
+        for number, handler in found.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def interrupts_kept() -> Iterator[list[int]]:
+    """The interrupts that came; one that was ignored before stays ignored."""
+    came: list[int] = []
+    found = signal.getsignal(signal.SIGINT)
+    if found is signal.SIG_IGN:
+        yield came
+        return
+    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGINT, found)
