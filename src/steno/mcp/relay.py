@@ -1,0 +1,228 @@
+"""The loop of a wrap: bytes of the client to the server and back, each message asked about first.
+
+In: descriptors of both sides. Out: the same bytes on the other side; the loop ends when the server has. Who
+does not read is waited for, and then the other side is not read any further: memory stays bounded, and what
+would not stand still without us does not with us. Never looks into a message: that is the session's.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable
+
+from steno.capture.signals import FORWARDED, SignalPipe
+from steno.mcp.approvals import Approvals
+from steno.mcp.frames import INVALID_REQUEST, Frame
+from steno.mcp.lines import MAX_LINE, Lines, LineTooLongError
+from steno.mcp.outlet import Outlet
+from steno.mcp.served import Exit, Server
+from steno.mcp.session import Answer, Ask, Forward, Session
+
+ENOUGH = 1 << 20  # so much may wait for a reader before its writer has to wait
+SILENCE = 1.0  # of a server that has ended, while somebody else still holds its output
+_BLOCK = 1 << 16  # what a pipe holds
+_TOO_LARGE = Frame("refused", problem="message_too_large", code=INVALID_REQUEST)
+_GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
+
+
+class Relay:
+    def __init__(self, session: Session, server: Server, approvals: Approvals) -> None:
+        self._session = session
+        self._server = server
+        self._approvals = approvals
+        self._client_in = 0
+        self._to_client = Outlet(1)
+        self._to_server = Outlet(server.stdin, own=True)
+        self._from_client, self._from_server = Lines(), Lines()
+        self._client_done = self._stdin_closed = self._server_done = False
+        self._server_line_ended = True
+        self._silent_at: float | None = None
+        self._signals = SignalPipe()
+        self._poll = select.poll()
+        self._watched: dict[int, int] = {}
+        self._handlers: dict[int, Callable[[int], None]] = {
+            self._client_in: self._read_client,
+            self._to_client.fd: self._client_reads,
+            server.stdout: self._read_server,
+            server.stdin: self._server_reads,
+            server.ended: self._server_ended,
+            self._signals.fd: self._pass_signals_on,
+            approvals.ready: self._take_approvals,
+        }
+
+    def run(self) -> Exit:
+        """Until the server has ended and the client has what is for it, or has gone."""
+        try:
+            while True:
+                self._progress()
+                if self._server_done and self._server.exit and not self._to_client.waiting:
+                    return self._server.exit
+                self._watch()
+                for fd, events in self._poll.poll(self._patience()):
+                    if fd in self._watched:  # not closed by what was handled before it
+                        self._handlers[fd](events)
+        finally:
+            self._signals.close()
+            self._to_client.close()
+
+    @property
+    def client_left_first(self) -> bool:
+        return self._client_done
+
+    # --- what is waited for ----------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        reads_client = (
+            not self._client_done
+            and not self._server_done
+            and self._to_server.waiting < ENOUGH
+            and self._to_client.waiting < MAX_LINE
+        )
+        wanted = {
+            self._client_in: select.POLLIN if reads_client else None,
+            self._server.stdout: (
+                select.POLLIN if not self._server_done and self._to_client.waiting < ENOUGH else None
+            ),
+            self._to_client.fd: (
+                None if self._to_client.is_broken else select.POLLOUT if self._to_client.waiting else 0
+            ),
+            self._server.ended: select.POLLIN if self._server.exit is None else None,
+            self._signals.fd: select.POLLIN,
+            self._approvals.ready: select.POLLIN,
+        }
+        if not self._stdin_closed:
+            wanted[self._to_server.fd] = select.POLLOUT if self._to_server.waiting else None
+        for fd, events in wanted.items():
+            self._watch_one(fd, events)
+
+    def _watch_one(self, fd: int, events: int | None) -> None:
+        if events is None:
+            if self._watched.pop(fd, None) is not None:
+                self._poll.unregister(fd)
+        elif self._watched.get(fd) != events:
+            self._poll.register(fd, events)
+            self._watched[fd] = events
+
+    def _patience(self) -> float | None:
+        """In milliseconds, as poll(2) wants it."""
+        deadlines = [at for at in (self._server.next_signal_at, self._silent_at) if at is not None]
+        return max(0.0, min(deadlines) - time.monotonic()) * 1000 + 1 if deadlines else None
+
+    def _progress(self) -> None:
+        """What follows from the state of things, whatever changed it."""
+        if self._to_client.is_broken:
+            self._client_done = True
+        if self._to_server.is_broken:  # it does not listen any more, so it is of no use
+            self._server.begin_to_end()
+        if self._client_done and not self._to_server.waiting and not self._session.is_asking:
+            self._close_stdin()
+            if not self._session.is_waiting or self._to_client.is_broken:
+                self._server.begin_to_end()
+        self._server.send_what_is_due()
+        if self._silent_at is not None and time.monotonic() >= self._silent_at:
+            self._finish_server()
+
+    # --- handlers --------------------------------------------------------------------------------------
+
+    def _read_client(self, _events: int) -> None:
+        block = _read(self._client_in)
+        if block is None:
+            return
+        for line in self._from_client.feed(block):
+            self._handle_client(line)
+        if not block:
+            if rest := self._from_client.rest():
+                self._handle_client(rest)
+            self._client_done = True
+
+    def _handle_client(self, line: bytes | LineTooLongError) -> None:
+        if isinstance(line, LineTooLongError):
+            self._act(self._session.refuse(_TOO_LARGE, "message_too_large", INVALID_REQUEST, str(line)))
+        else:
+            self._act(self._session.from_client(line))
+
+    def _act(self, step: Forward | Answer | Ask) -> None:
+        if isinstance(step, Forward):
+            self._tell_server(step.data)
+        elif isinstance(step, Ask):
+            self._approvals.ask(step)
+        elif step.data is not None:
+            self._to_client.push(step.data)
+
+    def _tell_server(self, line: bytes) -> None:
+        """What was approved late may come after the client's last line, which needs no end of its own."""
+        self._to_server.push(line if self._server_line_ended else b"\n" + line)
+        self._server_line_ended = line.endswith(b"\n")
+
+    def _client_reads(self, events: int) -> None:
+        if events & _GONE:
+            self._to_client.give_up()
+        else:
+            self._to_client.flush()
+
+    def _server_reads(self, _events: int) -> None:
+        self._to_server.flush()
+
+    def _read_server(self, _events: int) -> None:
+        block = _read(self._server.stdout)
+        if block is None:
+            return
+        if self._silent_at is not None:
+            self._silent_at = time.monotonic() + SILENCE
+        for line in self._from_server.feed(block):
+            if isinstance(line, LineTooLongError):
+                self._session.noticed("server_frame_too_large", str(line))
+                self._server.kill()
+                self._finish_server()
+                return
+            self._handle_server(line)
+        if not block:
+            self._finish_server()
+
+    def _handle_server(self, line: bytes) -> None:
+        self._to_client.push(self._session.from_server(line))
+        for answer in self._session.for_server():
+            self._tell_server(answer)
+
+    def _finish_server(self) -> None:
+        """Nothing more comes from it."""
+        self._silent_at = None
+        self._server_done = True
+        if rest := self._from_server.rest():
+            self._handle_server(rest)
+        for error in self._session.unanswered("client_gone" if self._client_done else "server_gone"):
+            self._to_client.push(error)
+        self._close_stdin()
+        self._server.begin_to_end()
+
+    def _server_ended(self, _events: int) -> None:
+        if self._server.look() is not None and not self._server_done:
+            self._silent_at = time.monotonic() + SILENCE
+
+    def _pass_signals_on(self, _events: int) -> None:
+        for number in self._signals.read():
+            if number in FORWARDED:
+                self._server.send(number)
+
+    def _take_approvals(self, _events: int) -> None:
+        for step in self._approvals.take():
+            self._act(step)
+
+    def _close_stdin(self) -> None:
+        if not self._stdin_closed:
+            self._stdin_closed = True
+            self._watch_one(self._to_server.fd, None)
+            self._to_server.give_up()
+            self._server.close_stdin()
+
+
+def _read(fd: int) -> bytes | None:
+    """None: nothing after all. What cannot be read any more has ended."""
+    try:
+        return os.read(fd, _BLOCK)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
