@@ -1,0 +1,169 @@
+"""What Steno knows of an agent: how it is started and continued, what it needs, and what it writes.
+
+The same types describe the built-in agents and those of the user; `steno.agents.catalogue` reads them from
+files. In: a table of TOML. Out: a description that holds together, or a ValueError that says what does not;
+and the words to start the agent with. Data only: nothing here opens or starts anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct, field
+
+from steno.agents.streams.reading import PARSERS
+from steno.agents.terminal_signal import TerminalSignal
+from steno.derive.audit_streams import AUDIT
+from steno.hooks import AGENTS as HOOKED
+
+Format = Literal["toml", "json"]
+
+AGENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", re.ASCII)  # also within the id of a run
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_PLACE = re.compile(r"\{([a-z_]+)\}")
+_ARGUMENTS = "{arguments}"
+
+
+class Trust(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where an agent keeps that a directory is trusted. `{directory}` in the key stands for the directory."""
+
+    file: str  # below the home
+    format: Format
+    key: list[str]
+    value: str | bool
+    moved: dict[str, str] = field(default_factory=dict)  # a variable that is set -> the file below its value
+
+    def __post_init__(self) -> None:
+        for path in (self.file, *self.moved.values()):
+            _require_plain(path)
+        _require_variables(self.moved)
+        _require_places(self.key, {"directory"})
+        if not self.key:
+            raise ValueError("the key has no names")
+
+
+class HookSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the settings of hooks belong, and what the agent must be told to heed them."""
+
+    file: str  # below the home; JSON
+    arguments: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        _require_plain(self.file)
+
+
+class Servers(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where an agent keeps its MCP servers. With `words` a command is one list, not `command` and `args`."""
+
+    file: str  # below the home
+    format: Format
+    key: list[str]
+    words: bool = False
+
+    def __post_init__(self) -> None:
+        _require_plain(self.file)
+        _require_places(self.key, {"directory"})
+
+
+class AgentDescription(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    name: str
+    program: str
+    install: str  # how to install it, for a hint
+    start: list[str]  # {prompt} stands for the words, {arguments} for further arguments
+    resume: list[str]  # {session}, {message}, {arguments}
+    interactive: list[str] = field(default_factory=lambda: [_ARGUMENTS])  # a start without a prompt
+    resume_interactive: list[str] | None = None  # None: not without a message
+    stream: str = "plain"  # the name of the parser
+    session_field: str | None = None
+    trust: Trust | None = None
+    skills: str | None = None  # a folder below the run directory
+    home_variables: list[str] = field(default_factory=list)  # that lead to a home of its own
+    passes_on: list[str] = field(default_factory=list)  # variables it may have; `NAME_*` is all that begin so
+    environment: dict[str, str] = field(default_factory=dict)  # {home} stands for the home
+    terminal_signals: list[TerminalSignal] = field(default_factory=list)
+    hooks: str | None = None  # the name for `steno hook`
+    hook_settings: HookSettings | None = None
+    servers: list[Servers] = field(default_factory=list)
+    server_arguments: list[str] = field(default_factory=list)  # what begins so brings servers along
+    server_files: list[str] = field(default_factory=list)  # below the run directory, likewise
+
+    def __post_init__(self) -> None:
+        if not AGENT_NAME.fullmatch(self.name):
+            raise ValueError(
+                f"not a name for an agent: {self.name!r} (a-z, 0-9, and ._- between them; at most 64)"
+            )
+        if not self.program or "\0" in self.program:
+            raise ValueError("the program has no name")
+        self._require_words()
+        _require_one_of("parser", self.stream, PARSERS)
+        if self.hooks is not None:
+            _require_one_of("hook", self.hooks, HOOKED)
+        if (self.hooks is None) != (self.hook_settings is None):
+            raise ValueError("hooks and hook_settings belong together")
+        for path in (*([] if self.skills is None else [self.skills]), *self.server_files):
+            _require_plain(path)
+        if self.skills is not None and self.skills.partition("/")[0] == AUDIT:
+            raise ValueError(f"skills cannot be in {AUDIT}, where Steno writes")
+        _require_variables(self.home_variables)
+        _require_variables(name.removesuffix("*") for name in self.passes_on)
+        _require_variables(self.environment)
+        _require_places(self.environment.values(), {"home"})
+
+    def _require_words(self) -> None:
+        _require_places(self.start, {"prompt", "arguments"}, needed="prompt")
+        _require_places(self.resume, {"session", "message", "arguments"}, needed="session")
+        _require_places(self.interactive, {"arguments"})
+        _require_places(self.resume_interactive or (), {"session", "arguments"})
+
+    def start_words(self, prompt: str | None, arguments: Sequence[str] = ()) -> list[str]:
+        """The arguments of the program; without a prompt the agent is interactive."""
+        if prompt is None:
+            return _filled(self.interactive, arguments)
+        return _filled(self.start, arguments, prompt=prompt)
+
+    def resume_words(
+        self, session: str, message: str | None, arguments: Sequence[str] = ()
+    ) -> list[str] | None:
+        """None: this agent cannot be continued without a message."""
+        if message is not None:
+            return _filled(self.resume, arguments, session=session, message=message)
+        if self.resume_interactive is None:
+            return None
+        return _filled(self.resume_interactive, arguments, session=session)
+
+
+def _filled(words: Sequence[str], arguments: Sequence[str], **values: str) -> list[str]:
+    # What a user gives is never looked through for places: each word is filled in once.
+    filled: list[str] = []
+    for word in words:
+        if word == _ARGUMENTS:
+            filled += arguments
+        else:
+            filled.append(_PLACE.sub(lambda place: values.get(place[1], place[0]), word))
+    return filled if _ARGUMENTS in words else [*filled, *arguments]
+
+
+def _require_places(words: Iterable[str], known: set[str], *, needed: str | None = None) -> None:
+    found = {place for word in words for place in _PLACE.findall(word)}
+    if unknown := sorted(found - known):
+        raise ValueError(f"nothing is known to stand for {{{unknown[0]}}} here")
+    if needed is not None and needed not in found:
+        raise ValueError(f"{{{needed}}} is missing")
+
+
+def _require_plain(path: str) -> None:
+    if any(part in {"", ".", ".."} or "\0" in part for part in path.split("/")):
+        raise ValueError(f"not a plain relative path: {path!r}")
+
+
+def _require_variables(names: Iterable[str]) -> None:
+    for name in names:
+        if not _VARIABLE.fullmatch(name):
+            raise ValueError(f"not a name for a variable: {name!r}")
+
+
+def _require_one_of(what: str, name: str, names: Iterable[str]) -> None:
+    if name not in names:
+        raise ValueError(f"there is no {what} {name!r}, only: {', '.join(names)}")

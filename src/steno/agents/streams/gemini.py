@@ -1,0 +1,70 @@
+"""The stream of `gemini -o stream-json`.
+
+In: records: the assistant's words in pieces (`delta`), calls, their results, and a `result` at the end. Out:
+the events. Pieces that follow each other are one text, which keeps the places of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from steno.agents.streams.lines import Record, first_text, text_at
+from steno.agents.streams.said import (
+    AssistantText,
+    Event,
+    Failed,
+    SessionStarted,
+    Span,
+    ToolCall,
+    ToolResult,
+    TurnEnded,
+    Warned,
+)
+
+SESSION_FIELD = "session_id"
+
+
+class Reader:
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._spans: list[Span] = []
+
+    def read(self, found: Record, span: Span) -> Iterable[Event] | None:
+        if found.get("type") == "message" and found.get("role") == "assistant":
+            before = [] if found.get("delta") is True else self.finish()
+            self._pieces.append(text_at(found, "content"))
+            self._spans.append(span)
+            return before
+        told = _told(found, span)
+        return told if told is None else [*self.finish(), told]
+
+    def ended(self, found: Record, span: Span, *, ok: bool) -> list[Event]:
+        reason = text_at(found, "status") if ok else _error(found) or text_at(found, "status")
+        return [*self.finish(), TurnEnded((span,), ok, reason)]
+
+    def finish(self) -> list[Event]:
+        text, spans = "".join(self._pieces), tuple(self._spans)
+        self._pieces, self._spans = [], []
+        return [AssistantText(spans, text)] if spans else []
+
+
+def _told(found: Record, span: Span) -> Event | None:
+    spans = (span,)
+    match found.get("type"):
+        case "init" if session := text_at(found, SESSION_FIELD):
+            return SessionStarted(spans, session)
+        case "tool_use":
+            call, name = text_at(found, "tool_id"), text_at(found, "tool_name")
+            return ToolCall(spans, call, name, found.get("parameters"))
+        case "tool_result":
+            ok = found.get("status") == "success"
+            text = text_at(found, "output") if ok else _error(found) or text_at(found, "output")
+            return ToolResult(spans, text_at(found, "tool_id"), ok, text)
+        case "error":
+            told = Warned if found.get("severity") == "warning" else Failed
+            return told(spans, _error(found))
+    return None
+
+
+def _error(found: Record) -> str:
+    return first_text(found, ("error", "message"), ("message",))

@@ -1,0 +1,98 @@
+"""The output of `iflow -p`: plain text, and a block of JSON between `<Execution Info>` tags.
+
+In: stdout and stderr; the block comes on either. Out: the events. What stands on stdout outside of a block
+is what the assistant says; a block tells the session and the end of the turn. Tags around anything but an
+object are text. Which words mean that a turn failed is said by the terminal signals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from steno.agents.streams.lines import MAX_RECORD, Record, lines, record, text_at
+from steno.agents.streams.said import AssistantText, Event, SessionStarted, Span, Stream, TurnEnded
+from steno.agents.terminal_signal import TerminalSignal, TerminalSignals
+
+SESSION_FIELD = "session-id"
+_OPEN, _CLOSE = b"<Execution Info>", b"</Execution Info>"
+
+
+class _Block(NamedTuple):
+    start: int
+    end: int
+    info: Record
+
+
+def events(stdout: bytes, stderr: bytes, signals: Iterable[TerminalSignal]) -> Iterator[Event]:
+    signals = list(signals)
+    ends = TerminalSignals(signals, "stdout")
+    at = 0
+    for block in _blocks(stdout):
+        yield from _text(stdout, at, block.start)
+        yield from _ended(block, stdout, "stdout", ends)
+        at = block.end
+    yield from _text(stdout, at, len(stdout))
+    ends = TerminalSignals(signals, "stderr")
+    at = 0
+    for block in _blocks(stderr):
+        yield from _noise(stderr, at, block.start, ends)
+        yield from _ended(block, stderr, "stderr", ends)
+        at = block.end
+    yield from _noise(stderr, at, len(stderr), ends)
+
+
+class SessionFinder:
+    """Given line after line, tells the sessions of the blocks that end in it."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()  # from the last tag that opened a block
+
+    def __call__(self, line: bytes) -> Iterator[str]:
+        if not self._held and _OPEN not in line:
+            return
+        self._held += line
+        if _CLOSE in line:
+            yield from (text_at(block.info, SESSION_FIELD) for block in _blocks(bytes(self._held)))
+            del self._held[: self._held.rfind(_CLOSE)]
+        opened = self._held.rfind(_OPEN)
+        if opened < 0 or len(self._held) - opened > MAX_RECORD:
+            self._held.clear()
+        else:
+            del self._held[:opened]
+
+
+def _blocks(data: bytes) -> Iterator[_Block]:
+    at = 0
+    while (end := data.find(_CLOSE, at)) >= 0:
+        start = data.rfind(_OPEN, at, end)
+        at = end + len(_CLOSE)
+        info = record(data[start + len(_OPEN) : end]) if start >= 0 else None
+        if info is not None:
+            yield _Block(start, at, info)
+
+
+def _ended(block: _Block, data: bytes, stream: Stream, ends: TerminalSignals) -> Iterator[Event]:
+    spans = (Span(stream, block.start, block.end),)
+    if session := text_at(block.info, SESSION_FIELD):
+        yield SessionStarted(spans, session)
+    meaning = ends.meaning(data[block.start : block.end], block.info)
+    yield TurnEnded(spans, ok=meaning != "failed", reason="execution info")
+
+
+def _noise(data: bytes, start: int, end: int, ends: TerminalSignals) -> Iterator[Event]:
+    for line in lines(data, "stderr", start, end):
+        other = line.other()
+        if ends.meaning(line.content, None) == "failed":
+            yield TurnEnded((line.span,), ok=False, reason=other.raw)
+        else:
+            yield other
+
+
+def _text(data: bytes, start: int, end: int) -> Iterator[Event]:
+    part = data[start:end]
+    said = part.strip()
+    if said:
+        start += len(part) - len(part.lstrip())
+        span = Span("stdout", start, start + len(said))
+        yield AssistantText((span,), said.decode("utf-8", "backslashreplace").replace("\r\n", "\n"))

@@ -1,0 +1,131 @@
+"""The lines of a stream, and the JSON objects among them.
+
+In: the bytes of an audit file, written by a stranger. Out: each line that is not blank with its place, and
+the object that it holds if it holds one. Lines, nesting and what is quoted are bounded; the work is linear.
+Never raises for what the bytes hold.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple, NoReturn
+
+from steno.agents.streams.said import Other, Span, Stream
+
+Record = dict[str, Any]
+MAX_RECORD = 16 << 20
+MAX_DEPTH = 64
+MAX_RAW = 64 << 10
+_ESCAPE = rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])"
+ESCAPES = re.compile(_ESCAPE)
+_EDGE = re.compile(rb"(?:[\x00-\x1a\x1c-\x20\x7f]|" + _ESCAPE + rb")*")
+TERMINAL = "terminal"  # the kind of a line that only tells the terminal how to behave
+
+
+class Line(NamedTuple):
+    span: Span
+    content: bytes
+
+    def other(self, kind: str | None = None) -> Other:
+        if kind is None and _end_of_edge(self.content) == len(self.content):
+            kind = TERMINAL
+        quoted = self.content[:MAX_RAW].rstrip(b"\r")
+        text = quoted.decode("utf-8", "backslashreplace")
+        return Other((self.span,), text, len(self.content) > MAX_RAW, kind)
+
+
+def lines(data: bytes, stream: Stream, start: int = 0, end: int | None = None) -> Iterator[Line]:
+    """Those of a part of the stream; a line ends with a newline and with nothing else."""
+    end = len(data) if end is None else end
+    while start < end:
+        newline = data.find(b"\n", start, end)
+        stop = end if newline < 0 else newline
+        content = data[start:stop]
+        if content.strip():
+            yield Line(Span(stream, start, stop), content)
+        start = stop + 1
+
+
+def record(content: bytes) -> Record | None:
+    """The object that a line holds; a terminal's escapes may stand around it."""
+    start = _end_of_edge(content)
+    if content[start : start + 1] != b"{" or len(content) > MAX_RECORD:
+        return None
+    text = content[start:].decode("utf-8", "replace")
+    try:
+        found, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    rest = text[end:].encode()
+    is_all = not rest or _end_of_edge(rest) == len(rest)
+    may_be_deep = content.count(b"{") + content.count(b"[") > MAX_DEPTH
+    return found if is_all and isinstance(found, dict) and not (may_be_deep and _is_deep(found)) else None
+
+
+def at(data: Any, *way: str) -> Any:
+    """None: it is not there."""
+    for key in way:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def text_at(data: Any, *way: str) -> str:
+    """Empty: it is not there, or it is no text. Half a surrogate pair, which no file holds, is replaced."""
+    found = at(data, *way)
+    return whole(found) if isinstance(found, str) else ""
+
+
+def whole(text: str) -> str:
+    return (
+        text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    )
+
+
+def first_text(data: Any, *ways: tuple[str, ...]) -> str:
+    return next((text for way in ways if (text := text_at(data, *way))), "")
+
+
+def text_of_parts(content: Any) -> str:
+    """Text, or the text of the parts of a list: the two ways in which results of tools are written."""
+    if isinstance(content, str):
+        return whole(content)
+    if isinstance(content, list):
+        return "\n".join(text for part in content if (text := text_at(part, "text")))
+    return ""
+
+
+def _end_of_edge(content: bytes) -> int:
+    found = _EDGE.match(content)
+    return found.end() if found else 0
+
+
+def _is_deep(value: Any) -> bool:
+    """Whatever is made of a record walks it by recursion; this does not."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for item in level
+            if isinstance(item, dict | list)
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(digits)
+    return number
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_number)
