@@ -12,6 +12,7 @@ import platform
 import shutil
 import stat
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -19,9 +20,14 @@ from typing import Any, NamedTuple
 
 from steno import __version__
 from steno.bundle.store import RunState
+from steno.capture import ignore
+from steno.capture.cgroup import Refusal, make_scope
 from steno.capture.native_program import find_program
+from steno.capture.observer import BOTH, EBPF, NOTIFY
+from steno.capture.probe import NOT_BUILT, READY, UNKNOWN, check_probe, hint_of
 from steno.capture.shadow import memory_directories, room_in
 from steno.errors import CaptureError, StoreError
+from steno.events.run_id import format_run_id
 from steno.views import listing, measures
 from steno.views.paint import Paint
 from steno.views.plain import listed, pad, visible
@@ -42,6 +48,12 @@ _FEATURE_HINTS = {
     "split": "Linux 5.14 and kcmp(2) let the terminal's output be split into streams",
 }
 
+_CGROUP_HINTS = {
+    "no_cgroup2_mount": "mount -t cgroup2 none /sys/fs/cgroup",
+    "not_permitted": "run as root, or in a cgroup of your own: systemd-run --user --scope steno run …",
+    "read_only": "in a container: mount /sys/fs/cgroup writable, with a cgroup namespace of its own",
+}
+
 
 class Mark(StrEnum):
     OK = "ok"
@@ -57,6 +69,7 @@ class Finding(NamedTuple):
     mark: Mark
     says: str
     hint: str | None = None
+    reason: str | None = None  # a fixed word, where an observer cannot be had for it
 
 
 def checkup(store: Path, environ: Mapping[str, str]) -> list[Finding]:
@@ -66,8 +79,11 @@ def checkup(store: Path, environ: Mapping[str, str]) -> list[Finding]:
         _pseudo_terminals(),
         _git(environ),
         _private_copies(),
+        _ignored_paths(environ),
         _replay_tools(environ),
         _kernel(environ),
+        _cgroup(),
+        _ebpf(environ),
     ]
     return [*found, *_runs(store)]
 
@@ -83,8 +99,16 @@ def to_json(found: list[Finding], store: Path) -> dict[str, Any]:
         "python_version": platform.python_version(),
         "store": str(store),
         "recording_works": not exit_code(found),
+        "observers": _observers(found),
         "findings": [{**one._asdict(), "mark": str(one.mark)} for one in found],
     }
+
+
+def _observers(found: list[Finding]) -> dict[str, str | None]:
+    """Each observer, with the word that says why it cannot be had."""
+    why = {one.about: one.reason for one in found}
+    ebpf = "no_cgroup" if why["cgroup"] else why["eBPF"]
+    return {NOTIFY: why["kernel"], EBPF: ebpf, BOTH: why["kernel"] or ebpf}
 
 
 def lines(found: list[Finding], paint: Paint) -> Iterator[str]:
@@ -155,6 +179,26 @@ def _private_copies() -> Finding:
     )
 
 
+def _ignored_paths(environ: Mapping[str, str]) -> Finding:
+    """Which paths are not recorded: where that is written, or what a run does without it."""
+    try:
+        path = ignore.place(environ)
+        entries = ignore.listed_in(path)
+    except CaptureError as error:
+        return Finding("ignored paths", Mark.MISSING, str(error), error.hint)
+    if entries is not None:
+        return Finding("ignored paths", Mark.OK, f"{path} ({measures.counted(len(entries), 'path')})")
+    why = ignore.why_not_made(path)
+    if why is None:
+        return Finding("ignored paths", Mark.OK, f"{path} (made by the first run, with the default list)")
+    return Finding(
+        "ignored paths",
+        Mark.LIMITED,
+        f"the default list is used: {path} cannot be made, {why}",
+        "set XDG_CONFIG_HOME to a directory of yours, if you want another list",
+    )
+
+
 def _replay_tools(environ: Mapping[str, str]) -> Finding:
     missing = [
         name for name in ("script", "scriptreplay") if shutil.which(name, path=environ.get("PATH")) is None
@@ -171,25 +215,44 @@ def _replay_tools(environ: Mapping[str, str]) -> Finding:
 
 def _kernel(environ: Mapping[str, str]) -> Finding:
     if platform.system() != "Linux":
-        return Finding("kernel", Mark.LIMITED, "system calls are recorded on Linux only")
+        return Finding("kernel", Mark.LIMITED, "system calls are recorded on Linux only", None, "not_linux")
     try:
         program = find_program("steno-trace", environ)
     except CaptureError as error:
-        return Finding("kernel", Mark.LIMITED, f"system calls are not recorded: {error}", error.hint)
+        return Finding(
+            "kernel", Mark.LIMITED, f"system calls are not recorded: {error}", error.hint, NOT_BUILT
+        )
     try:
         tried = _run(environ, str(program), "--probe")
         features = json.loads(tried.stdout)
         lacking = [name for name, there in features.items() if not there]
     except (OSError, subprocess.SubprocessError, ValueError, AttributeError) as error:
         says = f"system calls are not recorded: {program} does not tell what it can do ({error})"
-        return Finding(
-            "kernel", Mark.LIMITED, says, "install Steno again, so that it is built for this machine"
-        )
+        return Finding("kernel", Mark.LIMITED, says, hint_of(NOT_BUILT), UNKNOWN)
     without = f"; lacking: {listed(lacking, len(lacking))}" if lacking else ""
     hint = "; ".join(_FEATURE_HINTS[name] for name in lacking if name in _FEATURE_HINTS) or None
     if tried.returncode:
-        return Finding("kernel", Mark.LIMITED, f"system calls cannot be recorded here{without}", hint)
+        says = f"system calls cannot be recorded here{without}"
+        return Finding("kernel", Mark.LIMITED, says, hint, "not_supported")
     return Finding("kernel", Mark.OK, f"system calls are recorded{without}", hint)
+
+
+def _cgroup() -> Finding:
+    """Tried: a run's cgroup is made and removed."""
+    made = make_scope(format_run_id(time.time_ns() // 1_000_000, os.urandom(4)))
+    if isinstance(made, Refusal):
+        says = f"a run can have none of its own ({made.reason}: {made.detail})"
+        return Finding("cgroup", Mark.LIMITED, says, _CGROUP_HINTS.get(made.reason), made.reason)
+    made.end()
+    made.close()
+    return Finding("cgroup", Mark.OK, f"a run has one of its own, in the {made.kind} hierarchy")
+
+
+def _ebpf(environ: Mapping[str, str]) -> Finding:
+    state, says = check_probe(environ)
+    if state == READY:
+        return Finding("eBPF", Mark.OK, "can be loaded: results are recorded, and two witnesses compared")
+    return Finding("eBPF", Mark.LIMITED, f"not used ({state}: {says})", hint_of(state), state)
 
 
 def _runs(store: Path) -> Iterator[Finding]:

@@ -11,13 +11,12 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import AnyStr
 
 from steno.bundle.blobs import BlobReader, open_blobs
 from steno.bundle.folder import Folder
 from steno.events import layout
 from steno.views.kernel_layer import File, State, bytes_of, checked, whole
-from steno.views.paint import Paint
-from steno.views.plain import visible
 
 LARGEST = 4 << 20
 _BINARY_LOOK = 8000  # git looks this far, too
@@ -25,7 +24,6 @@ _MOST_COMPARED = 4_000_000  # pairs of lines; beyond, the whole of what differs 
 _WITH_CONTENT = {None, "file", "symlink"}
 _SPECIAL = re.compile(rb'[\x00-\x1f\x7f-\xff"\\]')
 _ESCAPES = {0x07: b"a", 0x08: b"b", 0x09: b"t", 0x0A: b"n", 0x0B: b"v", 0x0C: b"f", 0x0D: b"r"}
-_ROLES = {b"+": "good", b"-": "bad", b"@": "heading", b"#": "warning"}
 # why a content was not kept, as the record puts it
 _WHY = {
     "too_large": "it was too large to be kept",
@@ -85,15 +83,6 @@ def _patch(file: File, before: bytes, after: bytes) -> Iterator[bytes]:
     yield b"--- %s\n" % _ended(old)
     yield b"+++ %s\n" % _ended(new)
     yield from _hunks(_lines(before), _lines(after))
-
-
-def shown(line: bytes, paint: Paint) -> str:
-    """A line of the patch as a terminal may have it: tabs stay, nothing else is acted on."""
-    text = line.rstrip(b"\n").decode("utf-8", "backslashreplace")
-    safe = "\t".join(visible(part) for part in text.split("\t"))
-    if line.startswith((b"diff ", b"--- ", b"+++ ")):
-        return paint("heading", safe)
-    return paint(_ROLES[line[:1]], safe) if line[:1] in _ROLES else safe
 
 
 def _remark(file: File, words: str) -> bytes:
@@ -169,8 +158,8 @@ class _Comparison(difflib.SequenceMatcher[bytes]):
 
     def get_opcodes(self) -> list[_Change]:  # type: ignore[override]
         before, after = self._before, self._after
-        head = _common(before, after)
-        tail = _common(before[head:][::-1], after[head:][::-1])
+        head = common_beginning(before, after)
+        tail = common_beginning(before[head:][::-1], after[head:][::-1])
         before_end, after_end = len(before) - tail, len(after) - tail
         found: list[_Change] = [("equal", 0, head, 0, head)] if head else []
         found += [
@@ -184,7 +173,8 @@ class _Comparison(difflib.SequenceMatcher[bytes]):
         return found
 
 
-def _common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
+def common_beginning(one: Sequence[AnyStr], other: Sequence[AnyStr]) -> int:
+    """How many items two sequences have in common from their beginning on."""
     count = 0
     for left, right in zip(one, other, strict=False):
         if left != right:

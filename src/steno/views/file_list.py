@@ -11,8 +11,9 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from steno.views import measures
+from steno.views import measures, not_kept
 from steno.views.kernel_layer import File, Seen, State, whole
+from steno.views.not_kept import NotKept
 from steno.views.paint import Paint
 from steno.views.plain import ELLIPSIS, columns, pad, visible
 
@@ -20,6 +21,8 @@ SCHEMA = "steno.file-list.v1"
 _GAP = "  "
 _LETTERS = {"created": "A", "modified": "M", "deleted": "D", "metadata": "m"}
 _ROLES = {"A": "good", "M": "warning", "D": "bad", "m": "warning", "?": "bad"}
+GONE_AGAIN = "t"
+_NOT_KEPT = "?"
 _READING = {"read", "execute"}
 _LEAST_ROOM = 16
 _SIZES_OF = {"file", "symlink"}
@@ -53,7 +56,9 @@ def chosen(files: Iterable[Seen], wanted: Wanted) -> Iterator[Seen]:
             yield seen
 
 
-def lines(files: Iterable[Seen], paint: Paint, *, width: int | None) -> Iterator[str]:
+def lines(
+    files: Iterable[Seen], paint: Paint, *, width: int | None, unkept: Iterable[NotKept] = ()
+) -> Iterator[str]:
     rows = [_row(seen.file) for seen in files]
     sizes = max((columns(row.size) for row in rows), default=0)
     classes = max((columns(row.git) for row in rows), default=0)
@@ -64,6 +69,19 @@ def lines(files: Iterable[Seen], paint: Paint, *, width: int | None) -> Iterator
             middle, room = "", (width or 0) - 1 - len(_GAP)
         letter = paint(_ROLES.get(row.letter, "faint"), row.letter)
         yield f"{letter}{_GAP}{middle}{_shortened(row.path, room)}"
+    for one in unkept:
+        room = None if width is None else width - 1 - len(_GAP)
+        yield f"{paint(_ROLES[_NOT_KEPT], _NOT_KEPT)}{_GAP}{_shortened(not_kept.row(one), room)}"
+
+
+def chosen_not_kept(found: Iterable[NotKept], wanted: Wanted) -> list[NotKept]:
+    """Those that a choice would have, if their states were kept; of what is only read nothing is known."""
+    return [
+        one
+        for one in found
+        if wanted.choice != Choice.READ
+        and (not wanted.paths or any(_is_at(_as_bytes(one.path), pattern) for pattern in wanted.paths))
+    ]
 
 
 def letter_of(file: File) -> str:
@@ -72,7 +90,7 @@ def letter_of(file: File) -> str:
     if file.change != "none":
         return _LETTERS.get(file.change, "?")
     if not file.before.exists and "write" in file.operations:
-        return "t"
+        return GONE_AGAIN
     return "r" if _READING & set(file.operations) else "-"
 
 
@@ -88,6 +106,10 @@ def _is_chosen(file: File, choice: Choice) -> bool:
 
 def _is_at(path: bytes, pattern: bytes) -> bool:
     return path == pattern or path.startswith(pattern.rstrip(b"/") + b"/") or fnmatchcase(path, pattern)
+
+
+def _as_bytes(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")
 
 
 def _row(file: File) -> _Row:

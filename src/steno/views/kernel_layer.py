@@ -39,6 +39,7 @@ class Exec(msgspec.Struct, frozen=True):
     interpreter: Interpreter | None = None
     result: str = "unknown"
     privilege_lost: bool = False
+    at_ns: Whole = 0
 
     @property
     def program(self) -> str:
@@ -63,6 +64,9 @@ class Process(msgspec.Struct, frozen=True):
     execs: list[Exec] = []
     exit: Exit | None = None
     outlived: bool = False
+    pid: Whole | None = None
+    threads: int = 0
+    events: int = 0
 
 
 class State(msgspec.Struct, frozen=True):
@@ -235,16 +239,22 @@ def _lines_of(run: Folder, path: str) -> Iterator[bytes]:
         yield rest
 
 
+def how_to_seal(state: RunState, run_id: str) -> str:
+    """For a run without a recorder: the observer of the kernel may outlive it, with the command."""
+    after = "when its command has ended, " if state is RunState.ORPHANED else ""
+    return f"{after}`steno recover {run_id}` seals what was recorded"
+
+
 def _why_not(record: Record) -> BadRequestError:
     if record.state is RunState.RUNNING:
         return BadRequestError(
             "this run is still going on: what the kernel saw is told when it has ended",
             hint=f"`steno show {record.run_id}` tells the facts so far",
         )
-    if record.state is RunState.UNSEALED:
+    if record.state is not RunState.SEALED:
         return BadRequestError(
             "this run is not sealed: what the kernel saw is told when it is",
-            hint=f"`steno recover {record.run_id}` seals what was recorded",
+            hint=how_to_seal(record.state, record.run_id),
         )
     return BadRequestError(
         f"this run has no kernel layer: it was recorded with observer {record.facts.start.observer!r}",

@@ -12,25 +12,31 @@ from typing import Any
 
 import msgspec
 
-from steno.views import measures
-from steno.views.file_list import Choice, Wanted, chosen
-from steno.views.kernel_layer import KernelLayer, has_kernel_layer
-from steno.views.network import network
+from steno.views import measures, not_kept
+from steno.views.file_list import GONE_AGAIN, Choice, Wanted, chosen, letter_of
+from steno.views.kernel_layer import KernelLayer, Process, has_kernel_layer
+from steno.views.network import FAILED, network
+from steno.views.not_kept import NotKept
 from steno.views.paint import Paint
 from steno.views.plain import listed
 from steno.views.record import Record
 
 _OBSERVED = "kernel_observed"
 _ENDPOINTS_SHOWN = 5
+_PROCESS = ("process", "processes")
+# counter -> what it counts, one and more of it, and what became of that
 _LOSSES = {
-    "lost_events": "events lost",
-    "lost_blobs": "contents lost",
-    "unreadable": "calls whose arguments could not be read",
-    "undecoded": "calls counted, not decoded",
-    "unresolved": "changes of files whose name could not be learned",
-    "elsewhere": "changes in another root or mount namespace, not among the files",
-    "unknown_parents": "processes whose parent is not known",
-    "unseen_exits": "processes whose end was not seen",
+    "lost_events": (("event", "events"), "lost"),
+    "lost_blobs": (("content", "contents"), "lost"),
+    "unreadable": (("call", "calls"), "whose arguments could not be read"),
+    "undecoded": (("call", "calls"), "counted, not decoded"),
+    "unresolved": (("change of a file", "changes of files"), "whose name could not be learned"),
+    "elsewhere": (("change", "changes"), "in another root or mount namespace, not among the files"),
+    "unknown_parents": (_PROCESS, "whose parent is not known"),
+    "unseen_exits": (_PROCESS, "whose end was not seen"),
+    "probe_unread": (("call", "calls"), "whose memory the probe could not read"),
+    "probe_unplaced": (("call", "calls"), "that the probe had no room for"),
+    "escaped": (_PROCESS, "that left the cgroup of the run"),
 }
 
 
@@ -44,10 +50,19 @@ def kernel(record: Record) -> dict[str, Any] | None:
         "observed": _observed(record),
         "processes": len(processes),
         "outlived": sum(one.outlived for one in processes),
+        "command_exit": _command_exit(processes),
         "files_seen": len(files),
         "files_read": sum(1 for _ in read),
         "files_changed": dict(Counter(one.file.change for one in files if one.file.change != "none")),
+        "files_gone_again": sum(letter_of(one.file) == GONE_AGAIN for one in files),
+        "files_not_kept": [
+            one.to_json()
+            for one in not_kept.not_kept(layer.run, layer.run_id, (one.file.name for one in files))
+        ],
         "endpoints": [one.name for one in found.endpoints],
+        "outcomes": [
+            {"name": one.name, "outcome": one.outcome, "sent": one.was_sent_to} for one in found.endpoints
+        ],
         "unix_sockets": [one.name for one in found.unix],
     }
 
@@ -55,17 +70,59 @@ def kernel(record: Record) -> dict[str, Any] | None:
 def lines(found: dict[str, Any] | None, paint: Paint) -> Iterator[str]:
     if found is None:
         return
-    processes = "1 process" if found["processes"] == 1 else f"{found['processes']} processes"
+    yield process_line(found)
+    yield from file_lines(found)
+    yield from network_lines(found, paint)
+
+
+def process_line(found: dict[str, Any]) -> str:
+    processes = measures.counted(found["processes"], *_PROCESS)
     outlived = f", {found['outlived']} of them alive when it ended" if found["outlived"] else ""
-    yield f"{processes}{outlived}"
-    yield f"{_changed(found['files_changed'])}, {found['files_read']} read"
-    yield _named(found["endpoints"], "endpoint")
+    return f"{processes}{outlived}"
+
+
+def file_lines(found: dict[str, Any]) -> Iterator[str]:
+    """What became of files; those whose states are not kept are never left out of the count."""
+    unkept = paths_not_kept(found)
+    gone = f", {found['files_gone_again']} created and gone again" if found["files_gone_again"] else ""
+    yield f"{_changed(found['files_changed'], whole=not unkept)}{gone}, {found['files_read']} read"
+    yield from not_kept.lines(unkept)
+
+
+def paths_not_kept(found: dict[str, Any]) -> list[NotKept]:
+    return [NotKept(one["path"], tuple(one["did"]), one["why"]) for one in found["files_not_kept"]]
+
+
+def network_lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
+    """What was reached, and what the observer says that it missed."""
+    yield from _endpoints(found["outcomes"])
     if found["unix_sockets"]:
         yield _named(found["unix_sockets"], "unix socket")
     observed = found["observed"] or {}
-    lost = [f"{observed[name]} {words}" for name, words in _LOSSES.items() if observed.get(name)]
+    lost = [
+        f"{measures.counted(observed[name], *what)} {became}"
+        for name, (what, became) in _LOSSES.items()
+        if observed.get(name)
+    ]
     if lost:
         yield paint("warning", listed(lost, len(lost)))
+
+
+def seen_end(found: dict[str, Any] | None) -> str | None:
+    """How the command ended, where the recorder did not see it; None: the kernel did not tell either."""
+    seen = (found or {}).get("command_exit")
+    if seen is None:
+        return None
+    how = f"by {seen['signal']}" if seen["signal"] else f"with exit code {seen['code']}"
+    return f"not seen by the recorder; the kernel saw the command end {how}"
+
+
+def _command_exit(processes: list[Process]) -> dict[str, Any] | None:
+    """How the first process ended, which is the command; None where the kernel did not tell."""
+    first = min(processes, key=lambda one: one.process, default=None)
+    if first is None or first.exit is None:
+        return None
+    return {"code": first.exit.code, "signal": first.exit.signal}
 
 
 def _observed(record: Record) -> dict[str, Any] | None:
@@ -75,11 +132,28 @@ def _observed(record: Record) -> dict[str, Any] | None:
     return data
 
 
-def _changed(changes: dict[str, int]) -> str:
+def _changed(changes: dict[str, int], *, whole: bool) -> str:
     if not changes:
-        return "no file changed"
+        return "no file changed" if whole else "no file changed among those whose states are kept"
     parts = [f"{count} {change}" for change, count in sorted(changes.items())]
     return f"{measures.counted(sum(changes.values()), 'file')} changed ({listed(parts, len(parts))})"
+
+
+def _endpoints(outcomes: list[dict[str, Any]]) -> Iterator[str]:
+    """Those that were refused stand apart: they are not what the run talked to."""
+    refused = [one for one in outcomes if is_refused(one)]
+    yield _named([_with_outcome(one) for one in outcomes if not is_refused(one)], "endpoint")
+    if refused:
+        yield f"not reached: {_named([_with_outcome(one) for one in refused], 'endpoint')}"
+
+
+def is_refused(one: dict[str, Any]) -> bool:
+    """Whether every connect to it is known to have failed, and nothing was sent to it either."""
+    return (one["outcome"] or "").startswith(FAILED) and not one["sent"]
+
+
+def _with_outcome(one: dict[str, Any]) -> str:
+    return f"{one['name']} ({one['outcome']})" if one["outcome"] else one["name"]
 
 
 def _named(names: list[str], thing: str) -> str:

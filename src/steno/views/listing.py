@@ -7,6 +7,7 @@ a link, never reads a stream.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -26,8 +27,13 @@ MAX_RUN_FILE = 4 << 20
 UNKNOWN = "-"
 _HEADINGS = ("RUN", "STATE", "AGE", "TIME", "EXIT", "COMMAND")
 _GAP = "  "
+# The name that `steno agent` gives to the recording of an attempt: it is that of the run directory.
+_ATTEMPT = re.compile(r"\d{8}T\d{6}-(?P<agent>[a-z0-9._-]+)-[0-9a-f]{8} attempt \d+", re.ASCII)
+_CHAIN = ("env", "--command")
+_NARROW = 72  # below that nothing of a command would be seen
 _ROLES = {
     RunState.RUNNING: "good",
+    RunState.ORPHANED: "warning",
     RunState.UNSEALED: "warning",
     RunState.DAMAGED: "bad",
     RunState.SEALED: "faint",
@@ -44,11 +50,21 @@ class Row(NamedTuple):
     name: str | None = None
     command: list[str] | None = None
     complete: bool | None = None
+    command_ns: int | None = None  # of the duration, what the command took
 
     @property
     def title(self) -> str:
         command = shlex.join(self.command) if self.command is not None else UNKNOWN
+        if self.command and (attempt := _ATTEMPT.fullmatch(self.name or "")):
+            return f"{attempt['agent']} {_agents_words(self.command)}".rstrip()
         return f"{self.name}: {command}" if self.name else command
+
+
+def _agents_words(command: list[str]) -> str:
+    """What the agent was given; strace's chain has the whole command of it in its last word."""
+    if command[0] == _CHAIN[0] and command[-2:-1] == [_CHAIN[1]]:
+        return command[-1].partition(" -- ")[2].partition(" ")[2]
+    return shlex.join(command[1:])
 
 
 class _Run(msgspec.Struct):
@@ -80,9 +96,15 @@ class _Start(msgspec.Struct):
     data: _StartData
 
 
+class _Moment(msgspec.Struct):
+    type: str
+    mono_ns: int
+
+
 _run = msgspec.json.Decoder(_Run)
 _manifest = msgspec.json.Decoder(_Manifest)
 _start = msgspec.json.Decoder(_Start)
+_moment = msgspec.json.Decoder(_Moment)
 
 
 def rows(store: Path, limit: int | None = None) -> Iterator[Row]:
@@ -93,11 +115,18 @@ def rows(store: Path, limit: int | None = None) -> Iterator[Row]:
 def row(store: Path, run_id: str) -> Row:
     try:
         with Folder(store / run_id, follow=False) as run:
-            state = state_of(run)
-            if state is RunState.SEALED:
-                return _sealed_row(run, run_id)
-            if state is not RunState.DAMAGED:
-                return _spooled_row(run, run_id, state)
+            return row_of(run, run_id)
+    except OSError:
+        return Row(run_id, RunState.DAMAGED)
+
+
+def row_of(run: Folder, run_id: str) -> Row:
+    try:
+        state = state_of(run)
+        if state is RunState.SEALED:
+            return _sealed_row(run, run_id)
+        if state is not RunState.DAMAGED:
+            return _spooled_row(run, run_id, state)
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
         # Whatever is wrong with it, `steno verify` says; a list says that something is.
         return Row(run_id, RunState.DAMAGED)
@@ -113,15 +142,27 @@ def table(found: Iterable[Row], *, width: int, now_ms: int, paint: Paint) -> Ite
     found = list(found)
     if not found:
         return
+    if width < _NARROW:
+        yield from _stacked(found, width, now_ms, paint)
+        return
     cells = [_HEADINGS, *(_cells(one, now_ms) for one in found)]
     widths = [max(columns(line[place]) for line in cells) for place in range(len(_HEADINGS) - 1)]
     room = width - sum(widths) - len(_GAP) * len(widths)
     for line, one in zip(cells, [None, *found], strict=True):
         padded = [pad(cell, wide) for cell, wide in zip(line[:-1], widths, strict=True)]
-        if room > 0:
-            yield _painted(padded, cut(line[-1], room), one, paint)
-        else:  # a very narrow terminal: no room for the command, nor for colours that a cut would break
-            yield cut(_GAP.join(padded).rstrip(), width)
+        yield _painted(padded, cut(line[-1], max(room, 0)), one, paint)
+
+
+def _stacked(found: list[Row], width: int, now_ms: int, paint: Paint) -> Iterator[str]:
+    """Two lines a run on a narrow terminal: what became of it and what it was, then its id."""
+    for one in found:
+        run_id, state, age, _lasted, code, title = _cells(one, now_ms)
+        ended = "" if code == UNKNOWN else f" exit {code}"
+        first = cut(f"{state}{ended}{_GAP}{title}", width)
+        if first.startswith(state):  # else the cut went through it, and a colour would be cut as well
+            first = paint(_ROLES[one.state], state) + first[len(state) :]
+        yield first
+        yield paint("faint", cut(f"{_GAP}{run_id} {age}", width))
 
 
 def _painted(padded: list[str], last: str, one: Row | None, paint: Paint) -> str:
@@ -135,7 +176,7 @@ def _painted(padded: list[str], last: str, one: Row | None, paint: Paint) -> str
 
 def _cells(one: Row, now_ms: int) -> tuple[str, ...]:
     started = one.started_at_ms
-    lasted = one.duration_ns
+    lasted = one.duration_ns if one.command_ns is None else one.command_ns
     if one.state is RunState.RUNNING and started is not None:
         lasted = max(now_ms - started, 0) * 1_000_000
     return (
@@ -161,7 +202,19 @@ def _sealed_row(run: Folder, run_id: str) -> Row:
         name=facts.name,
         command=facts.command,
         complete=manifest.completeness.complete,
+        command_ns=_command_ns(run),
     )
+
+
+def _command_ns(run: Folder) -> int | None:
+    """What the command took, without the recorder's own work; None: its start or its end is not known."""
+    try:
+        lines = run.read_all(layout.EVENTS, MAX_RUN_FILE).splitlines()
+        moments = {one.type: one.mono_ns for one in map(_moment.decode, lines)}
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
+        return None
+    started, finished = moments.get("command_started"), moments.get("command_finished")
+    return None if started is None or finished is None else max(finished - started, 0)
 
 
 def _spooled_row(run: Folder, run_id: str, state: RunState) -> Row:

@@ -52,5 +52,6 @@ def moment(ts_ms: int) -> str:
     return f"{found.astimezone():%Y-%m-%d %H:%M:%S %z}"
 
 
-def counted(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+def counted(number: int, thing: str, things: str | None = None) -> str:
+    """`things`: where more than one are not called as one is, with an s."""
+    return f"{number} {thing}" if number == 1 else f"{number} {things or f'{thing}s'}"

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
+from steno.bundle.inventory import completeness_of
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers, event_lines
-from steno.bundle.seal import completeness_of
 from steno.bundle.store import RunState, state_of
 from steno.derive.facts import RunFacts
 from steno.derive.streams import Moment, timeline

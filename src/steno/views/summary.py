@@ -16,6 +16,7 @@ from steno.derive import summaries
 from steno.derive.streams import tape_start
 from steno.events import canonical, index, kinds, layout
 from steno.events.kinds import RepoSnapshot
+from steno.views import calls_text, so_far
 from steno.views.kernel_summary import kernel
 from steno.views.record import Record, readable
 
@@ -36,10 +37,11 @@ def _summary(record: Record, path: Path) -> dict[str, Any]:
         "state": str(record.state),
         "path": str(path),
         "root": record.manifest.root if record.manifest else None,
-        "completeness": record.completeness,
-        "gaps": [msgspec.to_builtins(gap) for gap in record.facts.gaps],
+        "completeness": so_far.completeness(record),
+        "gaps": so_far.gaps(record),
         "run": _parsed(summaries.run(layers)),
-        "health": _parsed(summaries.health(layers)),
+        "command_ns": record.facts.command_ns,
+        "health": so_far.health(record),
         "redactions": _parsed(summaries.redaction_report(layers)),
         "hashes": _parsed(summaries.hashes(layers)),
         "repo": {
@@ -49,7 +51,15 @@ def _summary(record: Record, path: Path) -> dict[str, Any]:
         },
         "terminal": terminal(record),
         "kernel": kernel(record),
+        "calls": calls_text.summary(record),
     }
+
+
+def lasted_ns(found: dict[str, Any]) -> int:
+    """How long the command took; where its start or its end was not seen, how long it was recorded."""
+    command: int | None = found["command_ns"]
+    recorded: int = found["run"]["duration_ns"]
+    return recorded if command is None else command
 
 
 def terminal(record: Record) -> dict[str, Any]:

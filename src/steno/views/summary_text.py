@@ -10,12 +10,16 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from steno.views import kernel_summary, measures
+from steno.views import calls_text, health_text, kernel_summary, measures
+from steno.views.folding import folded
 from steno.views.paint import Paint
 from steno.views.plain import columns, listed, pad, visible
+from steno.views.summary import lasted_ns
 
 _LABEL = 12
+_WIDE = 80
 _FILES_SHOWN = 20
+_WIDEST_NAME = 48
 _WORDS_SHOWN = 5
 _SHORT_HEAD = 12
 _STREAMS = {
@@ -33,7 +37,13 @@ _STDIN = {
 Data = dict[str, Any]
 
 
-def lines(found: Data, paint: Paint) -> Iterator[str]:
+def lines(found: Data, paint: Paint, *, width: int | None = None) -> Iterator[str]:
+    """`width` is that of the terminal, if there is one; a wide one folds by itself, and can be copied."""
+    narrow = width if width is not None and width < _WIDE else None
+    return folded(_lines(found, paint), width=narrow, indent=_LABEL)
+
+
+def _lines(found: Data, paint: Paint) -> Iterator[str]:
     yield paint("heading", found["run_id"])
     sections = (
         ("Record", _record(found, paint)),
@@ -45,9 +55,10 @@ def lines(found: Data, paint: Paint) -> Iterator[str]:
         ("Used", _used(found["run"]["usage"])),
         ("Terminal", _terminal(found)),
         ("Kernel", kernel_summary.lines(found["kernel"], paint)),
+        ("Calls", calls_text.summary_lines(found["calls"], found["run_id"], paint)),
         ("Git", _git(found, paint)),
         ("Redacted", _redacted(found["redactions"])),
-        ("Observed", _observed(found["health"])),
+        ("Observed", health_text.lines(found["health"], paint)),
         ("Bundle", iter([visible(found["path"])])),
     )
     for label, section in sections:
@@ -58,6 +69,9 @@ def lines(found: Data, paint: Paint) -> Iterator[str]:
 def _record(found: Data, paint: Paint) -> Iterator[str]:
     if found["state"] == "running":
         yield paint("warning", "RUNNING: these are the facts so far")
+    elif found["state"] == "orphaned":
+        yield paint("bad", "ORPHANED: its recorder is gone, its command goes on; only the kernel is watched")
+        yield f"when it has ended, `steno recover {found['run_id']}` seals what was recorded"
     elif found["state"] == "unsealed":
         yield paint("bad", "UNSEALED: its recorder is gone; these are the facts up to then")
         yield f"`steno recover {found['run_id']}` seals what was recorded"
@@ -89,7 +103,7 @@ def _where(run: Data) -> Iterator[str]:
 
 def _when(found: Data) -> Iterator[str]:
     run = found["run"]
-    lasted = measures.duration(run["duration_ns"])
+    lasted = measures.duration(lasted_ns(found))
     so_far = "" if found["state"] == "sealed" else " up to the last event"
     yield f"{measures.moment(run['started_at_ms'])}, for {lasted}{so_far}"
 
@@ -101,10 +115,11 @@ def _result(found: Data, paint: Paint) -> Iterator[str]:
         yield paint("bad", f"ended by {visible(signal)}") + f" (exit code {code})"
     elif code is not None:
         yield paint("bad" if code else "good", f"exit code {code}")
-    elif found["state"] == "running":
+    elif found["state"] in {"running", "orphaned"}:
         yield "still running"
     else:
-        yield paint("warning", "not known: the end was not seen")
+        seen = kernel_summary.seen_end(found["kernel"])
+        yield paint("warning", visible(seen or "not known: the end was not seen"))
 
 
 def _used(usage: Data | None) -> Iterator[str]:
@@ -184,7 +199,7 @@ def _changes(changes: list[Data] | None, after: Data | None, paint: Paint) -> It
     added, deleted = (after or {}).get("added_lines") or 0, (after or {}).get("deleted_lines") or 0
     yield f"{measures.counted(len(changes), 'file')} changed, +{added} -{deleted}"
     shown = [(visible(f"{one['status']} {one['path']}"), _counts(one)) for one in changes[:_FILES_SHOWN]]
-    width = max(columns(path) for path, _ in shown)
+    width = min(max(columns(path) for path, _ in shown), _WIDEST_NAME)  # one long name moves no other row
     for path, counts in shown:
         yield f"  {pad(path, width)}  {paint('faint', counts)}"
     if len(changes) > _FILES_SHOWN:
@@ -223,8 +238,3 @@ def _redacted(report: Data) -> Iterator[str]:
     counts = ", ".join(f"{visible(rule)} {count}" for rule, count in report["counts"].items())
     yield f"{measures.counted(report['total'], 'secret')}: {counts}"
     yield f"in {listed(report['redacted_fields'], _WORDS_SHOWN)}"
-
-
-def _observed(health: Data) -> Iterator[str]:
-    layers = ("kernel", "policy", "sdk")
-    yield ", ".join(f"{layer} layer {visible(health[f'{layer}_layer'])}" for layer in layers)

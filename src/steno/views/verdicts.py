@@ -51,7 +51,7 @@ def lines(one: Judged, paint: Paint) -> Iterator[str]:
 
 
 def _failed(step: Step) -> Iterator[str]:
-    yield f"  step {step.number} failed: {step.says}"
+    yield f"  step {step.number} failed; it asks that {step.says}"
     for problem in step.problems[:_PROBLEMS_SHOWN]:
         yield f"    {visible(problem)}"
     if len(step.problems) > _PROBLEMS_SHOWN:

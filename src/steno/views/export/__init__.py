@@ -24,11 +24,37 @@ class Exported(NamedTuple):
 Export = Callable[[Folder, Path], Exported]
 
 # name -> module in this package; the module has a function `export`
-FORMATS = {"agent-snapshot": "agent_snapshot", "capture-run": "capture_run"}
-# name -> what it makes below the directory it is given: no part of the work that a run is about
-PLACES = {"agent-snapshot": "", "capture-run": "artifacts/capture_run"}
+FORMATS = {
+    "agent-audit": "agent_audit",
+    "agent-snapshot": "agent_snapshot",
+    "asciicast": "asciicast",
+    "assay-runner": "assay_runner",
+    "capture-run": "capture_run",
+    "otlp": "otlp",
+    "perfetto": "perfetto",
+}
+# name -> what it makes below the directory it is given: no part of the work that a run is about. Nobody knows
+# the name of an agent-audit, or of an export that is one file, before the run has one, and nothing is there
+# under the name without it.
+PLACES = {
+    "agent-audit": ".audit",
+    "agent-snapshot": "",
+    "asciicast": "steno-asciicast",
+    "assay-runner": "assay-runner-spike",
+    "capture-run": "artifacts/capture_run",
+    "otlp": "steno-otlp",
+    "perfetto": "steno-perfetto",
+}
 # name -> the directory it is given when the user names none
-DIRECTORIES = {"agent-snapshot": "snapshot-{run_id}", "capture-run": "."}
+DIRECTORIES = {
+    "agent-audit": ".",
+    "agent-snapshot": "snapshot-{run_id}",
+    "asciicast": ".",
+    "assay-runner": ".",
+    "capture-run": ".",
+    "otlp": ".",
+    "perfetto": ".",
+}
 
 
 def export_named(name: str) -> Export:

@@ -37,7 +37,7 @@ def place_tree(directory: Path, below: str, files: Mapping[str, Iterable[bytes]]
             if not above:
                 _place_tree(base, name, files)
                 return directory / below
-            _make_folders(base, above)
+            base.make_folders(above)
             with base.sub(above) as parent:
                 _place_tree(parent, name, files)
     except OSError as error:
@@ -45,10 +45,11 @@ def place_tree(directory: Path, below: str, files: Mapping[str, Iterable[bytes]]
     return directory / below
 
 
-def place_file(target: Path, write: Callable[[IO[bytes]], None]) -> Placed:
-    temporary = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
+def place_file(target: Path, write: Callable[[IO[bytes]], object], *, replace: bool = False) -> Placed:
+    """Write one file. With `replace` what is there makes room, in the same step."""
+    temporary = target.with_name(temporary_name(target.name))
     try:
-        return _place_file(target, temporary, write)
+        return _place_file(target, temporary, write, replace=replace)
     except OSError as error:
         raise _cannot_write(target, error) from error
     finally:
@@ -56,16 +57,39 @@ def place_file(target: Path, write: Callable[[IO[bytes]], None]) -> Placed:
             temporary.unlink()
 
 
-def _make_folders(base: Folder, path: str) -> None:
-    made = ""
-    for part in path.split("/"):
-        made = f"{made}/{part}" if made else part
-        with suppress(FileExistsError):
-            base.make_folder(made)
+def place_below(directory: Path, name: str, write: Callable[[IO[bytes]], object]) -> Path:
+    """Write one file into a directory, which is made if it is not there."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"cannot make {directory}: {error.strerror}", hint="choose another directory with -o DIR"
+        ) from error
+    place_file(directory / name, write)
+    return directory / name
+
+
+def place_in(folder: Folder, name: str, blocks: Iterable[bytes], *, replace: bool = False) -> None:
+    """Write one file into an open folder. What is there is an error, or with `replace` makes room."""
+    temporary = temporary_name(name)
+    try:
+        _write(folder, temporary, blocks)
+        if replace:
+            folder.replace(temporary, name)
+        else:
+            _link_or_rename(folder, temporary, name)
+        folder.sync()
+    finally:
+        with suppress(OSError):
+            folder.remove(temporary)
+
+
+def temporary_name(name: str) -> str:
+    return f".{name}.{os.urandom(8).hex()}"
 
 
 def _place_tree(parent: Folder, name: str, files: Mapping[str, Iterable[bytes]]) -> None:
-    temporary = f".{name}.{os.urandom(8).hex()}"
+    temporary = temporary_name(name)
     parent.make_folder(temporary)
     try:
         with parent.sub(temporary) as made:
@@ -114,7 +138,9 @@ def _write(folder: Folder, path: str, blocks: Iterable[bytes]) -> None:
         os.close(fd)
 
 
-def _place_file(target: Path, temporary: Path, write: Callable[[IO[bytes]], None]) -> Placed:
+def _place_file(
+    target: Path, temporary: Path, write: Callable[[IO[bytes]], object], *, replace: bool
+) -> Placed:
     fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as out:
         write(out)
@@ -123,7 +149,10 @@ def _place_file(target: Path, temporary: Path, write: Callable[[IO[bytes]], None
     with Folder(temporary.parent) as parent:
         made = Placed(parent.size(temporary.name), _digest(parent.read(temporary.name)))
         try:
-            _link_or_rename(parent, temporary.name, target.name)
+            if replace:
+                parent.replace(temporary.name, target.name)
+            else:
+                _link_or_rename(parent, temporary.name, target.name)
         except FileExistsError:
             if not _holds(parent, target.name, made):
                 raise BadRequestError(

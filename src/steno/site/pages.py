@@ -1,0 +1,225 @@
+"""The site: which address gives what.
+
+In: a store and what was asked. Out: an answer: the list, the page of a run, its files, a run as it happens,
+two runs compared, downloads. A run is reached by its id and by nothing else, its files by the names that its
+manifest has. What is wrong with a record is shown; what is not there, or is gone meanwhile, is said to be.
+Never writes to the store, never follows a link.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from http import HTTPStatus
+from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from threading import Event
+from typing import Any
+from urllib.parse import quote
+
+from steno import __version__
+from steno.bundle.folder import BLOCK, Folder
+from steno.bundle.pack import pack
+from steno.bundle.store import RunState, state_of
+from steno.errors import StenoError
+from steno.events.run_id import is_run_id
+from steno.site import answers, live
+from steno.site.answers import Answer
+from steno.site.listed import Listed
+from steno.site.requests import Asked, Refused
+from steno.views import listing
+from steno.views.capability import comparison, sides
+from steno.views.capability.capabilities import CATEGORIES
+from steno.views.capability.evidence import verified_evidence
+from steno.views.capability.ignore_rules import IgnoreRules
+from steno.views.export import trusted
+from steno.views.live.listening import Listening
+from steno.views.plain import ELLIPSIS, visible
+from steno.views.report import page
+from steno.views.report.answers import ORPHANED
+from steno.views.report.document import document
+from steno.views.report.extract import EXTRACT
+from steno.views.report.header import header, title
+from steno.views.report.parts import LARGEST_BY_URL, parts_of
+from steno.views.report.subject import subject_of
+
+_PACKED_IN_MEMORY = 8 << 20
+_A_RUN = 2  # parts of an address
+_LONGEST_HEADING = 300
+# What is gone, or is a link or no folder where a run, or a file of one, would be. All else is told.
+_NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG})
+
+
+class Site:
+    """Answers for one store. `closing` ends what would go on for as long as a run does."""
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self._listed = Listed(store)
+        self.closing = Event()
+
+    def answer(self, asked: Asked) -> Answer:
+        try:
+            return self._answer(asked)
+        except StenoError as error:
+            return answers.plain(HTTPStatus.CONFLICT, f"{error}\nhint: {error.hint}")
+        except OSError as error:
+            if error.errno in _NOT_THERE:
+                raise _not_here() from None
+            says = f"what the store has at this address cannot be read: {error.strerror}"
+            print(f"steno: {visible(f'{says}: {error.filename or self._store}')}", file=sys.stderr)
+            return answers.plain(HTTPStatus.INTERNAL_SERVER_ERROR, says)
+
+    def _answer(self, asked: Asked) -> Answer:
+        is_folder = asked.parts == () or (asked.parts[0] == "run" and len(asked.parts) == _A_RUN)
+        if is_folder and not asked.as_folder:
+            return answers.moved(f"./{quote(asked.last)}/")  # what is named from there is below it
+        match asked.parts:
+            case ():
+                return _own_page("list", "Runs", page.text(str(self._store)))
+            case ("runs.json",):
+                return answers.json({"runs": self._listed.rows()})
+            case ("compare",):
+                return _own_page("compare", "Compare two runs")
+            case ("compare.json",):
+                return self._compare(asked.query.get("a", ""), asked.query.get("b", ""))
+            case ("run", run_id, *rest):
+                return self._of_run(run_id, rest)
+        raise _not_here()
+
+    def _of_run(self, run_id: str, rest: list[str]) -> Answer:
+        match rest:
+            case []:
+                return self._run(run_id)
+            case ["live"]:
+                run = self._open(run_id)
+                return answers.stream(live.happenings(run, self._store, self.closing), run.close)
+            case ["terminal"]:
+                return self._terminal(run_id)
+            case ["file", *path]:
+                return self._file(run_id, "/".join(path))
+            case ["pack"]:
+                return self._packed(run_id)
+            case ["report"]:
+                return self._report(run_id)
+        raise _not_here()
+
+    def _open(self, run_id: str) -> Folder:
+        if not is_run_id(run_id):
+            raise _not_here()
+        return Folder(self._store / run_id, follow=False)
+
+    def _run(self, run_id: str) -> Answer:
+        with self._open(run_id) as run:
+            state = state_of(run)
+            if state in {RunState.RUNNING, RunState.ORPHANED}:
+                return _live_page(listing.row_of(run, run_id))
+            found, parts = subject_of(run), parts_of(run, LARGEST_BY_URL)
+        data = {
+            **_data("run", run_id, str(found.state)),
+            "verdict": found.verdict,
+            "summary": found.summary_in_page,
+            **parts.data,
+        }
+        top = _way_back("../../") + header(found)
+        if state is RunState.UNSEALED:  # nothing is in its place yet, so the page carries it
+            return answers.html(title(found), top, data, parts.embedded())
+        named = [one.to_json(url=f"./file/{quote(one.path)}") for one in parts.inside]
+        return answers.html(title(found), top + _downloads(), data | {"parts": named})
+
+    def _terminal(self, run_id: str) -> Answer:
+        with ExitStack() as held:
+            listening = Listening(held.enter_context(self._open(run_id)))
+            held.callback(listening.close)
+            return answers.stream(live.terminal(listening, self.closing), held.pop_all().close)
+
+    def _file(self, run_id: str, path: str) -> Answer:
+        with self._open(run_id) as run:
+            parts = parts_of(run, LARGEST_BY_URL, extract=path == EXTRACT).inside
+            found = next((one for one in parts if one.path == path), None)
+            if found is None:
+                raise _not_here()
+            if found.extract_of is not None:  # in no file of the run
+                return answers.data_file(iter([found.read()]), found.size, lambda: None)
+            fd = run.open(path)
+        return answers.data_file(_blocks(fd), os.fstat(fd).st_size, lambda: os.close(fd))
+
+    def _packed(self, run_id: str) -> Answer:
+        with ExitStack() as held:
+            run = held.enter_context(self._open(run_id))
+            trusted(run)
+            return answers.download(
+                f"{run_id}.tar.gz", "application/gzip", _packed(run), held.pop_all().close
+            )
+
+    def _report(self, run_id: str) -> Answer:
+        with ExitStack() as held:
+            run = held.enter_context(self._open(run_id))
+            blocks = document(run, subject_of(run))
+            return answers.download(f"steno-{run_id}.html", answers.HTML, blocks, held.pop_all().close)
+
+    def _compare(self, a: str, b: str) -> Answer:
+        with self._open(a) as one, self._open(b) as other:
+            titles = {run_id: listing.row_of(run, run_id).title for run_id, run in ((a, one), (b, other))}
+            named = [sides.Named(folder.path.name, verified_evidence(folder)) for folder in (one, other)]
+        first, second = sides.pair(*named, projected=None)
+        found = comparison.compare(first, second, IgnoreRules(), by_name=False)
+        headings = {category.key: category.title for category in CATEGORIES}
+        return answers.json({**comparison.to_json(found), "headings": headings, "titles": titles})
+
+
+def _own_page(kind: str, heading: str, below: str = "") -> Answer:
+    """A page that asks for what it shows."""
+    back = _way_back("./") if kind == "compare" else ""
+    return _asking(_data(kind, None, ""), heading, below, back)
+
+
+def _live_page(row: listing.Row) -> Answer:
+    gone = f". {page.prose(ORPHANED)}" if row.state is RunState.ORPHANED else ""
+    below = f"{page.text(row.run_id)}{gone}"
+    return _asking(_data("live", row.run_id, str(row.state)), row.title, below, _way_back("../../"))
+
+
+def _asking(data: dict[str, Any], heading: str, below: str, back: str) -> Answer:
+    """`below` is HTML."""
+    title = heading if len(heading) <= _LONGEST_HEADING else f"{heading[:_LONGEST_HEADING]}{ELLIPSIS}"
+    where = f'<p class="site-store">{below}</p>' if below else ""
+    head = f'{back}<header class="site-head"><h1>{page.text(title)}</h1>{where}</header>'
+    nothing: dict[str, Any] = {"verdict": None, "summary": None, "parts": [], "left_out": []}
+    return answers.html(f"{title} - Steno", head, data | nothing)
+
+
+def _data(kind: str, run_id: str | None, state: str) -> dict[str, Any]:
+    return {"schema": page.SCHEMA, "kind": kind, "steno": __version__, "run_id": run_id, "state": state}
+
+
+def _way_back(to: str) -> str:
+    return f'<nav class="site-nav" aria-label="Site"><a href="{to}">All runs</a></nav>\n'
+
+
+def _downloads() -> str:
+    return (
+        '<nav class="site-nav" aria-label="Downloads"><a href="./pack">Download the packed bundle</a> '
+        '<a href="./report">Download the report</a></nav>\n'
+    )
+
+
+def _not_here() -> Refused:
+    return Refused(HTTPStatus.NOT_FOUND, "there is nothing at this address, or not any more")
+
+
+def _blocks(fd: int) -> Iterator[bytes]:
+    while block := os.read(fd, BLOCK):
+        yield block
+
+
+def _packed(run: Folder) -> Iterator[bytes]:
+    """Made whole before it is sent: the packer writes, and does not wait for a reader."""
+    with SpooledTemporaryFile(_PACKED_IN_MEMORY) as out:
+        pack(run, out)
+        out.seek(0)
+        while block := out.read(BLOCK):
+            yield block

@@ -1,0 +1,207 @@
+"""The tool calls of one run, as its sealed bundle tells them.
+
+In: an open record. Out: `calls.json` as data, and the same in checked fields, with what the correlation
+report says of the whole. A run that is not sealed has
+none yet: a `BadRequestError` that says so. What cannot be read is an `UnreadableBundleError`. Never verifies.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steno.bundle.store import RunState
+from steno.errors import BadRequestError
+from steno.events import layout
+from steno.views.kernel_layer import checked, how_to_seal, read_json
+from steno.views.record import Record
+
+
+class Files(msgspec.Struct, frozen=True):
+    read: list[str]
+    written: list[str]
+    created: list[str]
+    deleted: list[str]
+    attempted: list[str]
+
+    @property
+    def changed(self) -> list[str]:
+        return sorted({*self.written, *self.created, *self.deleted})
+
+
+class Endpoints(msgspec.Struct, frozen=True):
+    connected: list[str]
+    sent: list[str]
+
+    @property
+    def tried(self) -> list[str]:
+        """What it connected to or sent to; whether a connect succeeded is not always known."""
+        return sorted({*self.connected, *self.sent})
+
+
+class Execs(msgspec.Struct, frozen=True):
+    ran: list[str]
+
+
+class Sockets(msgspec.Struct, frozen=True):
+    connected: list[str]
+
+
+class Seen(msgspec.Struct, frozen=True):
+    kernel_event_count: int
+    files: Files
+    endpoints: Endpoints
+    unix_sockets: Sockets
+    execs: Execs
+    own_state: list[str] = []
+
+
+class Unattributed(Seen, frozen=True, kw_only=True):
+    by_servers: dict[str, Seen] = {}
+
+
+class Shared(Seen, frozen=True, kw_only=True):
+    candidates: list[str]
+
+
+class Rule(msgspec.Struct, frozen=True):
+    rule: str
+    result: str
+    says: str
+
+
+class Said(msgspec.Struct, frozen=True):
+    source: str
+    corroboration: str
+    rule: str | None
+    input: Any = None
+
+
+class Decided(msgspec.Struct, frozen=True):
+    decision: str
+    reason: str
+    dry_run: bool
+    outcome: str | None
+    connection: str
+    arguments: Any = None
+
+
+class Window(msgspec.Struct, frozen=True):
+    start_ns: int | str
+    end_ns: int | str
+    ended_by: str
+    told_by: str
+    process: int | None
+
+
+class Call(msgspec.Struct, frozen=True):
+    tool_call_id: str
+    tool: str
+    server: str | None
+    said: Said | None
+    decided: Decided | None
+    window: Window | None
+    seen: Seen | None
+    verdict: str
+    rules: list[Rule]
+
+    @property
+    def name(self) -> str:
+        return self.tool if self.server is None else f"{self.server}.{self.tool}"
+
+    @property
+    def contradictions(self) -> list[Rule]:
+        return [rule for rule in self.rules if rule.result == "contradicted"]
+
+
+class Claim(msgspec.Struct, frozen=True):
+    source: str
+    event_type: str
+    corroboration: str
+    rules: list[Rule]
+
+
+class _Told(msgspec.Struct, frozen=True):
+    calls: list[Call]
+    ambiguous: list[Shared]
+    unattributed: Unattributed | None
+    claims: list[Claim]
+
+
+class Correlation(msgspec.Struct, frozen=True):
+    status: str
+    ambiguities: list[str]
+
+
+class Calls(NamedTuple):
+    run_id: str
+    told: dict[str, Any]  # as the bundle has it
+    calls: list[Call]
+    ambiguous: list[Shared]
+    unattributed: Unattributed | None
+    claims: list[Claim]
+    cwd: str = ""  # where the run was
+    correlation: Correlation | None = None  # None: it is not told here
+
+    def near(self, text: str) -> str:
+        """Names below the run's directory, without it."""
+        return text.replace(f"{self.cwd.rstrip('/')}/", "") if self.cwd.strip("/") else text
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        return dict(Counter(call.verdict for call in self.calls))
+
+    def only(self, tool_call_id: str) -> Calls:
+        """The calls with this id, and nothing beside."""
+        kept = [place for place, call in enumerate(self.calls) if call.tool_call_id == tool_call_id]
+        if not kept:
+            raise BadRequestError(
+                f"the run has no call {tool_call_id!r}", hint=f"`steno calls {self.run_id}` lists them"
+            )
+        told = {**self.told, "calls": [self.told["calls"][place] for place in kept]}
+        for name in ("ambiguous", "unattributed", "claims"):
+            del told[name]
+        return Calls(self.run_id, told, [self.calls[place] for place in kept], [], None, [], self.cwd)
+
+
+def has_calls(record: Record) -> bool:
+    return record.state is RunState.SEALED and record.run.has(layout.CALLS)
+
+
+def read_calls(record: Record) -> Calls:
+    if not has_calls(record):
+        raise _why_not(record)
+    told: dict[str, Any] = read_json(record.run, layout.CALLS, dict)
+    with checked(record.run, layout.CALLS):
+        found = msgspec.convert(told, _Told)
+    cwd, correlation = record.facts.start.cwd, _correlation(record)
+    return Calls(
+        record.run_id, told, found.calls, found.ambiguous, found.unattributed, found.claims, cwd, correlation
+    )
+
+
+def _correlation(record: Record) -> Correlation | None:
+    if not record.run.has(layout.CORRELATION):
+        return None
+    told: dict[str, Any] = read_json(record.run, layout.CORRELATION, dict)
+    with checked(record.run, layout.CORRELATION):
+        return msgspec.convert(told, Correlation)
+
+
+def _why_not(record: Record) -> BadRequestError:
+    if record.state is RunState.RUNNING:
+        return BadRequestError(
+            "this run is still going on: its calls are told when it has ended",
+            hint=f"`steno show {record.run_id}` tells the facts so far",
+        )
+    if record.state is not RunState.SEALED:
+        return BadRequestError(
+            "this run is not sealed: its calls are told when it is",
+            hint=how_to_seal(record.state, record.run_id),
+        )
+    return BadRequestError(
+        "this run was recorded by a version that did not tell calls",
+        hint="record the run again",
+    )

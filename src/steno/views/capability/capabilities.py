@@ -1,0 +1,227 @@
+"""The capabilities of runs: sets of entries, one set a category.
+
+In: a capability surface, or the same shape from a lock file. Out: `Capabilities`, which can be joined, and
+told again as data. Never asks what an entry means on this machine: entries are text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steno.derive import projection
+
+SURFACE_SCHEMA = "assay.runner.capability_surface.v0"
+Names = Mapping[str, tuple[str, ...]]
+
+
+class Category(NamedTuple):
+    """One set of a surface. An attempt is what only ever failed; it never counts as a capability."""
+
+    group: str
+    act: str
+    title: str
+    is_attempt: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.group}.{self.act}" if self.act else self.group
+
+
+CATEGORIES = (
+    Category("files", "read", "Files read"),
+    Category("files", "written", "Files written"),
+    Category("files", "created", "Files created"),
+    Category("files", "deleted", "Files deleted"),
+    Category("endpoints", "connected", "Endpoints connected to"),
+    Category("endpoints", "sent", "Endpoints sent to"),
+    Category("endpoints", "bound", "Endpoints bound"),
+    Category("unix_sockets", "connected", "Unix sockets connected to"),
+    Category("unix_sockets", "bound", "Unix sockets bound"),
+    Category("execs", "ran", "Programs run"),
+    Category("mcp_tools", "", "MCP tools"),
+    Category("policy_decisions", "", "Policy decisions"),
+    Category("files", "attempted", "Files that could not be used", is_attempt=True),
+    Category("endpoints", "attempted", "Endpoints that could not be reached", is_attempt=True),
+    Category("unix_sockets", "attempted", "Unix sockets that could not be used", is_attempt=True),
+    Category("execs", "attempted", "Programs that could not be run", is_attempt=True),
+)
+
+
+class _Files(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    read: list[str]
+    written: list[str]
+    created: list[str]
+    deleted: list[str]
+    attempted: list[str]
+
+
+class _Endpoints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    connected: list[str]
+    sent: list[str]
+    bound: list[str]
+    attempted: list[str]
+
+
+class _UnixSockets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    connected: list[str]
+    bound: list[str]
+    attempted: list[str]
+
+
+class _Execs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    ran: list[str]
+    attempted: list[str]
+
+
+class _Roots(msgspec.Struct, frozen=True):
+    cwd: str | None = None
+    home: str | None = None
+    tmp: str | None = None
+
+
+class _Own(msgspec.Struct, frozen=True):
+    files: _Files
+    endpoints: _Endpoints
+    unix_sockets: _UnixSockets
+    execs: _Execs
+    names: dict[str, list[str]]
+    roots: _Roots
+    kernel_layer: str
+
+
+class _Surface(msgspec.Struct, frozen=True):
+    schema: str
+    run_id: str
+    filesystem_prefixes: list[str]
+    filesystem_paths: list[str]
+    process_execs: list[str]
+    mcp_tools: list[str]
+    policy_decisions: list[str]
+    steno: _Own
+
+
+class Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Capabilities as a lock file tells them."""
+
+    files: _Files
+    endpoints: _Endpoints
+    unix_sockets: _UnixSockets
+    execs: _Execs
+    mcp_tools: list[str]
+    policy_decisions: list[str]
+    names: dict[str, list[str]]
+
+
+class Capabilities(NamedTuple):
+    """`entries` has every category; `names` are the DNS names that were seen to stand for an address."""
+
+    entries: Mapping[str, frozenset[str]]
+    names: Names
+
+    def to_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"names": {address: list(names) for address, names in self.names.items()}}
+        for category in CATEGORIES:
+            listed = sorted(self.entries[category.key])
+            if category.act:
+                found.setdefault(category.group, {})[category.act] = listed
+            else:
+                found[category.group] = listed
+        return found
+
+
+def of_surface(surface: dict[str, Any], *, projected: bool) -> Capabilities:
+    """The capabilities that a surface tells; raises `msgspec.ValidationError` for anything else."""
+    checked = msgspec.convert(surface, _Surface)
+    if checked.schema != SURFACE_SCHEMA:
+        raise msgspec.ValidationError(f"unknown schema {checked.schema!r}")
+    if projected:
+        checked = msgspec.convert(projected_surface(surface), _Surface)
+    own = checked.steno
+    return of_told(
+        Told(
+            own.files,
+            own.endpoints,
+            own.unix_sockets,
+            own.execs,
+            checked.mcp_tools,
+            checked.policy_decisions,
+            own.names,
+        )
+    )
+
+
+def projected_surface(surface: dict[str, Any]) -> dict[str, Any]:
+    """The surface with the directories of its own run replaced by `$RUN_CWD`, `$HOME` and `$TMP`."""
+    return projection.project(surface, surface["steno"]["roots"])
+
+
+def of_told(told: Told) -> Capabilities:
+    entries = {category.key: frozenset(_entries(told, category)) for category in CATEGORIES}
+    return Capabilities(entries, {address: _sorted(names) for address, names in told.names.items()})
+
+
+def joined(many: Iterable[Capabilities]) -> Capabilities:
+    """All that any of them has. What one of them could do is not an attempt of the others."""
+    found = list(many)
+    entries = {
+        category.key: frozenset().union(*(one.entries[category.key] for one in found))
+        for category in CATEGORIES
+    }
+    for category in CATEGORIES:
+        if category.is_attempt:
+            entries[category.key] -= done(entries, category.group)
+    addresses = {address for one in found for address in one.names}
+    names = {
+        address: _sorted(name for one in found for name in one.names.get(address, ()))
+        for address in addresses
+    }
+    return Capabilities(entries, names)
+
+
+def done(entries: Mapping[str, frozenset[str]], group: str) -> frozenset[str]:
+    """Every entry of a group that is more than an attempt."""
+    keys = [category.key for category in CATEGORIES if category.group == group and not category.is_attempt]
+    return frozenset().union(*(entries[key] for key in keys))
+
+
+def by_name(one: Capabilities) -> Capabilities:
+    """The same, with `name:port` in place of `address:port` wherever a name was seen to stand for it."""
+    entries = {
+        category.key: frozenset(_named(one.entries[category.key], one.names))
+        if category.group == "endpoints"
+        else one.entries[category.key]
+        for category in CATEGORIES
+    }
+    return Capabilities(entries, one.names)
+
+
+def split_endpoint(entry: str) -> tuple[str, str]:
+    """Host and port of `1.2.3.4:80`, `[::1]:80` or `name:80`; the port is empty where there is none."""
+    host, colon, port = entry.rpartition(":")
+    if not colon:
+        return entry, ""
+    return host.removeprefix("[").removesuffix("]"), port
+
+
+def names_of(entry: str, names: Names) -> tuple[str, ...]:
+    return names.get(split_endpoint(entry)[0], ())
+
+
+def _named(entries: Iterable[str], names: Names) -> Iterator[str]:
+    for entry in entries:
+        known = names_of(entry, names)
+        port = split_endpoint(entry)[1]
+        yield from [f"{name}:{port}" for name in known] or [entry]
+
+
+def _entries(told: Told, category: Category) -> list[str]:
+    group = getattr(told, category.group)
+    found: list[str] = getattr(group, category.act) if category.act else group
+    return found
+
+
+def _sorted(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))

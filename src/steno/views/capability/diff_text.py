@@ -1,0 +1,86 @@
+"""A comparison of capabilities in words, for a terminal or a log.
+
+In: a comparison. Out: lines that are safe to print: what was added first, then what was removed, what was
+only attempted, what was ignored and by which rule, and the verdict last. Never leaves out an addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steno.views.capability.comparison import Comparison, Entry, Outcome
+from steno.views.measures import counted
+from steno.views.paint import Paint
+from steno.views.plain import cut, visible
+
+_MOST_ATTEMPTS = 10  # of a category, in each direction: searches along a path make many
+_ROLES = {
+    Outcome.SAME: "good",
+    Outcome.REMOVED: "good",
+    Outcome.ADDED: "bad",
+    Outcome.INCONCLUSIVE: "warning",
+}
+
+
+def lines(found: Comparison, paint: Paint, *, width: int | None) -> Iterator[str]:
+    yield f"A  {visible(found.a.title)}"
+    yield f"B  {visible(found.b.title)}"
+    yield from _entries(found, paint, width, attempts=False)
+    yield from _entries(found, paint, width, attempts=True)
+    if found.ignored:
+        yield ""
+        yield paint("heading", f"Ignored ({len(found.ignored)})")
+        for one in found.ignored:
+            sign = "+" if one.change == "added" else "-"
+            yield paint("faint", _fit(f"  {sign} {words(one.entry)}  [{visible(str(one.rule))}]", width))
+    yield ""
+    for note in found.notes:
+        yield f"note: {visible(note.says)}"
+    for why in found.degraded:
+        yield paint("warning", f"degraded evidence, {visible(why)}")
+    yield f"{paint(_ROLES[found.outcome], found.outcome.value)}: {verdict(found)}"
+
+
+def verdict(found: Comparison) -> str:
+    """The outcome in one sentence."""
+    counts = (
+        f"{len(found.added)} added, {len(found.removed)} removed, {found.unchanged} unchanged, "
+        f"{len(found.ignored)} ignored"
+    )
+    match found.outcome:
+        case Outcome.SAME:
+            return f"B did nothing that A did not ({counts})"
+        case Outcome.REMOVED:
+            left_out = counted(len(found.removed), "thing")
+            return f"B did nothing that A did not, and left out {left_out} ({counts})"
+        case Outcome.ADDED:
+            return f"B did {counted(len(found.added), 'thing')} that A did not ({counts})"
+        case Outcome.INCONCLUSIVE:
+            return f"nothing was seen to be added, and something may have been missed ({counts})"
+
+
+def words(entry: Entry) -> str:
+    """One entry with its names, safe to print."""
+    text = visible(entry.text)
+    if entry.names:
+        text += f"  ({', '.join(visible(name) for name in entry.names)})"
+    return f"{text}  (the other side tried it, and failed)" if entry.was_attempted else text
+
+
+def _entries(found: Comparison, paint: Paint, width: int | None, *, attempts: bool) -> Iterator[str]:
+    for one in found.compared:
+        if one.category.is_attempt is not attempts or not (one.added or one.removed):
+            continue
+        yield ""
+        counts = f"+{len(one.added)} -{len(one.removed)}, {len(one.unchanged)} unchanged"
+        yield f"{paint('heading', one.category.title)}  {paint('faint', counts)}"
+        role = "faint" if attempts else "bad"
+        most = _MOST_ATTEMPTS if attempts else len(one.added) + len(one.removed)
+        yield from (paint(role, _fit(f"  + {words(entry)}", width)) for entry in one.added[:most])
+        yield from (_fit(f"  - {words(entry)}", width) for entry in one.removed[:most])
+        if more := len(one.added[most:]) + len(one.removed[most:]):
+            yield f"  and {more} more; --json has them all"
+
+
+def _fit(text: str, width: int | None) -> str:
+    return text if width is None else cut(text, width)

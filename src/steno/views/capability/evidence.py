@@ -1,0 +1,98 @@
+"""The evidence behind capabilities: one verified run, and how far it can be relied on.
+
+In: the folder of a bundle, which may be hostile. Out: its surface as data, and a `Source` that says which
+run it was, which observer saw it and what is missing. Verification has made the surface again from the
+layers, so it is read here as it stands. Never passes on a bundle that is not what it says it is.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+
+from steno.bundle.folder import Folder
+from steno.bundle.verify import Status
+from steno.errors import BadBundleError, BadRequestError, UnreadableBundleError
+from steno.events import layout
+from steno.views.capability import capabilities
+from steno.views.capability.capabilities import Capabilities
+from steno.views.export import trusted
+from steno.views.kernel_layer import checked, read_json
+
+KernelLayer = Literal["complete", "partial", "absent"]
+_KERNEL_LAYERS: dict[str, KernelLayer] = {
+    "complete": "complete",
+    "partial_ringbuf_drops": "partial",
+    "absent": "absent",
+}
+_CORRELATION_FAILED = "failed"
+_Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+_Observer = Annotated[str, msgspec.Meta(pattern="^[a-z]{1,16}$")]
+
+
+class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One run that capabilities come from."""
+
+    run_id: str
+    root: _Digest
+    observer: _Observer
+    kernel_layer: KernelLayer
+    cgroup_correlation: Literal["clean", "partial", "failed"]
+    complete: bool
+    gaps: list[str]
+
+    @property
+    def degraded(self) -> list[str]:
+        """Why an entry that is not there may have been there all the same."""
+        found = [] if self.complete else [f"incomplete:{gap}" for gap in self.gaps] or ["incomplete"]
+        if self.kernel_layer != "complete":
+            found.append(f"kernel_layer_{self.kernel_layer}")
+        if self.cgroup_correlation == _CORRELATION_FAILED:
+            found.append("cgroup_correlation_failed")
+        return found
+
+
+class Evidence(NamedTuple):
+    source: Source
+    surface: dict[str, Any]
+
+    def capabilities(self, *, projected: bool) -> Capabilities:
+        return capabilities.of_surface(self.surface, projected=projected)
+
+
+class _OwnHealth(msgspec.Struct, frozen=True):
+    observer: _Observer
+
+
+class _Health(msgspec.Struct, frozen=True):
+    kernel_layer: str
+    cgroup_correlation: Literal["clean", "partial", "failed"]
+    steno: _OwnHealth
+
+
+def read_surface(run: Folder) -> dict[str, Any]:
+    """The surface of a bundle as it stands there, its shape checked. Not verified."""
+    surface = read_json(run, layout.SURFACE, dict[str, Any])
+    with checked(run, layout.SURFACE):
+        capabilities.of_surface(surface, projected=False)
+    return surface
+
+
+def verified_evidence(run: Folder) -> Evidence:
+    try:
+        verdict = trusted(run)
+    except (BadBundleError, BadRequestError) as error:  # their codes mean something else here
+        raise UnreadableBundleError(str(error), hint=error.hint) from error
+    health = read_json(run, layout.HEALTH, _Health)
+    with checked(run, layout.HEALTH):
+        source = Source(
+            run_id=verdict.run_id or "",
+            root=verdict.root or "",
+            observer=health.steno.observer,
+            kernel_layer=_KERNEL_LAYERS[health.kernel_layer],
+            cgroup_correlation=health.cgroup_correlation,
+            complete=verdict.status is Status.VALID,
+            gaps=sorted(set(verdict.gaps)),
+        )
+    return Evidence(source, read_surface(run))

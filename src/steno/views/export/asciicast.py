@@ -1,0 +1,37 @@
+"""The terminal of a run as one asciicast v3 file, `steno-<run_id>.cast`: what asciinema and its player play.
+
+In: a sealed bundle and a directory. Out: the bytes of `terminal/session.cast`, which every bundle has and
+every verification makes again of the recorded streams. Secrets are masked in them as they are in the streams.
+Never adds or drops a moment.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO
+
+from steno.bundle.folder import Folder
+from steno.events import layout
+from steno.views.export import Exported
+from steno.views.export.placing import place_below
+from steno.views.record import Record, open_record, readable
+
+NAME = "steno-{run_id}.cast"
+_NOTHING = "the run wrote nothing to its output: there is nothing to play"
+
+
+def export(folder: Folder, directory: Path) -> Exported:
+    with open_record(folder) as record:
+
+        def write(out: IO[bytes]) -> None:
+            with readable(folder):
+                out.writelines(record.layers.read(layout.CAST))
+
+        path = place_below(directory, NAME.format(run_id=record.run_id), write)
+        return Exported(path, () if _has_output(record) else (_NOTHING,))
+
+
+def _has_output(record: Record) -> bool:
+    header = len(layout.typescript_header(record.run_id))
+    with readable(record.run):
+        return record.layers.size(layout.OUTPUT) > header

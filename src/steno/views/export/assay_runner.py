@@ -1,0 +1,61 @@
+"""The third seed's view: one archive, `assay-runner-spike-<run_id>.tar.gz`, to the letter of the seed.
+
+In: a sealed bundle and the directory that the archive is to be in. Out: the archive, the same bytes every
+time, written with flat memory. Surface, health and correlation are the bundle's own files; the kernel lines
+are made of the kernel table, one for each row, none left out. A layer that was not recorded is an empty file
+and is said to be absent. What the archive has is told in `docs/assay-runner.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO
+
+from steno.bundle import assay_manifest, plain_tar
+from steno.bundle.folder import Folder
+from steno.derive.assay_events import carried, run_events
+from steno.derive.assay_lines import kernel_events
+from steno.events import layout
+from steno.views.export import Exported
+from steno.views.export.placing import place_below
+from steno.views.record import Record, open_record, readable
+
+NAME = "assay-runner-spike-{run_id}.tar.gz"
+_AS_THEY_ARE = (
+    layout.SURFACE,
+    layout.HEALTH,
+    layout.CORRELATION,
+    *layout.CLAIM_LAYERS,
+)
+
+
+def export(folder: Folder, directory: Path) -> Exported:
+    with (
+        open_record(folder) as record,
+        TemporaryDirectory(prefix="steno-export-") as scratch,
+        Folder(Path(scratch)) as made,
+    ):
+        with readable(folder):
+            _make(record, made)
+
+        def write(out: IO[bytes]) -> None:
+            plain_tar.write(made, assay_manifest.FILES, out)
+
+        target = place_below(directory, NAME.format(run_id=record.run_id), write)
+    return Exported(target)
+
+
+def _make(record: Record, made: Folder) -> None:
+    for path, blocks in _files(record):
+        plain_tar.keep(made, path, blocks)
+    plain_tar.keep(made, layout.MANIFEST, [assay_manifest.build(record.run_id, made)])
+
+
+def _files(record: Record) -> Iterator[tuple[str, Iterable[bytes]]]:
+    root = record.manifest.root if record.manifest else ""
+    yield layout.EVENTS, run_events(record.run_id, carried(root, record.layers.events()))
+    yield layout.KERNEL_LINES, kernel_events(record.layers)
+    for path in _AS_THEY_ARE:
+        yield path, record.layers.read(path)

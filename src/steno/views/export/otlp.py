@@ -1,0 +1,174 @@
+"""A run as OpenTelemetry spans, `steno-<run_id>.otlp.jsonl`: the run, its processes and its tool calls.
+
+In: a sealed bundle and a directory. Out: OTLP/JSON, the same bytes every time: each line is one
+`ExportTraceServiceRequest` of at most `SPANS_A_LINE` spans, so that a collector takes it. Tool calls follow
+the conventions for GenAI (`execute_tool`) and MCP, processes those for command-line programs; what these have
+no name for begins with `steno.`. A claim is marked as one. Never sends anything, never says that a call
+caused what was seen in its window.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from steno.bundle.folder import Folder
+from steno.derive.facts import NO_SHIM
+from steno.views.calls import has_calls, read_calls
+from steno.views.export import Exported
+from steno.views.export.otlp_calls import call_spans
+from steno.views.export.otlp_spans import Data, Spans, Value, attribute_list
+from steno.views.export.placing import place_below
+from steno.views.kernel_layer import Exec, KernelLayer, Process, has_kernel_layer, whole
+from steno.views.process_tree import programs
+from steno.views.record import Record, open_record, readable
+
+NAME = "steno-{run_id}.otlp.jsonl"
+SPANS_A_LINE = 1000
+ROOT = "run"
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # as OpenTelemetry calls them
+
+
+def export(folder: Folder, directory: Path) -> Exported:
+    with open_record(folder) as record:
+
+        def write(out: IO[bytes]) -> None:
+            with readable(folder):
+                out.writelines(requests(record))
+
+        path = place_below(directory, NAME.format(run_id=record.run_id), write)
+        return Exported(path, tuple(_notes(record)))
+
+
+def requests(record: Record) -> Iterator[bytes]:
+    resource = {"attributes": attribute_list(_resource(record))}
+    scope = {"name": "steno", "version": record.facts.start.steno_version}
+    spans = _spans(record)
+    while some := list(islice(spans, SPANS_A_LINE)):
+        told = {"resource": resource, "scopeSpans": [{"scope": scope, "spans": some}]}
+        yield _line({"resourceSpans": [told]})
+
+
+def _line(value: Data) -> bytes:
+    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def _notes(record: Record) -> Iterator[str]:
+    if not has_kernel_layer(record):
+        yield "the run has no kernel layer: no process is among the spans"
+
+
+def _resource(record: Record) -> dict[str, Value]:
+    host = record.facts.start.host
+    return {
+        "service.name": "steno",
+        "service.version": record.facts.start.steno_version,
+        "host.name": host.name,
+        "host.arch": _ARCHITECTURES.get(host.machine, host.machine),
+        "os.type": host.platform,
+        "os.version": host.release,
+        "steno.run.id": record.run_id,
+    }
+
+
+def _spans(record: Record) -> Iterator[Data]:
+    spans = Spans(record.run_id, record.facts.started_at_ms)
+    yield _root(spans, record)
+    if has_kernel_layer(record):
+        yield from _process_spans(spans, KernelLayer(record).processes(), record.facts.end_ns)
+    if has_calls(record):
+        yield from call_spans(spans, read_calls(record), record, parent=ROOT)
+
+
+def _root(spans: Spans, record: Record) -> Data:
+    facts, complete = record.facts, record.completeness
+    command = facts.start.cmd_redacted
+    attributes: dict[str, Value] = {
+        "process.executable.name": _base_name(command[0] if command else "?"),
+        "process.command_args": list(command),
+        "process.working_directory": facts.start.cwd,
+        "process.pid": facts.pid,
+        "gen_ai.agent.name": None if facts.shim == NO_SHIM else facts.shim,
+        "steno.run.id": facts.run_id,
+        "steno.run.name": facts.start.name,
+        "steno.run.root": record.manifest.root if record.manifest else None,
+        "steno.run.complete": complete["complete"],
+        "steno.run.gaps": complete["gaps"],
+        **_ending(facts.exit_code, facts.signal),
+    }
+    gaps = [spans.event("steno.gap", facts.end_ns, {"reason": one.reason, "detail": one.detail})
+            for one in facts.gaps]  # fmt: skip
+    name = str(attributes["process.executable.name"])
+    error = _error(facts.exit_code, facts.signal)
+    return spans.span(ROOT, name, (0, facts.end_ns), attributes, events=gaps, error=error)
+
+
+def process_key(number: int) -> str:
+    return f"process {number}"
+
+
+def _process_spans(spans: Spans, processes: list[Process], end_ns: int) -> Iterator[Data]:
+    names = programs(processes)
+    pids = {one.process: one.pid for one in processes}
+    for one in processes:
+        last = next((exec_ for exec_ in reversed(one.execs) if exec_.has_started), None)
+        code, signal = (None, None) if one.exit is None else (one.exit.code, one.exit.signal)
+        attributes: dict[str, Value] = {
+            "process.executable.name": names[one.process],
+            "process.executable.path": last.path if last else None,
+            "process.command_args": list(last.argv) if last else None,
+            "process.pid": _number(one.pid),
+            "process.parent_pid": _number(pids.get(one.parent)),
+            "steno.process.number": one.process,
+            "steno.process.forked_only": None if last else True,
+            "steno.process.threads": one.threads,
+            "steno.process.kernel_events": one.events,
+            "steno.process.outlived": one.outlived or None,
+            **_ending(code, signal),
+        }
+        ended_ns = end_ns if one.ended_ns is None else whole(one.ended_ns)
+        yield spans.span(
+            process_key(one.process),
+            names[one.process],
+            (whole(one.first_ns), ended_ns),
+            attributes,
+            parent=process_key(one.parent) if one.parent in pids else ROOT,
+            events=[_executed(spans, exec_) for exec_ in one.execs],
+            error=_error(code, signal),
+        )
+
+
+def _executed(spans: Spans, one: Exec) -> Data:
+    told: dict[str, Value] = {
+        "process.executable.path": one.path or one.requested,
+        "process.command_args": list(one.argv),
+        "steno.result": one.result,
+    }
+    return spans.event("exec", whole(one.at_ns), told)
+
+
+def _ending(code: int | None, signal: str | None) -> dict[str, Value]:
+    """A process that a signal ended has no code of its own; the run has the one that a shell would give."""
+    failed = signal is not None or bool(code)
+    return {
+        "process.exit.code": code,
+        "steno.exit.signal": signal,
+        "error.type": (signal or str(code)) if failed else None,
+    }
+
+
+def _error(code: int | None, signal: str | None) -> str | None:
+    if signal is not None:
+        return f"ended by {signal}"
+    return f"exit code {code}" if code else None
+
+
+def _number(told: Any) -> int | None:
+    return None if told is None else whole(told)
+
+
+def _base_name(path: str) -> str:
+    return path.rpartition("/")[2] or path

@@ -1,0 +1,218 @@
+"""A run as a Chrome trace, `steno-<run_id>.perfetto.json`: for ui.perfetto.dev and chrome://tracing.
+
+In: a sealed bundle and a directory. Out: one JSON document, the same bytes every time, written as the bundle
+is read: memory does not grow with the number of kernel events. Times count from the start of the run. A
+process of the trace is one of the record, under the number that it has there, because those of the system are
+used again. What was not recorded is left out and said. Never reads a live run.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from steno.bundle.folder import Folder
+from steno.derive.claim_layers import policy_lines, sdk_lines
+from steno.events import layout
+from steno.views.calls import Call, has_calls, read_calls
+from steno.views.export import Exported
+from steno.views.export.perfetto_rows import KernelRows
+from steno.views.export.placing import place_below
+from steno.views.export.trace_events import (
+    Lane,
+    args_of,
+    complete,
+    instant,
+    process_names,
+    thread_name,
+)
+from steno.views.kernel_layer import Exec, KernelLayer, Process, checked, has_kernel_layer, whole
+from steno.views.process_tree import programs
+from steno.views.record import Record, open_record, readable
+
+NAME = "steno-{run_id}.perfetto.json"
+SCHEMA = "steno.perfetto.v1"
+RUN = 2_000_000_000  # the process of the trace that stands for the run; no number of a recorded one
+_EVENTS, _DECISIONS, _CLAIMS, _CALLS = Lane(RUN, 1), Lane(RUN, 2), Lane(RUN, 3), Lane(RUN, 10)
+_FIRST = -1
+
+Data = dict[str, Any]
+
+
+def export(folder: Folder, directory: Path) -> Exported:
+    with open_record(folder) as record:
+        trace = ChromeTrace(record)
+
+        def write(out: IO[bytes]) -> None:
+            with readable(folder):
+                out.writelines(trace.blocks())
+
+        path = place_below(directory, NAME.format(run_id=record.run_id), write)
+        return Exported(path, tuple(trace.notes()))
+
+
+class ChromeTrace:
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._end_ns = record.facts.end_ns
+        self._layer = KernelLayer(record) if has_kernel_layer(record) else None
+        self._rows = KernelRows(record.layers, end_ns=self._end_ns, counters=RUN)
+
+    def blocks(self) -> Iterator[bytes]:
+        """The document, line by line: every event has a line of its own."""
+        yield (
+            f'{{"displayTimeUnit":"ms","otherData":{args_of(self._about())},"traceEvents":[\n'.encode("ascii")
+        )
+        before = ""
+        for line in self._lines():
+            yield f"{before}{line}".encode("ascii")
+            before = ",\n"
+        yield b"\n]}\n"
+
+    def notes(self) -> Iterator[str]:
+        """What the bundle holds, or lacks, and the trace does not show."""
+        if self._layer is None:
+            yield "the run has no kernel layer: no process and no file is in the trace"
+        elif self._rows.rows > self._rows.instants:
+            rows, quiet = self._rows.rows, self._rows.rows - self._rows.instants
+            yield f"{quiet} of {rows} kernel events changed and reached nothing: counted, not shown"
+
+    def _about(self) -> Data:
+        facts, completeness = self._record.facts, self._record.completeness
+        return {
+            "schema": SCHEMA,
+            "run_id": facts.run_id,
+            "root": self._record.manifest.root if self._record.manifest else None,
+            "started_at_ms": facts.started_at_ms,
+            "steno_version": facts.start.steno_version,
+            "complete": completeness["complete"],
+            "gaps": completeness["gaps"],
+        }
+
+    def _lines(self) -> Iterator[str]:
+        yield from self._run()
+        yield from self._told()
+        yield from _calls(self._record)
+        if self._layer is not None:
+            yield from _processes(self._layer.processes(), self._end_ns)
+            with checked(self._layer.run, layout.KERNEL_TABLE):
+                yield from self._rows.lines()
+
+    def _run(self) -> Iterator[str]:
+        facts = self._record.facts
+        command = shlex.join(facts.start.cmd_redacted)
+        yield from process_names(RUN, "run", label=facts.run_id, place=_FIRST)
+        yield thread_name(_EVENTS, "run")
+        args = {**self._about(), "command": command, "cwd": facts.start.cwd, "exit_code": facts.exit_code}
+        yield complete(command, _EVENTS, 0, self._end_ns, "run", args)
+        for event in self._record.layers.events():
+            data: Data = msgspec.to_builtins(event.data)
+            yield instant(event.type, _EVENTS, event.mono_ns, "run", data)
+
+    def _told(self) -> Iterator[str]:
+        """What policy decided, which is a fact, and what an agent says it did then, which is a claim."""
+        decided, said = policy_lines(self._record.layers), sdk_lines(self._record.layers)
+        if decided:
+            yield thread_name(_DECISIONS, "policy decisions")
+        for line in decided:
+            name = f"{line.decision} {line.steno.server}.{line.tool}"
+            args = {
+                "tool_call_id": line.tool_call_id,
+                "reason": line.steno.reason,
+                "outcome": line.steno.outcome,
+            }
+            yield instant(name, _DECISIONS, line.steno.start_ns, "policy", args)
+        timed = [(line.steno.at_ns, line) for line in said if line.steno and line.steno.at_ns is not None]
+        if timed:
+            yield thread_name(_CLAIMS, "said by the agent (claims)")
+        for at_ns, claim in timed:
+            args = {"tool_call_id": claim.tool_call_id, "source": claim.source}
+            yield instant(f"{claim.event_type} {claim.tool or ''}", _CLAIMS, at_ns, "claim", args)
+
+
+def _calls(record: Record) -> Iterator[str]:
+    """Calls may overlap, slices of one lane must not: a call takes the first lane that is free."""
+    if not has_calls(record):
+        return
+    windows = [
+        (whole(call.window.start_ns), whole(call.window.end_ns), place, call)
+        for place, call in enumerate(read_calls(record).calls)
+        if call.window is not None
+    ]
+    free_from: list[int] = []
+    for start_ns, end_ns, _, call in sorted(windows, key=lambda one: one[:3]):
+        number = next((one for one, until in enumerate(free_from) if until <= start_ns), len(free_from))
+        lane = Lane(RUN, _CALLS.tid + number)
+        if number == len(free_from):
+            free_from.append(0)
+            yield thread_name(lane, f"tool calls {number + 1}")
+        free_from[number] = max(end_ns, start_ns + 1)
+        yield complete(call.name, lane, start_ns, end_ns, "call", _of_call(call))
+
+
+def _of_call(call: Call) -> Data:
+    args: Data = {"tool_call_id": call.tool_call_id, "verdict": call.verdict}
+    if call.decided is not None:
+        args |= {"decision": call.decided.decision, "outcome": call.decided.outcome}
+    if call.said is not None:
+        args |= {"said_by": call.said.source, "corroboration": call.said.corroboration}
+    if call.window is not None:
+        args |= {"window_told_by": call.window.told_by, "process": call.window.process}
+    if call.seen is not None:
+        args |= {
+            "kernel_events": call.seen.kernel_event_count,
+            "files_changed": call.seen.files.changed,
+            "endpoints": call.seen.endpoints.tried,
+            "execs": call.seen.execs.ran,
+        }
+    contradictions = [rule.says for rule in call.contradictions]
+    return {**args, "contradicted": contradictions} if contradictions else args
+
+
+def _processes(processes: list[Process], end_ns: int) -> Iterator[str]:
+    names = programs(processes)
+    for one in processes:
+        lane = Lane(one.process, one.process)
+        label = "" if one.pid is None else f"pid {one.pid}"
+        yield from process_names(one.process, names[one.process], label=label, place=one.process)
+        yield thread_name(lane, "programs")
+        yield from _programs(one, lane, names, end_ns)
+
+
+def _programs(one: Process, lane: Lane, names: dict[int, str], end_ns: int) -> Iterator[str]:
+    """One slice after the other for what the process was: a copy of its parent, then each program."""
+    first_ns = whole(one.first_ns)
+    last_ns = max(first_ns, end_ns if one.ended_ns is None else whole(one.ended_ns))
+    about = {"process": one.process, "parent": one.parent, "pid": one.pid, "ended": _ending(one)}
+    ran = sorted((exec_ for exec_ in one.execs if exec_.has_started), key=lambda exec_: whole(exec_.at_ns))
+    bounds = [min(max(whole(exec_.at_ns), first_ns), last_ns) for exec_ in ran]
+    if not ran or bounds[0] > first_ns:
+        name = f"({names[one.parent]}, forked)" if one.parent in names else "(not a program yet)"
+        copied_until = bounds[0] if bounds else last_ns
+        yield complete(name, lane, first_ns, copied_until, "process", about)
+    for exec_, (start_ns, until_ns) in zip(ran, pairwise([*bounds, last_ns]), strict=True):
+        yield complete(exec_.program, lane, start_ns, until_ns, "process", {**about, **_of_exec(exec_)})
+    for exec_ in _failed(one.execs):
+        name = f"could not run {exec_.program}: {exec_.result}"
+        yield instant(name, lane, whole(exec_.at_ns), "process", _of_exec(exec_))
+
+
+def _failed(execs: Iterable[Exec]) -> list[Exec]:
+    return [one for one in execs if not one.has_started]
+
+
+def _of_exec(one: Exec) -> Data:
+    return {"argv": one.argv, "path": one.path, "requested": one.requested, "result": one.result}
+
+
+def _ending(one: Process) -> str:
+    if one.outlived:
+        return "alive when the command had ended"
+    if one.exit is None:
+        return "not seen"
+    return f"by {one.exit.signal}" if one.exit.signal else f"exit code {one.exit.code}"

@@ -1,0 +1,48 @@
+"""How a run that was followed ended, as its record tells it.
+
+In: the folder of the run. Out: an `End`: the state of the record, the command's exit, what is missing. Never
+verifies (that is `steno verify`), never raises for what it finds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from steno.bundle import manifest as manifests
+from steno.bundle.folder import Folder
+from steno.bundle.store import RunState
+from steno.events import layout
+from steno.views import listing
+
+
+class End(NamedTuple):
+    run_id: str
+    state: RunState
+    exit_code: int | None = None
+    signal: str | None = None
+    duration_ns: int | None = None
+    complete: bool = False
+    gaps: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"what": "end", **self._asdict(), "state": str(self.state)}
+
+
+def end_of(run: Folder, state: RunState) -> End:
+    """`state` is what was seen of the record when the run ended."""
+    row = listing.row_of(run, run.path.name)
+    if state is not RunState.SEALED or row.state is not RunState.SEALED:
+        return End(row.run_id, RunState.DAMAGED if state is RunState.SEALED else state)
+    try:
+        gaps = manifests.parse(run.read_all(layout.MANIFEST, manifests.MAX_BYTES)).completeness.gaps
+    except (OSError, ValueError):
+        return End(row.run_id, RunState.DAMAGED)
+    return End(
+        row.run_id,
+        state,
+        row.exit_code,
+        row.signal,
+        row.duration_ns if row.command_ns is None else row.command_ns,
+        complete=bool(row.complete),
+        gaps=tuple(gaps),
+    )

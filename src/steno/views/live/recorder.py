@@ -1,0 +1,39 @@
+"""Whether a run that is followed is still being recorded.
+
+In: the folder of the run. Out: None, or the state in which its record was left; and whether its recorder is
+gone while the kernel is still watched. Never holds a lock.
+"""
+
+from __future__ import annotations
+
+from steno.bundle.folder import Folder
+from steno.bundle.store import RunState, state_of
+
+# A recorder lets go of its spool for a moment before it seals; so many looks in a row mean that it is gone.
+_LOOKS_WITHOUT_RECORDER = 5
+
+
+class Recorder:
+    def __init__(self, run: Folder) -> None:
+        self._run = run
+        self._missed = 0
+        self._orphaned = 0
+
+    @property
+    def is_gone(self) -> bool:
+        """The command goes on, and nobody records it but the observer of the kernel."""
+        return self._orphaned >= _LOOKS_WITHOUT_RECORDER
+
+    def has_ended(self) -> RunState | None:
+        state = state_of(self._run)
+        if state is RunState.ORPHANED:
+            self._orphaned += 1
+            return None
+        self._orphaned = 0
+        if state is RunState.RUNNING:
+            self._missed = 0
+            return None
+        if state is RunState.UNSEALED:
+            self._missed += 1
+            return state if self._missed >= _LOOKS_WITHOUT_RECORDER else None
+        return state

@@ -1,0 +1,108 @@
+"""The paths that a run changed and `files.json` has no line for: their states before and after are not kept.
+
+In: the surface of a sealed run and the files that are listed. Out: each such path once, under the name that
+the surface has for it, what was done to it, and why there is no state. What was done is as in the surface:
+written is what was opened to be written. Terminals, sinks, memory, what processes say of themselves and the
+run's own intake are no files. Never looks at a file of the machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steno.bundle.folder import Folder
+from steno.derive import surface_names
+from steno.events import layout
+from steno.views.kernel_layer import read_json
+from steno.views.measures import counted
+from steno.views.plain import listed, visible
+
+INSIDE_GIT = "inside .git"
+OTHER_ROOT = "in another root"
+LEFT_OUT = "ignored, special, or of another user"
+_NAMES_SHOWN = 3
+# Of names as a surface has them.
+_NO_FILE = re.compile(
+    r"/dev/(?:null|zero|full|tty|ptmx|console|stdout|stderr|pts/N|tty[0-9]+)"
+    r"|/proc/PID/.*|/memfd:.*|(?:.*/)?[a-z_]+:\[N\]"
+    r"|.*/(?:steno-intake-RUN_ID|RUN_ID/spool/intake)/(?:hooks|sdk|policy\.(?:PID|[0-9]+-[0-9]+))\.ndjson",
+    re.DOTALL,
+)
+_Names = list[str]
+
+
+class NotKept(NamedTuple):
+    path: str
+    did: tuple[str, ...]  # of created, written and deleted
+    why: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"path": self.path, "did": list(self.did), "why": self.why}
+
+
+class _Files(msgspec.Struct, frozen=True):
+    created: _Names = []
+    written: _Names = []
+    deleted: _Names = []
+
+
+class _Own(msgspec.Struct, frozen=True):
+    files: _Files = _Files()
+
+
+class _Surface(msgspec.Struct, frozen=True):
+    steno: _Own = _Own()
+
+
+def not_kept(run: Folder, run_id: str, files: Iterable[bytes]) -> list[NotKept]:
+    """`files` are the paths that `files.json` has."""
+    if not run.has(layout.SURFACE):
+        return []
+    done = read_json(run, layout.SURFACE, _Surface).steno.files
+    kept = {surface_names.path_name(path, run_id, other_root=False) for path in files}
+    ways = {
+        "created": set(done.created) - kept,
+        "written": set(done.written) - set(done.created) - kept,
+        "deleted": set(done.deleted) - kept,
+    }
+    return [
+        NotKept(path, tuple(did for did, paths in ways.items() if path in paths), _why(path))
+        for path in sorted(set().union(*ways.values()))
+        if not _NO_FILE.fullmatch(path)
+    ]
+
+
+def lines(found: list[NotKept], thing: str = "more path") -> Iterator[str]:
+    """How many they are and why, and some of their names; nothing where there are none."""
+    if not found:
+        return
+    whose = "its state is" if len(found) == 1 else "their states are"
+    # What is ignored is not hidden behind all that git writes.
+    names = (one.path for one in sorted(found, key=lambda one: (one.why != LEFT_OUT, one.path)))
+    yield (
+        f"{counted(len(found), thing)} may have changed: {whose} not kept "
+        f"({', '.join(_reasons(found))}): {listed(names, _NAMES_SHOWN)}"
+    )
+
+
+def row(one: NotKept) -> str:
+    return visible(f"{one.path} ({' and '.join(one.did)}, {one.why})")
+
+
+def _reasons(found: list[NotKept]) -> Iterator[str]:
+    counts = Counter(one.why for one in found)
+    if len(counts) == 1:
+        yield from counts
+    else:
+        yield from (f"{count} {why}" for why, count in sorted(counts.items()))
+
+
+def _why(path: str) -> str:
+    if path.startswith(surface_names.OTHER_ROOT):
+        return OTHER_ROOT
+    return INSIDE_GIT if ".git" in path.split("/") else LEFT_OUT

@@ -1,0 +1,59 @@
+"""The contents of changed files, where all contents together are too large for a page.
+
+In: the folder of a sealed run. Out: the bytes of a file like `blobs.parquet` with what changed files held
+before and after, as it is kept: what is encrypted stays so. The smallest go in first, because what people
+write is small; a content that does not fit is left out. Empty where there is none, or where the record cannot
+be read: the page says elsewhere what is wrong with it. Never in the manifest, so no digest of the seal is its
+own.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from steno.bundle.blobs import BlobsError, open_blobs
+from steno.bundle.folder import Folder
+from steno.errors import StenoError
+from steno.events import layout
+from steno.views.kernel_layer import Whole, read_json, whole
+
+EXTRACT = f"extract/{layout.BLOBS}"
+_UNCHANGED = "none"
+
+
+class _State(msgspec.Struct):
+    blob: str | None = None
+    size: Whole | None = None
+
+
+class _File(msgspec.Struct):
+    change: str
+    before: _State
+    after: _State
+
+
+class _Files(msgspec.Struct):
+    files: list[_File]
+
+
+def changed_contents(folder: Folder, most: int) -> bytes:
+    try:
+        files = read_json(folder, layout.FILES, _Files).files
+        wanted = _that_fit([one for one in files if one.change != _UNCHANGED], most)
+        with open_blobs(folder) as blobs:
+            return blobs.as_kept(wanted.__contains__, most)
+    except (StenoError, BlobsError):
+        return b""
+
+
+def _that_fit(changed: list[_File], most: int) -> set[str]:
+    """Keys of contents, smallest first, as their sizes are told; what they are in truth is seen later."""
+    states = (state for one in changed for state in (one.before, one.after))
+    sizes = {state.blob: whole(state.size or 0) for state in states if state.blob}
+    fitting = set()
+    for key, size in sorted(sizes.items(), key=lambda item: (item[1], item[0])):
+        most -= max(size, 0)
+        if most < 0:
+            break
+        fitting.add(key)
+    return fitting

@@ -1,0 +1,120 @@
+"""A report as Markdown for a comment on a pull request.
+
+In: a run's folder and what a report says of it. Out: text that begins with `MARKER`, so that whoever posts
+it finds the comment of the last time and replaces it. The verdict and the three answers stand first, then
+folded lists; what does not fit is counted and said. All text of the record is in code spans and code
+blocks: no mention, no link, no HTML comes from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steno.bundle.folder import Folder
+from steno.errors import UnreadableBundleError
+from steno.events import layout
+from steno.views import file_list
+from steno.views.calls import has_calls, read_calls
+from steno.views.comment import MAX_CHARACTERS, Line, Section, code, fitted, folded, folded_code
+from steno.views.file_list import Choice, Wanted, chosen
+from steno.views.kernel_layer import KernelLayer, has_kernel_layer
+from steno.views.measures import counted
+from steno.views.network import network
+from steno.views.not_kept import not_kept
+from steno.views.not_kept import row as not_kept_row
+from steno.views.paint import Paint
+from steno.views.record import Record, open_record
+from steno.views.report.answers import answers, command, headline, when, where
+from steno.views.report.subject import Subject
+
+MARKER = "<!-- steno:report -->"
+_MOST_PROBLEMS = 10
+_MOST_LINES = 5  # of one fact
+_MOST_PATCH = 1 << 20
+_ICONS = {"good": "✅", "warning": "⚠️", "bad": "❌"}
+_SIGNS = {"good": "", "": "", "warning": "⚠️ ", "bad": "❌ "}
+_plain = Paint(colour=False)
+
+
+def markdown(folder: Folder, found: Subject, most: int = MAX_CHARACTERS) -> str:
+    try:
+        with open_record(folder) as record:
+            sections = list(_sections(record))
+    except UnreadableBundleError as error:
+        why = str(error).replace(str(folder.path), "its folder")
+        sections = [Section([Line(f"\nWhat it did cannot be listed: {code(why)}")])]
+    return fitted("\n".join(_head(found)), sections, _ending, most)
+
+
+def _ending(left_out: int) -> str:
+    return (
+        f"**{counted(left_out, 'more line')} did not fit here.** `steno report` makes a page with all of it."
+    )
+
+
+def _head(found: Subject) -> Iterator[str]:
+    first = headline(found)
+    yield MARKER
+    yield f"### {_ICONS[first.role]} Steno: {first.line}"
+    yield ""
+    yield first.sentence
+    yield ""
+    yield from (f"- {code(problem)}" for problem in found.problems[:_MOST_PROBLEMS])
+    if len(found.problems) > _MOST_PROBLEMS:
+        yield f"- and {len(found.problems) - _MOST_PROBLEMS} more problems"
+    if found.summary is not None:
+        run = found.summary["run"]
+        yield f"\n{code(command(found.summary))}"
+        yield f"\n{when(found, run)}, in {code(where(run))}"
+    yield f"\nRun {code(found.run_id or '?')}"
+    for question, facts in answers(found).items():
+        yield f"\n**{question}**\n"
+        for fact in facts:
+            shown = [code(line) for line in fact.lines[:_MOST_LINES]]
+            more = len(fact.lines) - _MOST_LINES
+            shown += [f"and {more} more"] if more > 0 else []
+            yield f"- {_SIGNS[fact.role]}{fact.label}: {'; '.join(shown)}"
+    yield ""
+
+
+def _sections(record: Record) -> Iterator[Section]:
+    if has_calls(record) and (calls := read_calls(record).calls):
+        worst_first = sorted(calls, key=lambda call: call.verdict != "contradicted")
+        entries = [f"{call.verdict}: {call.name} ({call.tool_call_id})" for call in worst_first]
+        yield folded(f"Tool calls: {len(entries)}", _items(entries))
+    if has_kernel_layer(record):
+        layer = KernelLayer(record)
+        files = layer.files()
+        changed = list(chosen(files, Wanted(Choice.CHANGED)))
+        if changed:
+            lines = _items(file_list.lines(changed, _plain, width=None))
+            yield folded(f"Files: {len(changed)} changed", lines)
+        if unkept := not_kept(layer.run, layer.run_id, (seen.file.name for seen in files)):
+            title = f"Files: {len(unkept)} changed without a kept state"
+            yield folded(title, _items([not_kept_row(one) for one in unkept]))
+        endpoints = [
+            f"{one.name}: {one.outcome}" if one.outcome else one.name for one in network(layer).endpoints
+        ]
+        if endpoints:
+            yield folded(f"Network: {counted(len(endpoints), 'endpoint')}", _items(endpoints))
+    if record.layers.has(layout.DIFF) and record.layers.size(layout.DIFF):
+        yield _patch(record)
+
+
+def _patch(record: Record) -> Section:
+    """What no comment can show is only counted."""
+    kept, end, total = bytearray(), b"\n", 0
+    for block in record.layers.read(layout.DIFF):
+        kept += block[: max(_MOST_PATCH - len(kept), 0)]
+        total += block.count(b"\n")
+        end = block[-1:] or end
+    total += end != b"\n"
+    *lines, last = kept.decode("utf-8", "backslashreplace").split("\n")
+    is_cut = record.layers.size(layout.DIFF) > len(kept)
+    if last and (not is_cut or not lines):  # else a part of a line, which would look like a whole one
+        lines.append(last)
+    return folded_code("Patch of the work tree", "diff", lines, total - len(lines))
+
+
+def _items(entries: Iterator[str] | list[str]) -> list[Line]:
+    return [Line(f"- {code(entry)}", is_entry=True) for entry in entries]

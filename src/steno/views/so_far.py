@@ -1,0 +1,67 @@
+"""What can be said of a run that is not sealed: its gap, and how far it is observed so far.
+
+In: an open record. Out: gaps and the data of `observation-health.json`, as the seal would make them where
+that is known already. A run that is watched is never called unobserved, because what the kernel saw is told
+at the end. Of a sealed run they are the record's own. Never reads the frames: they are secret until then.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from steno.bundle.folder import Folder
+from steno.bundle.frames import KERNEL
+from steno.bundle.store import RunState
+from steno.derive import health as healths
+from steno.derive.kernel_health import ABSENT
+from steno.events import canonical, layout
+from steno.views.record import Record
+
+UNSEALED = "unsealed"
+SO_FAR = "so far"
+NOT_TOLD_YET = "not told yet"
+_WHY = {
+    RunState.RUNNING: "it is still being recorded, and nothing is sealed yet",
+    RunState.ORPHANED: "its recorder is gone, its command goes on, and nothing is sealed yet",
+    RunState.UNSEALED: "its recorder is gone, and nothing is sealed yet",
+}
+
+Data = dict[str, Any]
+
+
+def gaps(record: Record) -> list[Data]:
+    found: list[Data] = [msgspec.to_builtins(gap) for gap in record.facts.gaps]
+    if record.state in _WHY:
+        found.insert(0, {"reason": UNSEALED, "detail": _WHY[record.state]})
+    return found
+
+
+def completeness(record: Record) -> Data:
+    found = record.completeness
+    if record.state not in _WHY:
+        return found
+    return {**found, "complete": False, "gaps": sorted({*found["gaps"], UNSEALED})}
+
+
+def health(record: Record) -> Data:
+    found: Data = canonical.decode(b"".join(healths.health(record.layers)))
+    if record.state not in _WHY:
+        return found
+    own = {**found["steno"], "gaps": sorted({*found["steno"]["gaps"], UNSEALED})}
+    if own["kernel_layer"] == ABSENT and is_watched(record.run):
+        own |= {"kernel_layer": SO_FAR, "observer": NOT_TOLD_YET}
+        absent = f"kernel_layer_{ABSENT}"
+        notes = [note for note in found["notes"] if not note.startswith(absent)]
+        found |= {"kernel_layer": SO_FAR, "notes": notes}
+    return {**found, "steno": own}
+
+
+def is_watched(run: Folder) -> bool:
+    """Whether the spool has frames of the kernel's observer."""
+    place = f"{layout.SPOOL}/{KERNEL}"
+    if not run.has_folder(place):
+        return False
+    with run.sub(place) as frames:
+        return any(frames.has(name) and frames.size(name) for name in frames.names())

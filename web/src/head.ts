@@ -1,0 +1,226 @@
+// The head of the page, held against the record: it was written when the page was made, and no digest is over it. What of it
+// can be told from the checked files is told again here, and whatever differs is named.
+// In: what stands in the head, and files whose digests match. Out: sentences, none where all is as the record has it. Pure,
+// but for reading the document. How facts are worded is said in views/report/answers.py; a browser test holds both together.
+import type { Calls, Files, Model, Process } from "./model";
+
+const MOST_CHARACTERS = 300;
+const MOST_LINES = 12;
+const IN_TITLE = 80;
+const APART = " · ";
+const LATEST_MS = 253_402_300_799_000;
+const SHORT: Record<string, string> = { "\\n": "\n", "\\r": "\r", "\\t": "\t" };
+const SPELLED = /\\(?:[nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})/g;
+
+/** What stands in the head. */
+export interface Said {
+  name: string;
+  about: string;
+  command: string;
+  when: string;
+  troubles: string;
+  facts: [label: string, lines: string[]][];
+}
+
+/** What the checked files say; null for one that the page does not carry. */
+export interface Recorded {
+  manifest: Record<string, any>;
+  run: Record<string, any> | null;
+  redactions: Record<string, any> | null;
+  calls: Calls | null;
+  files: Files | null;
+  processes: Process[];
+}
+
+export async function differences(header: Element, model: Model): Promise<string[]> {
+  try {
+    const [manifest, run, redactions, calls, files, processes] = await Promise.all([
+      model.manifest(),
+      model.run(),
+      model.redactions(),
+      model.calls(),
+      model.files(),
+      model.processes(),
+    ]);
+    return different(saidIn(header), { manifest: manifest ?? {}, run, redactions, calls, files, processes });
+  } catch (error) {
+    return [`the head cannot be held against the record: ${error instanceof Error ? error.message : String(error)}`];
+  }
+}
+
+function saidIn(header: Element): Said {
+  const text = (selector: string) => header.querySelector(selector)?.textContent ?? "";
+  return {
+    name: text(".verdict-run"),
+    about: (header as HTMLElement).dataset.about ?? "",
+    command: text(".verdict-command"),
+    when: text(".verdict-when"),
+    troubles: text("#verdict-troubles"),
+    facts: [...header.querySelectorAll(".fact")].map((fact) => [
+      fact.querySelector("dt")?.textContent ?? "",
+      [...fact.querySelectorAll("dd")].map((line) => line.textContent ?? ""),
+    ]),
+  };
+}
+
+export function different(said: Said, recorded: Recorded): string[] {
+  const { run, manifest } = recorded;
+  const found: string[] = [];
+  const hold = (what: string, says: string, should: string, fits = same(says, should)) => {
+    if (!fits) found.push(`${what}: the head says “${says}”, the record “${should}”`);
+  };
+  const facts = (label: string, should: string[], fits = (lines: string[]) => lines.join("\n") === should.join("\n")) => {
+    const all = said.facts.filter(([one]) => one === label).map(([, lines]) => lines);
+    const isRight = should.length ? all.length === 1 && fits(all[0]!.map(unspelled)) : all.length === 0;
+    if (!isRight) found.push(`${label}: the head says “${all.flat().join("; ") || "nothing"}”, the record “${should.join("; ") || "nothing"}”`);
+  };
+  const status = manifest.completeness?.complete === true ? "valid" : "incomplete";
+  facts("Verification", [`${status}, when this was made`, `root ${manifest.root}`].map(unspelled));
+  if (!run) return found;
+  const command = quoted(run.command as string[]);
+  hold("Run", said.name, `Steno ${manifest.run_id}${run.name ? `: ${cut(run.name, IN_TITLE)}` : ""}`);
+  hold("Title", said.about, cut(command, IN_TITLE));
+  hold("Command", said.command, cut(command));
+  hold("When and where", said.when.replace(/, for [^,]*/, ""), whenAndWhere(run));
+  const isEndKnown = run.exit_code !== null || run.signal !== null || !isLeftOut(recorded, "processes.json", recorded.processes.length);
+  if (isEndKnown) facts("Result", [resultOf(run, recorded.processes)].map(unspelled));
+  const gaps = gapsOf(run);
+  facts("Gaps", some(gaps.lines), (lines) =>
+    some(gaps.lines).every((line, place) => (gaps.lost[place] ? lines[place]?.startsWith(line) : lines[place] === line)) &&
+    lines.length === some(gaps.lines).length,
+  );
+  if (!isLeftOut(recorded, "calls.json", recorded.calls)) {
+    holdCalls(recorded, facts);
+    hold("Headline", said.troubles, troublesOf(recorded));
+  }
+  holdRedactions(recorded.redactions, facts);
+  holdFiles(recorded.files, facts);
+  return found;
+}
+
+type Hold = (label: string, should: string[], fits?: (lines: string[]) => boolean) => void;
+
+/** Whether the record has the file, and the page does not: it is too large for one. */
+function isLeftOut({ manifest }: Recorded, path: string, carried: unknown): boolean {
+  return Object.hasOwn(manifest.files ?? {}, path) && !carried;
+}
+
+function holdCalls({ calls, run }: Recorded, facts: Hold): void {
+  const told = calls && (calls.calls.length || calls.claims.length) ? calls : null;
+  const against = told ? contradictionsOf(told) : { calls: [], claims: [] };
+  const counts = countsOf((told?.calls ?? []).map((call) => call.verdict));
+  const total = told ? counted(told.calls.length, "call") : "";
+  facts("Tool calls", told ? some([counts.size ? `${total}: ${inWords(counts)}` : total]) : []);
+  const below = String(run!.cwd).replace(/\/+$/, "");
+  const near = (text: string) => (below ? text.replaceAll(`${below}/`, "") : text);
+  const lines = [...against.calls, ...against.claims].map(near);
+  facts("Contradicted", told ? some(lines.length ? lines : ["no call, and nothing that was said"]) : []);
+  const denied = counts.get("denied");
+  facts("Denied", denied ? [`${counted(denied, "call")} refused by policy`] : []);
+}
+
+function holdRedactions(redactions: Record<string, any> | null, facts: Hold): void {
+  if (!redactions) return;
+  const total = Number(redactions.total ?? 0);
+  const first = total ? `${counted(total, "secret")} masked: ` : "no secret was found";
+  facts("Redactions", [first], (lines) => (total ? !!lines[0]?.startsWith(first) : lines.join("\n") === first));
+}
+
+/** How many were changed, and how; those whose states are not kept are not in the file. */
+function holdFiles(files: Files | null, facts: Hold): void {
+  if (!files) return;
+  const counts = countsOf(files.files.map((file) => file.change).filter((change) => change !== "none"));
+  const total = [...counts.values()].reduce((one, other) => one + other, 0);
+  const first = total ? `${counted(total, "file")} changed (${inWords(counts)})` : "no file changed";
+  facts("Files", [first], (lines) => !!lines[0]?.startsWith(cut(first)));
+  const deleted = counts.get("deleted");
+  facts("Deleted", deleted ? [counted(deleted, "file")] : []);
+}
+
+function countsOf(words: string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+  return counts;
+}
+
+function inWords(counts: Map<string, number>): string {
+  const sorted = [...counts].sort(([one], [other]) => (one < other ? -1 : 1));
+  return sorted.map(([word, count]) => `${count} ${word}`).join(", ");
+}
+
+function troublesOf({ calls, run }: Recorded): string {
+  const found: string[] = [];
+  const against = contradictionsOf(calls);
+  if (against.calls.length) found.push(`${counted(against.calls.length, "call")} contradicted`);
+  if (against.claims.length) found.push(`${counted(against.claims.length, "claim")} contradicted`);
+  const denied = calls?.calls.filter((call) => call.verdict === "denied").length ?? 0;
+  if (denied) found.push(`${counted(denied, "call")} denied`);
+  const { exit_code: code, signal } = run!;
+  if (signal !== null) found.push("ended by a signal");
+  else if (code === null) found.push("end not seen");
+  else if (code !== 0) found.push(`exit code ${code}`);
+  return found.map((one) => `${APART}${one}`).join("");
+}
+
+function contradictionsOf(calls: Calls | null): { calls: string[]; claims: string[] } {
+  const against = (rules: unknown) =>
+    (rules as { result: string; says: string }[]).filter((rule) => rule.result === "contradicted").map((rule) => rule.says);
+  return {
+    calls: (calls?.calls ?? [])
+      .filter((call) => against(call.rules).length)
+      .map((call) => `${call.server === null ? "" : `${call.server}.`}${call.tool}: ${against(call.rules).join("; ")}`),
+    claims: (calls?.claims ?? []).flatMap((claim) => against(claim.rules)),
+  };
+}
+
+function resultOf(run: Record<string, any>, processes: Process[]): string {
+  const { exit_code: code, signal } = run;
+  if (signal !== null) return `ended by ${signal} (exit code ${code})`;
+  if (code !== null) return `exit code ${code}`;
+  const first = processes.reduce<Process | null>((one, other) => (one && one.process < other.process ? one : other), null);
+  if (!first?.exit) return "not known: the end was not seen";
+  const how = first.exit.signal ? `by ${first.exit.signal}` : `with exit code ${first.exit.code}`;
+  return `not seen by the recorder; the kernel saw the command end ${how}`;
+}
+
+/** The lines, and of which something was lost: how much is not told again. */
+function gapsOf(run: Record<string, any>): { lines: string[]; lost: boolean[] } {
+  const gaps = run.gaps as { reason: string; detail: string; lost_bytes?: number | null }[];
+  if (!gaps.length) return { lines: ["none declared"], lost: [false] };
+  return { lines: gaps.map((gap) => `${gap.reason}: ${gap.detail}`), lost: gaps.map((gap) => !!gap.lost_bytes) };
+}
+
+function whenAndWhere(run: Record<string, any>): string {
+  const began = new Date(Math.min(Math.max(Number(run.started_at_ms), 0), LATEST_MS)).toISOString();
+  const { name, os, release, machine } = run.host;
+  return `${began.slice(0, 19).replace("T", " ")} UTC, in ${cut(`${run.cwd} on ${name} (${os} ${release} ${machine})`)}`;
+}
+
+/** As a shell would read it: Python's shlex.join. */
+export function quoted(words: string[]): string {
+  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`)).join(" ");
+}
+
+function some(lines: string[]): string[] {
+  const shown = lines.slice(0, MOST_LINES).map((line) => unspelled(cut(line)));
+  return lines.length > MOST_LINES ? [...shown, `and ${lines.length - MOST_LINES} more`] : shown;
+}
+
+/** Counted in characters, as Python does. */
+function cut(line: string, most = MOST_CHARACTERS): string {
+  const characters = line.length > most ? [...line] : [];
+  return characters.length > most ? `${characters.slice(0, most).join("")}…` : line;
+}
+
+function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? "" : "s"}`;
+}
+
+function same(one: string, other: string): boolean {
+  return unspelled(one) === unspelled(other);
+}
+
+/** Which characters are spelled out depends on the year of the tables that say what can be seen. */
+function unspelled(text: string): string {
+  return text.replace(SPELLED, (one) => SHORT[one] ?? String.fromCodePoint(Math.min(parseInt(one.slice(2), 16), 0x10ffff)));
+}

@@ -1,0 +1,87 @@
+// Which rows of the kernel table are worth a mark: files that were changed and connections. Pure.
+import { resultWord } from "./errno";
+import type { KernelEvents } from "./kernel";
+import { isUnderWay } from "./panels/network/outcome";
+
+/** As `changes` in native/wire.toml has it; a test compares. */
+export const CHANGING = new Set(
+  (
+    "mount umount pivot_root mkdir mknod rename rename_to link link_to symlink unlink rmdir truncate chmod chown utimes " +
+    "setxattr removexattr map setattr moved moved_to"
+  ).split(" "),
+);
+const CONNECTING = new Set(["connect", "bind", "listen", "accept", "send"]);
+const OPENING = new Set(["open", "open_handle"]);
+const [ACCESS, CREATE, TRUNCATE, PATH_ONLY] = [3, 0o100, 0o1000, 0o10000000];
+// What is written there is kept nowhere.
+const NO_FILE = /^\/(dev\/(?!shm\/)|proc\/)|^(pipe|socket|anon_inode):/;
+
+export type Category = "process" | "file" | "write" | "net" | "other";
+
+export function categoryOf(events: KernelEvents, row: number): Category {
+  const op = events.op[row]!;
+  if (changes(events, row)) return "write";
+  if (CONNECTING.has(op) || op === "socket" || op === "answer") return "net";
+  if (PROCESSES.has(op)) return "process";
+  return op === "lost" || op === "io_uring" ? "other" : "file";
+}
+
+const PROCESSES = new Set(
+  "process fork exec interpreter exit signal ptrace seccomp personality namespace outlived".split(" "),
+);
+
+export function hasFailed(events: KernelEvents, row: number): boolean {
+  const result = events.result[row]!;
+  return !Number.isNaN(result) && result !== 0 && !isUnderWay(events.op[row]!, resultWord(result));
+}
+
+/** Whether nothing says what became of a connect. */
+export function isUnseen(events: KernelEvents, row: number): boolean {
+  return events.op[row] === "connect" && isUnderWay("connect", resultWord(events.result[row]!));
+}
+
+/** Whether the row changed a file, or opened it to do so. */
+export function changes(events: KernelEvents, row: number): boolean {
+  const op = events.op[row]!;
+  if (CHANGING.has(op)) return !hasFailed(events, row);
+  if (!OPENING.has(op) || hasFailed(events, row)) return false;
+  const flags = events.arg[row]!;
+  if (flags & PATH_ONLY) return false;
+  const access = flags & ACCESS;
+  return access === 1 || access === 2 || (flags & (CREATE | TRUNCATE)) !== 0;
+}
+
+/** Rows in order of time, with their times. */
+export interface Marks {
+  at: Float64Array;
+  row: Int32Array;
+}
+
+export interface KernelMarks {
+  every: Float64Array;
+  writes: Marks;
+  net: Marks;
+  lost: Marks;
+}
+
+export function marksOf(events: KernelEvents): KernelMarks {
+  const [writes, net, lost]: [number[], number[], number[]] = [[], [], []];
+  for (let row = 0; row < events.length; row++) {
+    const op = events.op[row]!;
+    if (changes(events, row)) {
+      if (!NO_FILE.test(events.name(row))) writes.push(row);
+    } else if (CONNECTING.has(op)) net.push(row);
+    else if (op === "lost") lost.push(row);
+  }
+  return {
+    every: Float64Array.from(events.at).sort(),
+    writes: timed(writes, events),
+    net: timed(net, events),
+    lost: timed(lost, events),
+  };
+}
+
+function timed(rows: number[], events: KernelEvents): Marks {
+  rows.sort((one, other) => events.at[one]! - events.at[other]! || one - other);
+  return { at: Float64Array.from(rows, (row) => events.at[row]!), row: Int32Array.from(rows) };
+}

@@ -1,0 +1,235 @@
+// What the files of a bundle say, typed, read when it is first asked for and kept. The names are those of docs/spec.md.
+// A bundle is hostile: these types are what a sealed bundle should hold, and verification says whether it does.
+import { readKernelEvents } from "./kernel";
+import type { KernelEvents } from "./kernel";
+import { shapes } from "./shapes";
+import { SourceError } from "./source";
+import type { Source } from "./source";
+import { timeOf } from "./span";
+
+export interface RunEvent {
+  seq: number;
+  ts_ms: number;
+  mono_ns: number;
+  type: string;
+  data: Record<string, unknown>;
+}
+
+export interface Exec {
+  at_ns: number;
+  requested: string | null;
+  path: string | null;
+  argv: string[];
+  argc: number;
+  argv_cut: boolean;
+  interpreter: { path: string; argument: string | null } | null;
+  result: string;
+  privilege_lost: boolean;
+}
+
+export interface Process {
+  process: number;
+  parent: number;
+  pid: number;
+  first_ns: number;
+  ended_ns: number | null;
+  execs: Exec[];
+  exit: { code?: number; signal?: string; core?: boolean } | null;
+  exit_known: string;
+  outlived: boolean;
+  threads: number;
+  events: number;
+}
+
+export interface FileState {
+  exists?: boolean;
+  tombstone?: boolean;
+  unknown?: boolean;
+  type?: string;
+  mode?: number;
+  mtime?: number;
+  mtime_ns?: number | string;
+  size?: number;
+  uid?: number;
+  gid?: number;
+  target?: string;
+  blob?: string;
+  content?: string;
+}
+
+export interface FileEntry {
+  path: string;
+  path_b64?: string;
+  operations: string[];
+  before: FileState;
+  after: FileState;
+  change: "created" | "modified" | "deleted" | "metadata" | "none" | "unknown";
+  git?: unknown;
+}
+
+export interface Files {
+  files: FileEntry[];
+  git_repositories: { root: string; head: string | null; dirty: boolean }[];
+  directory_renames: { from: string; to: string; exchange?: boolean }[];
+}
+
+export interface Effects {
+  kernel_event_count: number;
+  files: Record<string, string[]>;
+  endpoints: Record<string, string[]>;
+  unix_sockets: Record<string, string[]>;
+  execs: Record<string, string[]>;
+}
+
+export interface CallWindow {
+  start_ns: number;
+  end_ns: number;
+  ended_by: string;
+  told_by: string;
+  process: number | null;
+}
+
+export interface Call {
+  tool_call_id: string;
+  tool: string | null;
+  server: string | null;
+  said: Record<string, unknown> | null;
+  decided: Record<string, unknown> | null;
+  window: CallWindow | null;
+  seen: (Effects & { own_state?: string[] }) | null;
+  verdict: "denied" | "contradicted" | "ambiguous" | "confirmed" | "unobserved";
+  rules: { rule: string; result: string; says: string }[];
+}
+
+export interface Calls {
+  calls: Call[];
+  ambiguous: (Effects & { candidates: string[] })[];
+  unattributed: (Effects & { by_servers?: Record<string, Effects> }) | null;
+  claims: Record<string, unknown>[];
+}
+
+export interface Blob {
+  content: Uint8Array;
+  /** "" or the name of the cipher: then the content is readable only where it was recorded. */
+  cipher: string;
+}
+
+const BLOBS = "blobs.parquet";
+
+export class Model {
+  private readonly kept = new Map<string, Promise<unknown>>();
+
+  constructor(private readonly source: Source) {}
+
+  /** run.json, as spec §6.1 has it; null where the record has none. */
+  run(): Promise<Record<string, any> | null> {
+    return this.json("run.json", shapes.record);
+  }
+
+  health(): Promise<Record<string, any> | null> {
+    return this.json("observation-health.json", shapes.health);
+  }
+
+  redactions(): Promise<Record<string, any> | null> {
+    return this.json("redaction-report.json", shapes.record);
+  }
+
+  surface(): Promise<Record<string, any> | null> {
+    return this.json("capability-surface.json", shapes.record);
+  }
+
+  correlation(): Promise<Record<string, any> | null> {
+    return this.json("correlation-report.json", shapes.record);
+  }
+
+  manifest(): Promise<Record<string, any> | null> {
+    return this.json("manifest.json", shapes.record);
+  }
+
+  calls(): Promise<Calls | null> {
+    return this.json("calls.json", shapes.calls);
+  }
+
+  files(): Promise<Files | null> {
+    return this.json("files.json", shapes.files);
+  }
+
+  async processes(): Promise<Process[]> {
+    return (await this.json<{ processes: Process[] }>("processes.json", shapes.processes))?.processes ?? [];
+  }
+
+  runEvents(): Promise<RunEvent[]> {
+    return this.lines("events.ndjson");
+  }
+
+  /** The decisions of policy, spec §5.5. */
+  policy(): Promise<Record<string, any>[]> {
+    return this.lines("layers/policy.ndjson");
+  }
+
+  /** What an agent said of itself, spec §5.6. */
+  claims(): Promise<Record<string, any>[]> {
+    return this.lines("layers/sdk.ndjson");
+  }
+
+  /** Every observed call, in columns; null without a kernel layer. */
+  kernelEvents(): Promise<KernelEvents | null> {
+    return this.once("kernel", async () =>
+      this.source.has("layers/kernel.parquet") ? readKernelEvents(this.source, "layers/kernel.parquet") : null,
+    );
+  }
+
+  /** How long the run was, in nanoseconds: the time of its last event. */
+  async duration(): Promise<number> {
+    const events = await this.runEvents();
+    return Math.max(1, timeOf(events[events.length - 1]?.mono_ns));
+  }
+
+  /** The content of a file before or after, by the key that files.json gives; null where none is here. */
+  async blob(key: string): Promise<Blob | null> {
+    const path = this.source.tableOf(BLOBS);
+    const found = (await this.blobIndex()).get(key);
+    if (!path || !found) return null;
+    return { content: (await this.source.cell(path, "content", found.row)) as Uint8Array, cipher: found.cipher };
+  }
+
+  /** How a content is encrypted: "" where it is not; null where none is here. Does not read the content. */
+  async cipher(key: string): Promise<string | null> {
+    return (await this.blobIndex()).get(key)?.cipher ?? null;
+  }
+
+  private blobIndex(): Promise<Map<string, { row: number; cipher: string }>> {
+    return this.once("blob index", async () => {
+      const index = new Map<string, { row: number; cipher: string }>();
+      const path = this.source.tableOf(BLOBS);
+      if (!path) return index;
+      const keys = await this.source.column(path, "key");
+      const ciphers = await this.source.column(path, "cipher");
+      for (let row = 0; row < keys.length; row++)
+        index.set(String(keys[row]), { row, cipher: String(ciphers[row] ?? "") });
+      return index;
+    });
+  }
+
+  private json<T>(path: string, fits: (value: any) => boolean): Promise<T | null> {
+    return this.once(path, async () => {
+      if (!this.source.has(path)) return null;
+      const value = await this.source.json<T>(path);
+      if (!fits(value)) throw new SourceError(path, "it does not hold what a record has there");
+      return value;
+    });
+  }
+
+  private lines<T>(path: string): Promise<T[]> {
+    return this.once(path, async () => (this.source.has(path) ? this.source.lines<T>(path) : []));
+  }
+
+  private once<T>(key: string, make: () => Promise<T>): Promise<T> {
+    let making = this.kept.get(key) as Promise<T> | undefined;
+    if (!making) {
+      making = make();
+      this.kept.set(key, making);
+    }
+    return making;
+  }
+}

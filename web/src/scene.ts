@@ -1,0 +1,124 @@
+// What the strip and the timeline draw: made once, in two steps. The processes and calls are there at once; the marks of the
+// kernel table come when it is read.
+import { lanesOf } from "./lanes";
+import type { Lanes } from "./lanes";
+import type { KernelEvents } from "./kernel";
+import { marksOf } from "./marks";
+import type { KernelMarks } from "./marks";
+import type { Call, Process, RunEvent } from "./model";
+import { signal } from "./panel";
+import type { App, Signal, Span } from "./panel";
+import { timeOf } from "./span";
+import { treeOf } from "./tree";
+import type { Tree } from "./tree";
+
+export interface Kernel {
+  events: KernelEvents;
+  marks: KernelMarks;
+}
+
+export interface Scene {
+  whole: Span;
+  /** What the timeline shows of it. */
+  view: Signal<Span>;
+  tree: Tree;
+  lanes: Lanes;
+  calls: TimedCall[];
+  /** Places of `calls`, the worst last: drawn in this order none hides behind a harmless one. */
+  callsToDraw: number[];
+  /** When bytes came to the terminal. */
+  output: Float64Array;
+  /** What the kernel table adds; null without one. */
+  kernel: Promise<Kernel | null>;
+}
+
+export interface TimedCall {
+  call: Call;
+  span: Span;
+}
+
+const scenes = new WeakMap<App, Promise<Scene>>();
+
+export function sceneOf(app: App): Promise<Scene> {
+  let making = scenes.get(app);
+  if (!making) {
+    making = make(app);
+    scenes.set(app, making);
+  }
+  return making;
+}
+
+async function make(app: App): Promise<Scene> {
+  const { model } = app;
+  const [events, processes, calls, output] = await Promise.all([
+    model.runEvents(),
+    model.processes(),
+    model.calls(),
+    outputTimes(app),
+  ]);
+  const tree = treeOf(processes);
+  const timedCalls = timed(calls?.calls ?? []);
+  const whole = wholeOf(events, processes, timedCalls.map((one) => one.span), output);
+  return {
+    whole,
+    view: signal(whole),
+    tree,
+    lanes: lanesOf(tree, whole),
+    calls: timedCalls,
+    callsToDraw: worstLast(timedCalls),
+    output,
+    kernel: model.kernelEvents().then((events) => events && { events, marks: marksOf(events) }),
+  };
+}
+
+/** From the command's start to its end, and what else lies before or after: Steno's own work around it is empty time. */
+export function wholeOf(events: RunEvent[], processes: Process[], calls: Span[], output: ArrayLike<number>): Span {
+  const times = (type: string) => events.filter((one) => one.type === type).map((one) => timeOf(one.mono_ns));
+  const last = timeOf(events[events.length - 1]?.mono_ns);
+  const isOpen = processes.some((one) => one.ended_ns === null || one.outlived);
+  const outputs = output.length ? [output[0]!, output[output.length - 1]!] : [];
+  const finished = times("command_finished");
+  const starts = [...times("command_started").slice(0, 1), ...outputs, ...calls.map((one) => one.from)];
+  const ends = [...(finished.length && !isOpen ? finished : [last]), ...outputs, ...calls.map((one) => one.to)];
+  for (const one of processes) {
+    starts.push(timeOf(one.first_ns));
+    ends.push(timeOf(one.ended_ns ?? one.first_ns));
+  }
+  const [from, to] = [least(starts), -least(ends.map((at) => -at))];
+  return { from, to: Math.max(to, from + 1) };
+}
+
+function least(times: number[]): number {
+  return times.length ? times.reduce((one, other) => Math.min(one, other)) : 0;
+}
+
+function timed(calls: Call[]): TimedCall[] {
+  const found: TimedCall[] = [];
+  for (const call of calls) {
+    if (!call.window) continue;
+    const from = timeOf(call.window.start_ns);
+    found.push({ call, span: { from, to: Math.max(from, timeOf(call.window.end_ns)) } });
+  }
+  return found.sort((one, other) => one.span.from - other.span.from);
+}
+
+function worstLast(calls: TimedCall[]): number[] {
+  const weight = (place: number) => ["ambiguous", "denied", "contradicted"].indexOf(calls[place]!.call.verdict);
+  return calls.map((_, place) => place).sort((one, other) => weight(one) - weight(other));
+}
+
+const RECORD_BYTES = 12;
+
+/** Spec §5: records of a time (u64) and a length (u32). */
+async function outputTimes(app: App): Promise<Float64Array> {
+  const found: number[] = [];
+  for (const name of ["output", "stdout", "stderr"]) {
+    const path = `terminal/${name}.idx`;
+    if (!app.source.has(path) || (name !== "output" && app.source.has("terminal/output.idx"))) continue;
+    const bytes = await app.source.bytes(path);
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    for (let at = 0; at + RECORD_BYTES <= bytes.byteLength; at += RECORD_BYTES)
+      found.push(Number(view.getBigUint64(at, true)));
+  }
+  return Float64Array.from(found).sort();
+}

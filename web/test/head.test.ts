@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { different, quoted } from "../src/head";
+import type { Recorded, Said } from "../src/head";
+
+const run = {
+  command: ["sh", "-c", "echo it's"],
+  name: null,
+  started_at_ms: 1_794_788_863_050,
+  cwd: "/w",
+  host: { name: "here", os: "Linux", release: "6", machine: "x86_64" },
+  exit_code: 3,
+  signal: null,
+  gaps: [],
+};
+
+function recorded(changed: object = {}, more: object = {}): Recorded {
+  return {
+    manifest: { run_id: "r1", root: "abc", completeness: { complete: true }, files: {} },
+    run: { ...run, ...changed },
+    redactions: { total: 0, counts: {} },
+    calls: null,
+    files: null,
+    processes: [],
+    ...more,
+  } as unknown as Recorded;
+}
+
+const COMMAND = `sh -c 'echo it'"'"'s'`;
+
+function said(facts: Record<string, string[]> = {}, changed: Partial<Said> = {}): Said {
+  const all = {
+    Verification: ["valid, when this was made", "root abc"],
+    Result: ["exit code 3"],
+    Gaps: ["none declared"],
+    Redactions: ["no secret was found"],
+    ...facts,
+  };
+  return {
+    name: "Steno r1",
+    about: COMMAND,
+    command: COMMAND,
+    when: "2026-11-16 00:27:43 UTC, for 7.09s, in /w on here (Linux 6 x86_64)",
+    troubles: " · exit code 3",
+    facts: Object.entries(all),
+    ...changed,
+  };
+}
+
+test("a head that says what the record says is left alone", () => {
+  assert.deepEqual(different(said(), recorded()), []);
+});
+
+test("another result in the head is named with both", () => {
+  assert.deepEqual(different(said({ Result: ["exit code 0"] }), recorded()), [
+    "Result: the head says “exit code 0”, the record “exit code 3”",
+  ]);
+});
+
+test("what was changed, taken away or added in the head is found", () => {
+  const heads: Partial<Said>[] = [
+    { command: "true" },
+    { about: "true" },
+    { name: "Steno r2" },
+    { troubles: "" },
+    { when: "2025-11-16 00:27:43 UTC, for 7.09s, in /w on here (Linux 6 x86_64)" },
+    { when: "2026-11-16 00:27:43 UTC, for 7.09s, in / on here (Linux 6 x86_64)" },
+    { facts: said().facts.filter(([label]) => label !== "Gaps") },
+    { facts: [...said().facts, ["Result", ["exit code 0"]]] },
+    { facts: [...said().facts, ["Denied", ["1 call refused by policy"]]] },
+  ];
+  for (const head of heads) assert.equal(different(said({}, head), recorded()).length, 1, JSON.stringify(head));
+});
+
+const against = { result: "contradicted", says: "it changed /w/a" };
+const calls = {
+  calls: [
+    { server: "list", tool: "count", verdict: "contradicted", rules: [against] },
+    { server: null, tool: "rm", verdict: "denied", rules: [] },
+  ],
+  claims: [{ rules: [{ result: "contradicted", says: "no tests were run" }] }],
+};
+const ofCalls = {
+  "Tool calls": ["2 calls: 1 contradicted, 1 denied"],
+  Contradicted: ["list.count: it changed a", "no tests were run"],
+  Denied: ["1 call refused by policy"],
+};
+const troubles = " · 1 call contradicted · 1 claim contradicted · 1 call denied · exit code 3";
+
+test("calls that the record contradicts or that were denied cannot be left out", () => {
+  assert.deepEqual(different(said(ofCalls, { troubles }), recorded({}, { calls })), []);
+  const softened = { ...ofCalls, Contradicted: ["no call, and nothing that was said"] };
+  assert.equal(different(said(softened, { troubles }), recorded({}, { calls })).length, 1);
+  assert.equal(different(said(), recorded({}, { calls })).length, 4);
+});
+
+test("another number of changed or deleted files in the head is found", () => {
+  const files = { files: ["created", "deleted", "created", "none"].map((change) => ({ change })) };
+  const facts = { Files: ["3 files changed (2 created, 1 deleted), 9 read"], Deleted: ["1 file"] };
+  assert.deepEqual(different(said(facts), recorded({}, { files })), []);
+  assert.equal(different(said({ ...facts, Files: ["no file changed, 9 read"] }), recorded({}, { files })).length, 1);
+  assert.equal(different(said({ Files: facts.Files }), recorded({}, { files })).length, 1);
+});
+
+test("what is too large for the page is not held against its head", () => {
+  const manifest = { ...recorded().manifest, files: { "calls.json": {} } };
+  assert.deepEqual(different(said(ofCalls, { troubles }), recorded({}, { manifest })), []);
+});
+
+test("gaps are held in full, but for how much was lost", () => {
+  const gaps = [{ reason: "stream_lost", detail: "a\u202eb".repeat(200), lost_bytes: 7 }, { reason: "x", detail: "y" }];
+  const shown = `stream_lost: ${"a\\u202eb".repeat(95)}a\\u202e…`;
+  const manifest = { ...recorded().manifest, completeness: { complete: false } };
+  const facts = { Verification: ["incomplete, when this was made", "root abc"], Gaps: [shown, "x: y"] };
+  assert.deepEqual(different(said(facts), recorded({ gaps }, { manifest })), []);
+  assert.equal(different(said({ ...facts, Gaps: ["x: y"] }), recorded({ gaps }, { manifest })).length, 1);
+});
+
+test("an end that only the kernel saw is told from the processes", () => {
+  const ended = recorded({ exit_code: null }, { processes: [{ process: 1, exit: { signal: "SIGTERM" } }] });
+  const result = ["not seen by the recorder; the kernel saw the command end by SIGTERM"];
+  assert.deepEqual(different(said({ Result: result }, { troubles: " · end not seen" }), ended), []);
+});
+
+test("words are quoted as a shell would have them", () => {
+  assert.equal(quoted(["a/b-c", "", "x y", "é"]), "a/b-c '' 'x y' 'é'");
+});
