@@ -1,5 +1,5 @@
 """`python -m steno` is `steno`."""
 
-from steno.cli.main import main
+from steno.cli.entry import main
 
 main()

@@ -20,7 +20,7 @@ Examples:
 def command(shell: str) -> None:
     """Print the completion script of a shell.
 
-    Commands, options and the ids of runs are completed.
+    Commands, options, the ids of runs and paths are completed; after `steno run --`, programs and files.
     """
     from steno.cli.main import steno
 

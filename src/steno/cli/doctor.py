@@ -6,8 +6,11 @@ import os
 
 import click
 
-from steno.cli.opening import chosen_store, json_option, paint, print_json, print_lines, store_option
+from steno.capture.cgroup_leftovers import Done, Leftover, remove_leftovers
+from steno.cli.opening import chosen_store, json_option, paint, print_json, print_lines, say, store_option
+from steno.record.intake import Left, remove_left
 from steno.views import checkup
+from steno.views.plain import visible
 
 
 @click.command(
@@ -21,15 +24,24 @@ Marks:
 \b
 Examples:
   steno doctor
-  steno doctor --json | jq '.findings[] | select(.mark != "ok")'""",
+  steno doctor --json | jq .observers
+  steno doctor --json | jq '.findings[] | select(.mark != "ok")'
+  steno doctor --clean""",
+)
+@click.option(
+    "--clean", is_flag=True, help="Remove empty cgroups and folders in memory that runs left behind."
 )
 @store_option
 @json_option
-def command(store: str | None, as_json: bool) -> int:
+def command(clean: bool, store: str | None, as_json: bool) -> int:
     """Say what can be observed on this machine, and what to install for more.
 
-    Looks at the store, pseudo-terminals, git, private memory, and runs that need attention. Changes nothing.
+    Looks at the store, pseudo-terminals, git, private memory, the list of ignored paths, the observers, and
+    runs that need attention.
+    Changes nothing, unless --clean is given: then it removes what runs left behind, instead of looking.
     """
+    if clean:
+        return _clean(as_json=as_json)
     place = chosen_store(store).absolute()
     found = checkup.checkup(place, os.environ)
     if as_json:
@@ -37,3 +49,30 @@ def command(store: str | None, as_json: bool) -> int:
     else:
         print_lines(checkup.lines(found, paint()))
     return checkup.exit_code(found)
+
+
+def _clean(*, as_json: bool) -> int:
+    leftovers = list(remove_leftovers())
+    intakes = list(remove_left())
+    if as_json:
+        print_json(
+            {
+                "cgroups": [{**one._asdict(), "done": str(one.done)} for one in leftovers],
+                "intakes": [{"path": str(one.path), "removed": one.removed} for one in intakes],
+            }
+        )
+    elif leftovers or intakes:
+        print_lines([*map(_line, leftovers), *map(_intake_line, intakes)])
+    else:
+        say("nothing to clean")
+    failed = any(one.done is Done.FAILED for one in leftovers) or not all(one.removed for one in intakes)
+    return 1 if failed else 0
+
+
+def _line(one: Leftover) -> str:
+    return visible(f"{one.path} {one.says}")
+
+
+def _intake_line(one: Left) -> str:
+    done = "it is removed" if one.removed else "it cannot be removed"
+    return visible(f"{one.path} was left by a run that is over; {done}")

@@ -13,11 +13,11 @@ from steno.cli.opening import (
     json_option,
     open_run,
     paint,
-    print_lines,
     run_argument,
     store_option,
     terminal_width,
 )
+from steno.cli.paging import print_paged
 from steno.events.wire import OPS
 from steno.views import kernel_events
 from steno.views.kernel_layer import KernelLayer
@@ -78,7 +78,7 @@ def command(
             _print_objects(kernel_events.to_json(row) for row in rows)
         else:
             colours, width = paint(), terminal_width()
-            print_lines(kernel_events.line(row, colours, width=width) for row in rows)
+            print_paged(kernel_events.line(row, colours, width=width) for row in rows)
 
 
 def _print_objects(objects: Iterable[dict[str, object]]) -> None:

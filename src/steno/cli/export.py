@@ -14,16 +14,24 @@ from steno.views.export import FORMATS, directory_of, export_named, trusted
     "export",
     epilog="""\b
 Formats:
+  agent-audit     <run_id>/.audit/: streams, terminal, trace of writes, files before and after, meta
   agent-snapshot  manifest.json with every file before and after, blobs.parquet with contents
+  asciicast       steno-<run_id>.cast: the terminal, for asciinema and its player
+  assay-runner    assay-runner-spike-<run_id>.tar.gz: kernel events, surface, health, correlation
   capture-run     artifacts/capture_run/<run_id>/: env.json, events.jsonl, hashes.json, patch
+  otlp            steno-<run_id>.otlp.jsonl: the run, its processes and tool calls as OpenTelemetry spans
+  perfetto        steno-<run_id>.perfetto.json: a Chrome trace, for ui.perfetto.dev
 
 \b
 Examples:
   steno export @last --as capture-run
   steno export @last --as capture-run -o /tmp/evidence
   steno export @last --as agent-snapshot --snapshot-dir ./snapshot
+  steno export @last --as assay-runner && steno verify assay-runner-spike-*.tar.gz
+  steno export @last --as perfetto -o traces
+  curl -H 'Content-Type: application/json' --data-binary @steno-….otlp.jsonl localhost:4318/v1/traces
 
-An agent-snapshot is the directory DIR itself; capture-run writes below DIR. A content that holds a secret is
+An agent-snapshot is the directory DIR itself; the others write below DIR. A content that holds a secret is
 masked in an agent-snapshot, or left out where that cannot be done for sure.
 
 A bundle is verified first. An invalid one is refused, because the export would make its forged facts look

@@ -11,16 +11,19 @@ from steno.cli.opening import (
     open_run,
     paint,
     print_json,
-    print_lines,
     recorded_path,
     run_argument,
     say,
     store_option,
     terminal_width,
 )
+from steno.cli.paging import print_paged
 from steno.views import file_diff, file_list
+from steno.views.diff_colours import painted
 from steno.views.file_list import Choice, Wanted
 from steno.views.kernel_layer import KernelLayer, Seen
+from steno.views.not_kept import NotKept, not_kept
+from steno.views.not_kept import lines as not_kept_lines
 from steno.views.record import open_record
 
 
@@ -30,7 +33,7 @@ from steno.views.record import open_record
 Letters:
   A  created    M  content changed    D  deleted    m  only mode, owner or times changed
   r  read       -  only looked at     t  created, and gone again
-  ?  its state after the run is not known
+  ?  its state after the run is not known, or not kept
 
 After the letter: how much larger or smaller it became (its size, if it did not change), and what it was to
 git: clean, dirty, untracked, ignored, or - outside of any repository.
@@ -44,7 +47,8 @@ Examples:
   steno files @last --all --json | jq -r '.files[] | select(.change == "deleted") | .path'
 
 A PATH is a file, a directory, or a pattern in which * stands for any letters, also for /.
-A content that holds a secret is kept encrypted, and --diff does not show it.""",
+A content that holds a secret is kept encrypted, and --diff does not show it. On a terminal the words that
+changed in a line stand out; CLICOLOR_FORCE=1 gives the same to a program that understands colours.""",
 )
 @run_argument
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes))
@@ -65,44 +69,60 @@ def command(
 ) -> None:
     """List the files that a run changed, or read, with their states before and after.
 
-    Files below ignored paths, special files, and files of others that the user cannot write are not
-    recorded. With --json each file has both states in full.
+    Of files below ignored paths, inside .git, and of special files no state is kept: those that the run
+    created, opened to write or deleted are counted at the end, and --all lists them. Files of others that
+    the user cannot write are not recorded. With --json each file has both states in full.
     """
     with open_run(run, store) as folder, open_record(folder) as record:
         layer = KernelLayer(record)
         wanted = Wanted(choice, tuple(map(recorded_path, paths)))
-        found = list(file_list.chosen(layer.files(), wanted))
-        if not found and not as_json:
-            say(
-                "the run changed no file"
-                if choice is Choice.CHANGED and not paths
-                else "there is no such file"
-            )
+        files = layer.files()
+        found = list(file_list.chosen(files, wanted))
+        names = (seen.file.name for seen in files)
+        unkept = file_list.chosen_not_kept(not_kept(layer.run, layer.run_id, names), wanted)
         if as_json:
-            print_json(_to_json(layer, found, diff=diff))
-        elif diff:
+            print_json(_to_json(layer, found, unkept, diff=diff))
+            return
+        if not found and not (unkept and choice == Choice.ALL):
+            say(_none_found(choice, unkept, by_name=bool(paths)))
+        if diff:
             _print_diff(layer, found)
         else:
-            print_lines(file_list.lines(found, paint(), width=terminal_width()))
+            listed = unkept if choice == Choice.ALL else []
+            print_paged(file_list.lines(found, paint(), width=terminal_width(), unkept=listed))
+    if diff or choice != Choice.ALL:
+        for line in not_kept_lines(unkept):
+            say(line)
+
+
+def _none_found(choice: Choice, unkept: list[NotKept], *, by_name: bool) -> str:
+    none = "there is no such file" if by_name or choice != Choice.CHANGED else "the run changed no file"
+    return f"{none} among those whose states are kept" if unkept else none
 
 
 def _print_diff(layer: KernelLayer, found: list[Seen]) -> None:
-    """A patch is data for the next program, byte for byte; on a terminal it is text like any other."""
+    """A patch is data for the next program, byte for byte; in colour, and on a terminal, it is text."""
     colours = paint()
     with file_diff.kept_contents(layer.run) as contents:
-        for seen in found:
-            lines = file_diff.diff(seen.file, contents)
-            if sys.stdout.isatty():
-                print_lines(file_diff.shown(line, colours) for line in lines)
-            else:
-                sys.stdout.buffer.writelines(lines)
+        lines = (line for seen in found for line in file_diff.diff(seen.file, contents))
+        if sys.stdout.isatty() or colours.colour:
+            print_paged(painted(lines, colours))
+        else:
+            sys.stdout.buffer.writelines(lines)
 
 
-def _to_json(layer: KernelLayer, found: list[Seen], *, diff: bool) -> dict[str, object]:
+def _to_json(
+    layer: KernelLayer, found: list[Seen], unkept: list[NotKept], *, diff: bool
+) -> dict[str, object]:
     files = [seen.told for seen in found]
     if diff:
         with file_diff.kept_contents(layer.run) as contents:
             texts = [b"".join(file_diff.diff(seen.file, contents)) for seen in found]
         decoded = [text.decode("utf-8", "backslashreplace") for text in texts]
         files = [{**told, "diff": text} for told, text in zip(files, decoded, strict=True)]
-    return {"schema": file_list.SCHEMA, "run_id": layer.run_id, "files": files}
+    return {
+        "schema": file_list.SCHEMA,
+        "run_id": layer.run_id,
+        "files": files,
+        "not_kept": [one.to_json() for one in unkept],
+    }

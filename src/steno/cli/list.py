@@ -13,11 +13,11 @@ from steno.cli.opening import (
     json_option,
     paint,
     print_json,
-    print_lines,
     say,
     say_hint,
     store_option,
 )
+from steno.cli.paging import print_paged
 from steno.views import listing
 
 _WIDTH = 80
@@ -29,6 +29,7 @@ _WIDTH = 80
 States:
   sealed     the record is finished; `steno verify` checks it
   running    its recorder is alive
+  orphaned   its recorder was killed, and its command goes on; when that has ended, `steno recover` seals it
   unsealed   its recorder was killed; `steno recover` seals what was recorded
   damaged    it cannot be read; `steno verify` says why
 
@@ -44,7 +45,7 @@ def command(limit: int | None, store: str | None, as_json: bool) -> None:
     """List the recorded runs, newest first.
 
     AGE is how long ago a run began, TIME how long it took, EXIT the command's exit code (128+n when signal
-    n ended it). A line is cut to the width of the terminal.
+    n ended it). A line is cut to the width of the terminal; a narrow one has two lines a run.
     """
     place = chosen_store(store)
     rows = list(listing.rows(place, limit))
@@ -55,4 +56,4 @@ def command(limit: int | None, store: str | None, as_json: bool) -> None:
         say(f"no runs in {place} yet")
         say_hint("record one with `steno run -- COMMAND`")
     width = shutil.get_terminal_size((_WIDTH, 0)).columns if sys.stdout.isatty() else _WIDTH
-    print_lines(listing.table(rows, width=width, now_ms=time.time_ns() // 1_000_000, paint=paint()))
+    print_paged(listing.table(rows, width=width, now_ms=time.time_ns() // 1_000_000, paint=paint()))

@@ -9,12 +9,12 @@ from steno.cli.opening import (
     open_run,
     paint,
     print_json,
-    print_lines,
     run_argument,
     say,
     store_option,
     terminal_width,
 )
+from steno.cli.paging import print_paged
 from steno.views import network
 from steno.views.kernel_layer import KernelLayer
 from steno.views.record import open_record
@@ -28,6 +28,8 @@ Columns:
   COUNT      how many calls named it
   CALLS      connect, bind, listen, accept, send; in brackets the errors that are known
   ENDPOINT   the address; names are not looked up
+  OUTCOME    of connecting: connected; refused or failed, with the errors; attempted, outcome not seen;
+             address set, sending not seen: on a datagram socket connecting sends nothing
   PROCESSES  program[number], as in `steno tree`
 
 \b
@@ -36,7 +38,10 @@ Examples:
   steno net @last --json | jq -r '.endpoints[] | select(.operations.connect) | .name'
   steno net @last --json | jq '.unix_sockets'
 
-A call is seen before it is made: an endpoint without an error was tried, and mostly reached.""",
+A call is seen before it is made, and a program that does not wait is told later what came of it: then the
+outcome was not seen. It may have been reached, or not. Where the socket may have been of either kind, it is
+connected, or only an address set. Netlink and the end of a connection have no endpoint. On a narrow terminal
+each endpoint has two lines.""",
 )
 @run_argument
 @store_option
@@ -55,4 +60,4 @@ def command(run: str, store: str | None, as_json: bool) -> None:
         lines = list(network.lines(layer, paint(), width=terminal_width()))
     if not lines:
         say("the run did not use the network")
-    print_lines(lines)
+    print_paged(lines)

@@ -10,9 +10,9 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,16 +23,47 @@ from steno.events import canonical
 from steno.views.paint import Paint, paint_for
 from steno.views.plain import utf8, visible, visible_json
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 _Decorated = Callable[..., Any]
 
 
-def complete_run(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The runs that a half-typed RUN may mean; for a shell, so it never fails and never speaks."""
+def complete_run(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The runs that a half-typed RUN may mean, else files; for a shell: it never fails and never speaks."""
     try:
         known = [*run_ids(chosen_store(ctx.params.get("store"))), LAST]
     except StenoError:
-        return []
-    return [word for word in known if word.startswith(incomplete)]
+        known = []
+    return _words([word for word in known if word.startswith(incomplete)]) or _files(incomplete)
+
+
+def complete_command(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What a shell completes in a command of its own: a program that is on PATH, else files."""
+    if ctx.params.get("words") or not incomplete or "/" in incomplete:
+        return _files(incomplete)
+    return _words(sorted({*_programs(incomplete)})) or _files(incomplete)
+
+
+def _words(found: list[str]) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem  # late: only a shell asks
+
+    return [CompletionItem(word) for word in found]
+
+
+def _files(incomplete: str) -> list[CompletionItem]:
+    """Left to the shell, which knows better what there is."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def _programs(beginning: str) -> Iterator[str]:
+    for folder in set(os.get_exec_path()):
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(beginning) and os.access(entry, os.X_OK) and not entry.is_dir():
+                    yield entry.name
 
 
 run_argument = click.argument("run", metavar="RUN", shell_complete=complete_run)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -19,15 +20,23 @@ from steno.cli.opening import chosen_store, open_run, print_json, print_lines, r
 from steno.derive.facts import RunFacts
 from steno.errors import BadRequestError
 from steno.events.layout import FILES
-from steno.restore.applying import apply_steps
+from steno.restore.applying import carry_out
 from steno.restore.contents import open_contents
 from steno.restore.judging import User
 from steno.restore.looking import FileSystem
-from steno.restore.plan import make_plan
+from steno.restore.plan import Problem, make_plan
 from steno.restore.states import FileRecords, is_at_or_below, read_records
 from steno.restore.tasks import Direction
-from steno.restore.words import Outcome, plan_lines, problem_lines, summary_line, to_json
+from steno.restore.words import (
+    Outcome,
+    not_kept_lines,
+    plan_lines,
+    problem_lines,
+    summary_line,
+    to_json,
+)
 from steno.views.export import trusted
+from steno.views.not_kept import not_kept
 from steno.views.plain import visible
 
 _NS_PER_MS = 10**6
@@ -60,7 +69,8 @@ def put_back(
         layers = FolderLayers(folder, verdict.run_id or "")
         records = read_records(layers.json(FILES))
         chosen = [recorded_path(path) for path in paths]
-        _check_chosen(records, chosen)
+        unkept = _not_kept(folder, layers.run_id, records, chosen)
+        _check_chosen(records, unkept, chosen)
         with open_contents(folder, chosen_store(store)) as contents:
             plan = make_plan(
                 records,
@@ -73,13 +83,14 @@ def put_back(
                 ended_ns=_end_of_run(layers) if _is_of_store(folder, chosen_store(store)) else None,
             )
             going_on = not dry_run and (plan.is_clear or force)
-            outcome = Outcome(plan, apply_steps(plan.steps, contents, user) if going_on else None)
+            failed = carry_out(plan, contents, user) if going_on else None
+            outcome = Outcome(plan, failed, unkept)
     if verdict.gaps:
         say(f"the record is incomplete: {', '.join(verdict.gaps)}")
     if as_json:
         print_json(to_json(outcome, verdict.run_id))
     elif dry_run:
-        print_lines(visible(line) for line in plan_lines(plan))
+        print_lines(visible(line) for line in chain(plan_lines(plan), not_kept_lines(outcome)))
     else:
         _tell(outcome)
     return outcome.exit_code
@@ -105,6 +116,8 @@ def _tell(outcome: Outcome) -> None:
     ):
         for line in problem_lines(word, problems):
             say(line)
+    for line in not_kept_lines(outcome):
+        say(line)
     if outcome.failed is None:
         say("nothing was changed")
         say_hint("--dry-run shows the whole plan; --force overwrites what was changed since")
@@ -112,8 +125,15 @@ def _tell(outcome: Outcome) -> None:
         print_lines([visible(summary_line(outcome))])
 
 
-def _check_chosen(records: FileRecords, chosen: Sequence[bytes]) -> None:
-    names = {record.path for record in records.files}
+def _not_kept(folder: Folder, run_id: str, records: FileRecords, chosen: Sequence[bytes]) -> list[Problem]:
+    """What the run changed and nothing here can bring back, because its states are not in the record."""
+    found = not_kept(folder, run_id, (record.path for record in records.files))
+    problems = [Problem(one.path.encode(), f"its state is not kept ({one.why})") for one in found]
+    return [one for one in problems if not chosen or any(is_at_or_below(one.path, path) for path in chosen)]
+
+
+def _check_chosen(records: FileRecords, unkept: Sequence[Problem], chosen: Sequence[bytes]) -> None:
+    names = {*(record.path for record in records.files), *(one.path for one in unkept)}
     for choice in chosen:
         if not any(is_at_or_below(name, choice) for name in names):
             raise BadRequestError(

@@ -13,7 +13,7 @@ from steno.restore.tasks import Direction
     "restore",
     epilog="""\b
 Exit codes:
-  0  everything is as the run left it
+  0  everything that the record keeps is as the run left it
   1  something stands in the way: nothing was changed (with --force: all but what is named)
 
 \b

@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
 from steno.capture.host import original_environment
-from steno.cli.opening import chosen_store, say, say_hint
+from steno.capture.observer import AUTO, EBPF, NONE, WISHES
+from steno.capture.probe import may_load
+from steno.cli.opening import chosen_store, complete_command, say, say_hint
+from steno.derive.facts import ANY_SHIM, NO_SHIM
 from steno.derive.tails import MAX_TAIL_BYTES
 from steno.errors import BadRequestError, CaptureError, StenoError
-from steno.events.kinds import KernelObserved
+from steno.events.kinds import KernelObserved, SdkIntake
+from steno.record.claims import NOT_WANTED
 from steno.record.run import Outcome, RunRequest, record
 
 _START_HINTS = {
     os.strerror(errno.ENOENT): "check the name and PATH",
     os.strerror(errno.EMFILE): "raise the limit of open files with `ulimit -n`",
 }
+SHIMS = (ANY_SHIM, NO_SHIM, "openai-agents", "claude", "codex", "gemini")
 LONG_WORK_BYTES = 100_000_000
+FOREVER = "forever"
+_MOST_SECONDS = 10**9
+
+
+def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
+    if value == FOREVER:
+        return math.inf
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= _MOST_SECONDS:
+        raise click.BadParameter(f"{value!r} is not a number of seconds, nor {FOREVER!r}.")
+    return seconds
 
 
 @click.command(
@@ -51,10 +73,21 @@ cannot be executed, 125 when Steno itself fails before the command starts.""",
 @click.option("--raw-logs", is_flag=True, help="Let capture-run exports hold the full (masked) logs.")
 @click.option(
     "--observer",
-    type=click.Choice(["auto", "notify", "none"]),
-    default="auto",
+    type=click.Choice(WISHES),
+    default=AUTO,
     show_default=True,
-    help="Watch what the kernel is asked to do: if that can be, in any case, or not at all.",
+    help="Who watches what the kernel is asked to do. notify: needs no privilege, and keeps how files were. "
+    "ebpf: needs root; sees results, and costs less. both: each checks the other. auto: both for root where "
+    "that works, else notify. none: nobody.",
+)
+@click.option(
+    "--wait-descendants",
+    callback=_seconds,
+    default="2",
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait so long for processes that the command leaves behind; what they do later is not recorded. "
+    "0: do not wait; forever: until the last has ended. Control-C ends the wait.",
 )
 @click.option(
     "--split",
@@ -72,12 +105,26 @@ cannot be executed, 125 when Steno itself fails before the command starts.""",
     help="Keep the content of files up to this size.",
 )
 @click.option("--allow-io-uring", is_flag=True, help="Let io_uring through; what it does is not seen.")
+@click.option(
+    "--shim",
+    type=click.Choice(SHIMS),
+    default=ANY_SHIM,
+    show_default=True,
+    help="Who tells what the agent says of itself. auto: whoever does. none: nobody is listened to. With a "
+    "name, it is a fault when nothing is told.",
+)
 @click.option("--name", metavar="TEXT", help="A name for people to find the run by.")
 @click.option("--store", metavar="DIR", help="Keep the record in DIR (default: see `steno doctor`).")
 @click.option(
     "--export", "exports", multiple=True, metavar="NAME:DIR", help="Also write the run as NAME into DIR."
 )
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND [ARG]...")
+@click.argument(
+    "words",
+    nargs=-1,
+    type=click.UNPROCESSED,
+    metavar="-- COMMAND [ARG]...",
+    shell_complete=complete_command,
+)
 def command(
     cwd: str | None,
     git: bool,
@@ -85,9 +132,11 @@ def command(
     tail_bytes: int,
     raw_logs: bool,
     observer: str,
+    wait_descendants: float,
     split: str,
     max_blob: int,
     allow_io_uring: bool,
+    shim: str,
     name: str | None,
     store: str | None,
     exports: tuple[str, ...],
@@ -117,12 +166,14 @@ def command(
             split=split == "auto",
             max_blob=max_blob,
             allow_io_uring=allow_io_uring,
+            wait_descendants=wait_descendants,
+            shim=shim,
             name=name,
             exclude=[_place_of(format_name, directory) for format_name, directory in wanted],
         ),
-        on_sealing=_tell_of_long_work,
+        on_sealing=tell_of_long_work,
     )
-    _tell(outcome, words[0])
+    tell(outcome, words[0])
     if outcome.manifest is not None:
         for format_name, directory in wanted:
             _export(outcome, format_name, directory)
@@ -171,41 +222,86 @@ def _export(outcome: Outcome, name: str, directory: Path) -> None:
         say(note)
 
 
-def _tell_of_long_work(size: int) -> None:
+def tell_of_long_work(size: int) -> None:
     if size >= LONG_WORK_BYTES and os.isatty(2):
         say(f"sealing {size // 1_000_000} MB of output …")
 
 
-def _tell(outcome: Outcome, word: str) -> None:
+class Trouble(NamedTuple):
+    said: str
+    hint: str | None = None
+
+
+def tell(outcome: Outcome, word: str) -> None:
     """On a terminal one line says where the record is; in a pipeline only trouble is worth a word."""
-    if outcome.not_started is not None:
-        say(f"cannot run {word}: {outcome.not_started}")
-        say_hint(_START_HINTS.get(outcome.not_started, "check that it is an executable file"))
-    for gap in outcome.gaps:
-        lost = f" ({gap.lost_bytes} bytes lost)" if gap.lost_bytes else ""
-        say(f"the record has a gap: {gap.reason}: {gap.detail}{lost}")
-    if outcome.observed is not None:
-        _tell_of_the_filter(outcome.observed)
-    if outcome.swallowed_input:
-        say(f"{outcome.swallowed_input} bytes of input were read ahead and not used by the command")
-        say_hint("in a loop that reads the same pipe, give the command its own input: `</dev/null`")
-    if outcome.seal_failure is not None:
-        say(outcome.seal_failure)
-        if outcome.path.exists():
-            say_hint(f"what was recorded is kept; when the cause is gone, run `steno recover {outcome.path}`")
-        else:
-            say_hint("the run's directory was removed while the command ran; nothing of the record is left")
-    elif os.isatty(2):
+    for trouble in troubles(outcome, word):
+        say(trouble.said)
+        if trouble.hint is not None:
+            say_hint(trouble.hint)
+    if outcome.seal_failure is None and os.isatty(2):
         say(f"recorded {outcome.run_id} (exit {outcome.exit_code}); `steno show @last` tells more")
 
 
-def _tell_of_the_filter(observed: KernelObserved) -> None:
+def troubles(outcome: Outcome, word: str) -> Iterator[Trouble]:
+    if outcome.not_started is not None:
+        hint = _START_HINTS.get(outcome.not_started, "check that it is an executable file")
+        yield Trouble(f"cannot run {word}: {outcome.not_started}", hint)
+    for gap in outcome.gaps:
+        lost = f" ({gap.lost_bytes} bytes lost)" if gap.lost_bytes else ""
+        yield Trouble(f"the record has a gap: {gap.reason}: {gap.detail}{lost}")
+    if outcome.sdk_intake is not None:
+        yield from _of_the_sdk_log(outcome.sdk_intake)
+    if outcome.observed is not None:
+        yield from _of_the_filter(outcome.observed)
+        yield from _of_the_ignored_paths()
+    if outcome.swallowed_input:
+        yield Trouble(
+            f"{outcome.swallowed_input} bytes of input were read ahead and not used by the command",
+            "in a loop that reads the same pipe, give the command its own input: `</dev/null`",
+        )
+    if outcome.seal_failure is not None:
+        yield Trouble(
+            outcome.seal_failure,
+            f"what was recorded is kept; when the cause is gone, run `steno recover {outcome.path}`"
+            if outcome.path.exists()
+            else "the run's directory was removed while the command ran; nothing of the record is left",
+        )
+
+
+def _of_the_ignored_paths() -> Iterator[Trouble]:
+    from steno.capture import ignore
+
+    try:
+        path = ignore.place(os.environ)
+    except CaptureError:  # the recorder had another environment
+        return
+    why = ignore.why_not_made(path)
+    if why is not None:
+        yield Trouble(f"the default list of ignored paths was used: {path} cannot be made, {why}")
+
+
+def _of_the_sdk_log(told: SdkIntake) -> Iterator[Trouble]:
+    """Whoever wrote a log learns nowhere else why it is not in the record."""
+    if told.refused is None or told.refused == NOT_WANTED:
+        return
+    line = "" if told.refused_line is None else f" from line {told.refused_line + 1} on"
+    yield Trouble(
+        f"the log of the agent's SDK was refused{line}: {told.refused}",
+        "docs/shims.md says how such a log is written, docs/spec.md (5.6) what each reason means",
+    )
+
+
+def _of_the_filter(observed: KernelObserved) -> Iterator[Trouble]:
     """What the command may have noticed of being watched."""
     if observed.privilege_lost:
-        say("a set-user-id program ran without its privilege: only root can watch one that gains any")
-        say_hint("run `steno run` as the user that the command needs, or go without with `--observer none`")
-    if observed.listeners_refused:
-        say(
-            "a program asked for a seccomp listener of its own and was refused (EBUSY): the kernel allows one"
+        yield Trouble(
+            "a set-user-id program ran without its privilege: only root can watch one that gains any",
+            "run `steno run` as the user that the command needs, or go without with `--observer none`",
         )
-        say_hint("if it does not work so, record it with `--observer none`")
+    if observed.listeners_refused:
+        without_a_filter = EBPF if may_load() else NONE
+        yield Trouble(
+            "a program asked for a seccomp listener of its own and was refused (EBUSY): "
+            "the kernel allows one",
+            f"if it does not work so, record it with `--observer {without_a_filter}`",
+        )

@@ -9,14 +9,16 @@ from steno.cli.opening import (
     open_path,
     paint,
     print_json,
-    print_lines,
     run_argument,
     run_path,
     store_option,
+    terminal_width,
 )
+from steno.cli.paging import print_paged
 from steno.views import summary_text
 from steno.views.record import open_record
 from steno.views.summary import summary
+from steno.views.told_files import told_files
 
 
 @click.command(
@@ -26,7 +28,12 @@ Examples:
   steno show @last
   steno show 2026-01-25T12-00
   steno show ./2026-01-25T12-00-00-000Z_a1b2c3d4.tar.gz
-  steno show @last --json | jq .repo.changes""",
+  steno show @last --json | jq .repo.changes
+  steno show @last --json | jq '.files["capability-surface.json"].network_endpoints'
+
+With --json the summary has `files` beside it: processes.json, files.json, calls.json, capability-surface.json
+and correlation-report.json as the bundle has them. Single events are in `steno events --json`, the terminal
+is in `steno play --json`, contents of files are in `steno files --diff --json`.""",
 )
 @run_argument
 @store_option
@@ -37,11 +44,14 @@ def command(run: str, store: str | None, as_json: bool) -> None:
     Begins with the state of the record itself: sealed and complete, sealed with gaps, or not sealed. A run
     that is still going on, or whose recorder was killed, shows the facts so far. RUN is the id of a run, a
     unique beginning of one, a path (a directory or a packed bundle), or @last.
+
+    On a terminal, what is longer than the screen goes through $STENO_PAGER, else $PAGER, else less; an empty
+    one says that no pager is wanted. NO_COLOR, CLICOLOR and CLICOLOR_FORCE are heeded.
     """
     path = run_path(run, store)
     with open_path(path) as folder, open_record(folder) as record:
         found = summary(record, path.absolute())
-    if as_json:
-        print_json(found)
-    else:
-        print_lines(summary_text.lines(found, paint()))
+        if as_json:
+            print_json({**found, "files": told_files(record)})
+            return
+    print_paged(summary_text.lines(found, paint(), width=terminal_width()))

@@ -9,11 +9,11 @@ from steno.cli.opening import (
     open_run,
     paint,
     print_json,
-    print_lines,
     run_argument,
     store_option,
     terminal_width,
 )
+from steno.cli.paging import print_paged
 from steno.views import process_tree
 from steno.views.kernel_layer import KernelLayer
 from steno.views.record import open_record
@@ -55,4 +55,4 @@ def command(run: str, every: bool, store: str | None, as_json: bool) -> None:
         if as_json:
             print_json(process_tree.to_json(layer))
         else:
-            print_lines(process_tree.lines(layer, paint(), width=terminal_width(), every=every))
+            print_paged(process_tree.lines(layer, paint(), width=terminal_width(), every=every))

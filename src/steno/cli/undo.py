@@ -13,7 +13,7 @@ from steno.restore.tasks import Direction
     "undo",
     epilog="""\b
 Exit codes:
-  0  everything is as it was before the run
+  0  everything that the record keeps is as it was before the run
   1  something stands in the way: nothing was changed (with --force: all but what is named)
 
 \b
@@ -42,6 +42,7 @@ def command(
     What the run created is removed, what it deleted or changed is brought back, with modes, times and links;
     with PATHs only those, and what is below them. If any of it was changed since the run, or is not in the
     record, nothing is changed. With --force what was changed since is overwritten, and what is impossible is
-    skipped and named. A directory that holds something the record does not know is never removed.
+    skipped and named. A directory that holds something the record does not know is never removed. What the
+    run changed where no state is kept (ignored paths, inside .git) is named as not undone.
     """
     return put_back(Direction.UNDO, run, paths, store, dry_run=dry_run, force=force, as_json=as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -34,6 +35,7 @@ Verdicts and exit codes (several runs: the worst, in the order 1, 4, 3, 0):
 Examples:
   steno verify @last
   steno verify ./2026-01-25T12-00-00-000Z_a1b2c3d4.tar.gz
+  steno verify ./assay-runner-spike-2026-01-25T12-00-00-000Z_a1b2c3d4.tar.gz
   steno verify --json runs/* | jq '.verdicts[] | select(.status != "valid")'""",
 )
 @runs_argument
@@ -43,7 +45,8 @@ def command(runs: tuple[str, ...], store: str | None, as_json: bool) -> int:
     """Check that a record is what it says it is.
 
     Nothing in the bundle is trusted: every digest is recomputed, and every derived file is made again from
-    the recorded events and streams and compared. RUN may be a directory or a packed bundle.
+    the recorded events and streams and compared. RUN may be a directory, a packed bundle, or an archive that
+    `steno export --as assay-runner` wrote.
     """
     if not runs:
         raise BadRequestError("there is no RUN to verify", hint="name one, as in `steno verify @last`")
@@ -60,6 +63,11 @@ def command(runs: tuple[str, ...], store: str | None, as_json: bool) -> int:
 
 
 def _verdict(path: Path) -> Verdict:
+    if os.path.isfile(path):  # noqa: PTH113 - unlike pathlib's, it does not raise for a name that is too long
+        from steno.bundle import assay_archive  # late: tarfile is slow to start, and rarely needed
+
+        if assay_archive.is_archive(path):
+            return assay_archive.verify(path)
     try:
         with open_path(path) as folder:
             return verify(folder)

@@ -1,0 +1,68 @@
+"""`steno calls`: the tool calls of a run, as they were said, decided and seen."""
+
+from __future__ import annotations
+
+import click
+
+from steno.cli.opening import (
+    json_option,
+    open_run,
+    paint,
+    print_json,
+    run_argument,
+    say,
+    store_option,
+    terminal_width,
+)
+from steno.cli.paging import print_paged
+from steno.views import calls_text
+from steno.views.calls import read_calls
+from steno.views.record import open_record
+
+
+@click.command(
+    "calls",
+    epilog="""\b
+Verdicts:
+  confirmed     the kernel saw what was said
+  contradicted  the kernel saw something else; the rule says what
+  unobserved    nothing that was seen bears it out or speaks against it
+  denied        policy refused it; it has no effects
+  ambiguous     what was seen may belong to another call
+
+\b
+Columns:
+  SAID        which agent told of it; self-reported until something else bears it out
+  POLICY      what the proxy decided
+  KERNEL SAW  files read and changed, endpoints and sockets tried, programs run, by the call's own processes
+
+\b
+Examples:
+  steno calls @last
+  steno calls @last --call toolu_01
+  steno calls @last --json | jq '.calls[] | select(.verdict == "contradicted")'
+  steno calls @last --json | jq .unattributed.files.written
+
+docs/calls.md names every rule.""",
+)
+@run_argument
+@click.option("--call", "tool_call_id", metavar="ID", help="Everything about the call with this id.")
+@store_option
+@json_option
+def command(run: str, tool_call_id: str | None, store: str | None, as_json: bool) -> None:
+    """List every tool call of a run: who said so, what policy decided, what the kernel saw, and a verdict.
+
+    Below are what happened outside of every call, what may belong to one of several, and what the agent said
+    at the end.
+    """
+    with open_run(run, store) as folder, open_record(folder) as record:
+        found = read_calls(record)
+    if tool_call_id is not None:
+        found = found.only(tool_call_id)
+    if as_json:
+        print_json(found.told)
+        return
+    if not found.calls and not found.claims:
+        say("nobody told of a tool call")
+    as_lines = calls_text.lines if tool_call_id is None else calls_text.details
+    print_paged(as_lines(found, paint(), width=terminal_width()))

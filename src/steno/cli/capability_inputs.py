@@ -1,0 +1,67 @@
+"""What `steno diff` and `steno baseline` read: runs, packed bundles and lock files.
+
+In: words of the command line. Out: verified evidence, or a checked lock. A file is bounded before it is read.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from steno.cli.opening import open_path, run_path
+from steno.errors import BadRequestError, UnreadableBundleError
+from steno.views.capability import lock
+from steno.views.capability.evidence import Evidence, verified_evidence
+from steno.views.capability.ignore_rules import BadRulesError, IgnoreRules
+from steno.views.capability.sides import Named
+
+_GZIP = b"\x1f\x8b"
+
+
+def read_side(word: str, store: str | None) -> Named:
+    """A run, a packed bundle, or a lock; which of them a file is, is told by how it begins."""
+    path = run_path(word, store)
+    if os.path.isfile(path):  # noqa: PTH113 - unlike pathlib's, it does not raise for a name that is too long
+        data = _beginning(path, len(_GZIP))
+        if data != _GZIP:
+            return Named(word, lock.read(_beginning(path, lock.MAX_BYTES), str(path)))
+    return Named(word, _evidence(path))
+
+
+def read_run(word: str, store: str | None) -> Evidence:
+    return _evidence(run_path(word, store))
+
+
+def read_rules(path: str | None) -> IgnoreRules:
+    if path is None:
+        return IgnoreRules()
+    from steno.views.capability import ignore_file  # late: YAML is slow to start, and only needed here
+
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - a Path would refuse a name with a null byte in its own words
+            return ignore_file.parse(file.read(ignore_file.MAX_BYTES + 1))
+    except OSError as error:
+        raise BadRequestError(
+            f"cannot read {path}: {error.strerror}", hint="name a file of rules with --ignore FILE"
+        ) from error
+    except BadRulesError as error:
+        raise BadRequestError(
+            f"{path}: {error}",
+            hint="put words that begin with * or : in quotes; docs/diff.md tells what a file of rules has",
+        ) from error
+
+
+def _evidence(path: Path) -> Evidence:
+    with open_path(path) as folder:
+        return verified_evidence(folder)
+
+
+def _beginning(path: Path, limit: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise UnreadableBundleError(
+            f"cannot read {path}: {error.strerror}", hint="name a run, a packed bundle or a lock file"
+        ) from error
+    return data[:limit]

@@ -1,0 +1,52 @@
+"""Where the program `steno` begins: a hook goes its own short way, everything else to the command line.
+
+In: the words of the command line. Out: an exit code. An agent waits for its hook at every call of a tool, and
+to import the command line takes longer than all that a hook does. Never imports more than it needs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import NoReturn
+
+from steno.hooks import AGENTS
+
+INTERRUPTED = 130
+FAULT = 70  # of Steno's own, which nobody foresaw: never a code that is a verdict
+RUN_FAILURE = 125
+HOOK_FAILURE = 1  # to an agent, 2 says: do not do this
+# what exits as another program does must not exit with a code of that program's when it fails itself
+_FAILURES = {
+    "run": RUN_FAILURE,
+    "agent start": RUN_FAILURE,
+    "agent resume": RUN_FAILURE,
+    "hook": HOOK_FAILURE,
+}
+
+
+def failure_code(words: list[str]) -> int | None:
+    """The code of every failure of a command that has only one."""
+    return _FAILURES.get(" ".join(words[:1])) or _FAILURES.get(" ".join(words[:2]))
+
+
+def main() -> NoReturn:
+    match sys.argv[1:]:
+        case ["hook", agent] if agent in AGENTS and not os.isatty(0):
+            from steno.hooks.program import run
+
+            run(agent)
+            os._exit(0)
+    try:
+        from steno.cli.main import main as command_line
+
+        command_line()
+    except KeyboardInterrupt:  # while it was still loading; nothing has begun
+        os._exit(INTERRUPTED)
+    except Exception:  # noqa: BLE001 - something of Steno's is missing; left to Python it would end with 1
+        import traceback
+
+        with suppress(OSError):
+            traceback.print_exc()
+        os._exit(failure_code(sys.argv[1:]) or FAULT)

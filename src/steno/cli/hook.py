@@ -1,0 +1,59 @@
+"""`steno hook`: the settings of hooks. The hook itself is `steno.hooks.program`, by a shorter way."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from steno.cli.opening import say, say_hint
+from steno.errors import BadRequestError
+from steno.hooks import AGENTS
+from steno.hooks.agent import Agent
+
+
+@click.command(
+    "hook",
+    epilog="""\b
+Examples:
+  steno hook claude --print-settings
+  steno run -- claude -p "fix the test" --settings "$(steno hook claude --print-settings)"
+  steno hook codex --print-settings > ~/.codex/hooks.json""",
+)
+@click.argument("agent", metavar="AGENT")
+@click.option(
+    "--print-settings",
+    is_flag=True,
+    help="Print the settings that make AGENT call this hook; where they belong is said on stderr.",
+)
+def command(agent: str, print_settings: bool) -> None:
+    """Tell the recorder what a hook of AGENT (claude, codex or gemini) was given.
+
+    The agent calls this at every call of a tool, with JSON on stdin. In a recorded run one line is added to
+    what the agent said of itself; elsewhere nothing happens. It never stops the agent.
+    """
+    if agent not in AGENTS:
+        raise BadRequestError(f"there are no hooks for {agent}", hint=f"agents: {', '.join(AGENTS)}")
+    if print_settings:
+        described: Agent = import_module(f"steno.hooks.{agent}").AGENT
+        click.echo(json.dumps(described.settings(f"{_program()} hook {agent}"), indent=2))
+        say(f"these belong into {described.settings_file}")
+        return
+    say(f"{agent} calls this by itself, with JSON on stdin")
+    say_hint(f"`steno hook {agent} --print-settings` prints the settings for that")
+
+
+def _program() -> str:
+    """By its name if that finds this very program, as the agent will look for it."""
+    own = Path(sys.argv[0])
+    found = shutil.which("steno")
+    if found is not None and own.exists() and own.samefile(found):
+        return "steno"
+    return (
+        shlex.quote(str(own.absolute())) if own.name == "steno" else f"{shlex.quote(sys.executable)} -m steno"
+    )
