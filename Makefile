@@ -4,15 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 PYTHON_SOURCES := src tests docs native hatch_build.py
-TRACE := src/steno/native/steno-trace
-TRACE_SOURCES := $(wildcard native/trace/*.c native/trace/*.h)
-# What the tests drive for real: terminals, editors, pagers, shells, git, script(1).
-PROGRAMS := git gcc script scriptreplay vim less fzf tmux dash strace gdb rsync bwrap
+NATIVE := src/steno/native
+TRACE_SOURCES := $(wildcard native/trace/*.c native/trace/*.h native/probe/*.h)
+BPF_OBJECT := native/probe/probe.bpf.o
+# What the tests drive for real: terminals, editors, pagers, shells, git, script(1), a browser.
+PROGRAMS := clang bpftool git gcc script scriptreplay vim less fzf tmux dash strace gdb rsync bwrap socat chromium
+# The same from npm. New versions of the agents come every few days: these are the ones that were looked at.
+PACKAGES := asciinema-player axe-core@4.14.0 @modelcontextprotocol/server-filesystem @openai/agents zod \
+	@anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.33
 
-.PHONY: test check native native-test unit bench demo docs fmt soak programs player clean
+.PHONY: test check native bpf native-test web unit bench demo docs screenshot fmt soak programs packages clean
 .DEFAULT_GOAL := test
 
-test: check native native-test player
+test: check native native-test packages
 	STENO_NODE_MODULES=$(CURDIR)/$(VENV)/node_modules $(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
 check: $(VENV)/.ready programs
@@ -21,23 +25,41 @@ check: $(VENV)/.ready programs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-native: $(TRACE)
+native: $(NATIVE)/steno-trace $(NATIVE)/steno-probe $(NATIVE)/probe.bpf.o
 
-$(TRACE): $(TRACE_SOURCES) native/compile.py | programs
+$(NATIVE)/steno-trace: $(TRACE_SOURCES) native/compile.py | programs
 	$(PYTHON) native/compile.py $@ -Werror
+
+$(NATIVE)/steno-probe: native/probe/loader.c native/probe/handover.h native/probe/record.h native/compile.py | programs
+	$(PYTHON) native/compile.py $@ -Werror
+
+$(NATIVE)/probe.bpf.o: $(BPF_OBJECT)
+	cp $< $@
+
+# The eBPF object is committed, so that nobody needs clang to install Steno; a test makes it again and compares.
+bpf: programs
+	sh native/probe/make-object.sh $(BPF_OBJECT)
 
 # No warning, and the parts of steno-trace that are pure: tested and fuzzed with every check that the compiler can put in.
 native-test: programs
 	$(PYTHON) native/compile.py native/build/steno-trace -Werror
 	sh native/test.sh
 
+# The script and the style of the report are committed, so that nobody needs node to install Steno; a test makes them again.
+web:
+	sh web/install.sh $(VENV)/web
+	web/node_modules/.bin/tsc -p web
+	node web/build.mjs
+
 unit: $(VENV)/.ready
 	$(BIN)/python -m pytest tests/unit
 
 soak: $(VENV)/.ready programs
 	$(BIN)/python -m pytest -m soak
+	$(BIN)/python -m pytest -m "hypothesis and not soak" --hypothesis-profile=thorough
 
-# An hour or so, and only worth it on a quiet machine; BENCH=--quick tries it out in a few minutes.
+# Only worth it on a quiet machine: the commands take about twenty minutes there (BENCH='--only commands'), the rest
+# as long again. Each row is printed when it is measured; BENCH=--quick tries it out in a few minutes.
 bench: $(VENV)/.ready programs native
 	$(BIN)/python tests/bench/run.py $(BENCH)
 
@@ -51,6 +73,10 @@ docs: $(VENV)/.ready
 	$(BIN)/python tests/unit/redact/test_docs.py
 	$(BIN)/python docs/generate_readme.py --write
 	$(BIN)/python native/generate.py --write
+
+# The picture in the README: a real run, its report, a real browser.
+screenshot: $(VENV)/.ready programs native
+	PYTHONPATH=tests $(BIN)/python docs/generate_screenshot.py
 
 fmt: $(VENV)/.ready
 	$(BIN)/ruff check --fix --exit-zero $(PYTHON_SOURCES)
@@ -66,14 +92,11 @@ $(VENV)/.ready: pyproject.toml hatch_build.py
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	@touch $@
 
-# The asciicast player that one test plays our recordings with; without npm that test says it is skipped.
-player: $(VENV)/.ready
-	@if command -v npm >/dev/null && [ ! -d $(VENV)/node_modules/asciinema-player ]; then \
-		echo "steno: installing asciinema-player into $(VENV) for one test"; \
-		npm install --silent --no-save --no-audit --no-fund --fetch-retries 1 --fetch-timeout 20000 \
-			--prefix $(VENV) asciinema-player \
-			|| echo "steno: asciinema-player cannot be installed here; its test will say that it is skipped"; \
-	fi
+# An asciicast player, a judge of accessibility, an MCP server, a framework and real agents, which the tests drive; about
+# 430 MB to fetch.
+packages: $(VENV)/.ready
+	@sh tests/install-packages.sh $(VENV) $(PACKAGES)
+	@sh web/install.sh $(VENV)/web || [ "$${STENO_REQUIRE_PACKAGES:-}" != 1 ]
 
 clean:
 	rm -rf $(VENV) build dist native/build src/steno/native .mypy_cache .ruff_cache .pytest_cache .hypothesis

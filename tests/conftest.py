@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from hypothesis import settings
+
+# An assertion in a helper tells as much as one in a test.
+pytest.register_assert_rewrite(*(path.stem for path in Path(__file__).parent.glob("*.py")))
 
 PROGRAM = Path(sys.executable).with_name("steno")
 SECONDS = 60.0
@@ -27,6 +31,11 @@ IDENTITY = {
     "GIT_AUTHOR_DATE": "2026-01-25T12:00:00Z",
     "GIT_COMMITTER_DATE": "2026-01-25T12:00:00Z",
 }
+
+# The suite asks each property the same questions every time; `make soak` asks many more, each time others.
+settings.register_profile("suite", max_examples=50, deadline=None, derandomize=True)
+settings.register_profile("thorough", max_examples=1000, deadline=None)
+settings.load_profile("suite")
 
 
 class Steno(Protocol):
@@ -105,3 +114,13 @@ def clean_git(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     for name, value in IDENTITY.items():
         monkeypatch.setenv(name, value)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """What failed comes last and short, where the end of a log is all that is seen of it."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or os.environ.get("PYTEST_XDIST_WORKER"):
+        return
+    for report in (*reporter.stats.get("failed", ()), *reporter.stats.get("error", ())):
+        crash = getattr(report.longrepr, "reprcrash", None)
+        print(f"failed: {report.nodeid}: {' '.join(crash.message.split())[:300] if crash else ''}")

@@ -169,6 +169,7 @@ def add_kernel_layer(
     blobs: Iterable[tuple[str, bytes]] = (),
     secret_blobs: Iterable[tuple[str, bytes]] = (),
     repositories: Iterable[Data] = (),
+    surface: Data | None = None,
 ) -> None:
     told = {"schema": "steno.processes.v1", "run_id": run.name, "processes": list(processes)}
     (run / "processes.json").write_bytes(canonical.encode(told))
@@ -178,6 +179,8 @@ def add_kernel_layer(
     table = pa.Table.from_pylist([dict.fromkeys(EVENTS.names) | one for one in rows], schema=EVENTS)
     pq.write_table(table, run / "layers" / "kernel.parquet", compression="zstd")
     _keep(run, blobs, secret_blobs)
+    if surface is not None:
+        (run / "capability-surface.json").write_bytes(canonical.encode(surface))
 
 
 def _keep(run: Path, blobs: Iterable[tuple[str, bytes]], secret_blobs: Iterable[tuple[str, bytes]]) -> None:

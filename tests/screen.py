@@ -10,7 +10,7 @@ import pexpect
 
 from conftest import PROGRAM
 
-SECONDS = 20
+SECONDS = 60
 
 
 class Screen:

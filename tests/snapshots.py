@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from steno.events import canonical
-from steno.restore.applying import apply_steps
+from steno.restore.applying import carry_out
 from steno.restore.contents import LackingContentError
 from steno.restore.judging import User
 from steno.restore.looking import FileSystem
@@ -64,7 +64,7 @@ class Recording(NamedTuple):
         plan = self.plan(direction, *chosen, force=force)
         if not plan.is_clear and not force:
             return plan, []
-        return plan, apply_steps(plan.steps, self.contents, User.of_this_process())
+        return plan, carry_out(plan, self.contents, User.of_this_process())
 
     def undo(self, *chosen: Path) -> None:
         self._do(Direction.UNDO, *chosen)

@@ -15,10 +15,11 @@ Keys = Callable[[Screen], None]
 class Terminal:
     """Runs the same words bare and recorded, each on a terminal of its own."""
 
-    def __init__(self, env: dict[str, str], cwd: Path, store: Path) -> None:
+    def __init__(self, env: dict[str, str], cwd: Path, store: Path, observer: str = "auto") -> None:
         self.env = {**env, "TERM": "xterm"}
         self.cwd = cwd
         self._store = store
+        self._observer = observer
 
     def bare(self, words: list[str], keys: Keys | None = None) -> bytes:
         return self._shown(words, keys)
@@ -26,7 +27,7 @@ class Terminal:
     def recorded(
         self, words: list[str], keys: Keys | None = None, status: Status = Status.VALID
     ) -> tuple[bytes, Recorded]:
-        shown = self._shown(["steno", "run", "--no-git", "--", *words], keys)
+        shown = self._shown(["steno", "run", "--no-git", "--observer", self._observer, "--", *words], keys)
         shown, _, _ = shown.rpartition(b"steno: recorded ")
         shown, _, _ = shown.partition(b"steno: the record has a gap")
         run = only_run(self._store)

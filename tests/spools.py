@@ -17,12 +17,13 @@ from steno.bundle.sweep import Sweeper
 from steno.events import index, kinds, layout
 from steno.events.index import Arrival
 from steno.events.kinds import Event, EventData
+from steno.events.observed import Host
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 
 RUN_ID = "2026-01-25T12-00-00-000Z_0123abcd"
 STARTED_AT_MS = 1_769_342_400_000
-HOST = kinds.Host(os="Linux", release="6.1", machine="x86_64", platform="linux", name="host")
+HOST = Host(os="Linux", release="6.1", machine="x86_64", platform="linux", name="host")
 PIPES = kinds.Terminal(kind="pipes", streams="separate", stdin="relayed", term=None, cols=None, rows=None)
 ON_TERMINAL = kinds.Terminal(kind="pty", streams="merged", stdin="pty", term="xterm", cols=100, rows=30)
 START = kinds.RunStart(

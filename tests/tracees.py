@@ -226,8 +226,12 @@ def _both_names(line: Line) -> Iterator[Line]:
 
 def compare(output: str, run: Recorded, room: Path) -> None:
     """Asserts that the record of the run and the words of the tracee are the same story."""
+    compare_rows(output, rows(run), set(run.event("kernel_observed")["counted"]), room)
+
+
+def compare_rows(output: str, recorded: list[Row], counted: set[str], room: Path) -> None:
     # What lies in a directory that gets another name is told, too; the tracee speaks of its own calls only.
-    seen = [row for row in rows(run) if row.op not in {"moved", "moved_to"}]
+    seen = [row for row in recorded if row.op not in {"moved", "moved_to"}]
     told = list(lines(output))
     about = [row for row in seen if row.is_about(os.fsencode(room))]
     elsewhere = [row for row in seen if not row.is_about(os.fsencode(room))]
@@ -239,7 +243,7 @@ def compare(output: str, run: Recorded, room: Path) -> None:
             assert any(line.matches(row) for row in elsewhere), f"not in the record: {line}"
     allowed = [line for line in told if line.kind in LOOSE and not _is_life(line)]
     _same_story(story, about, Allowance(allowed))
-    _same_lives(told, seen, run)
+    _same_lives(told, seen, counted)
 
 
 class Allowance:
@@ -293,7 +297,7 @@ def _same_story(story: list[Line], about: list[Row], allowance: Allowance) -> No
     assert not allowance.missing, allowance.missing
 
 
-def _same_lives(told: list[Line], seen: list[Row], run: Recorded) -> None:
+def _same_lives(told: list[Line], seen: list[Row], counted: set[str]) -> None:
     forks = [row for row in seen if row.op == "fork" and not row.arg & CLONE_THREAD]
     said = [line for line in told if line.text == "fork"]
     assert not said or len(forks) == len(said)
@@ -302,5 +306,4 @@ def _same_lives(told: list[Line], seen: list[Row], run: Recorded) -> None:
     assert [row for row in seen if row.op == "outlived"] or not [
         line for line in told if line.text == "outlived"
     ]
-    counted = run.event("kernel_observed")["counted"]
-    assert not {line.text for line in told if line.kind == "counted"} - set(counted)
+    assert not {line.text for line in told if line.kind == "counted"} - counted

@@ -12,24 +12,29 @@ from pathlib import Path
 import pytest
 
 from conftest import PROGRAM, Steno
+from observers import observers
 from recorded import Recorded, only_run, runs
 from steno.bundle.verify import Status
 from waiting import until
 
 ROUNDS = 200
 BATCHES = 20
+IN_A_HURRY = 5  # the other batches are for `make soak`
 COUNT = "i=0; while [ $i -lt 400 ]; do echo line $i; i=$((i+1)); done; echo done; exit 7"
 LINES = b"".join(b"line %d\n" % i for i in range(400)) + b"done\n"
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize(
+    "batch", [pytest.param(n, marks=[pytest.mark.soak] if n >= IN_A_HURRY else []) for n in range(BATCHES)]
+)
 def test_a_run_killed_at_a_random_moment_is_valid_or_recoverable(
     steno: Steno, clean_env: dict[str, str], repo: Path, store: Path, batch: int
 ) -> None:
     chance = random.Random(batch)
     for _ in range(ROUNDS // BATCHES):
         number = chance.choice([signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGKILL])
-        _kill_after(chance.uniform(0, 0.2), number, clean_env, repo, store)
+        observer = chance.choice(observers())
+        _kill_after(chance.uniform(0, 0.2), number, clean_env, repo, store, observer)
     for run in runs(store):
         _check(run, steno)
     for path in store.glob(".new-*"):
@@ -38,11 +43,13 @@ def test_a_run_killed_at_a_random_moment_is_valid_or_recoverable(
     assert list(store.glob(".new-*")) == []
 
 
-def _kill_after(seconds: float, number: signal.Signals, env: dict[str, str], repo: Path, store: Path) -> None:
+def _kill_after(
+    seconds: float, number: signal.Signals, env: dict[str, str], repo: Path, store: Path, observer: str
+) -> None:
     """Kill the recorder some time after its run has come into being."""
     before = _names(store)
     process = subprocess.Popen(
-        [PROGRAM, "run", "--", "sh", "-c", COUNT],
+        [PROGRAM, "run", "--observer", observer, "--", "sh", "-c", COUNT],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -139,24 +146,31 @@ def test_a_killed_keeper_leaves_the_exit_status_declared_unknown(
     assert "exit_status_unknown" in only_run(store).verdict().gaps
 
 
-def test_two_hundred_runs_at_once_all_seal(clean_env: dict[str, str], tmp_path: Path, store: Path) -> None:
+@pytest.mark.parametrize("count", [30, pytest.param(200, marks=pytest.mark.soak)])
+def test_many_runs_at_once_all_seal(
+    clean_env: dict[str, str], tmp_path: Path, store: Path, count: int
+) -> None:
+    observers = ["notify"] * 9 + ["auto"]  # a probe for each would take a while to load
     running = [
         subprocess.Popen(
-            [PROGRAM, "run", "--no-git", "--", "sh", "-c", f"echo {n}; exit {n % 50}"],
+            [
+                *(PROGRAM, "run", "--no-git", "--observer", observers[n % 10]),
+                *("--", "sh", "-c", f"echo {n}; exit {n % 50}"),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             cwd=tmp_path,
             env=clean_env,
         )
-        for n in range(200)
+        for n in range(count)
     ]
     codes = [(process.communicate(timeout=240)[1], process.returncode) for process in running]
-    assert codes == [(b"", n % 50) for n in range(200)]
+    assert codes == [(b"", n % 50) for n in range(count)]
     recorded = runs(store)
-    assert len(recorded) == 200
+    assert len(recorded) == count
     assert all(run.is_valid for run in recorded)
-    assert sorted(int(run.stream("stdout")) for run in recorded) == list(range(200))
+    assert sorted(int(run.stream("stdout")) for run in recorded) == list(range(count))
 
 
 def _start_waiting_command(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from observers import STOPPING, observers
 from recorded import only_run
 
 Steno = Callable[..., Any]
@@ -24,12 +25,17 @@ def work(tmp_path: Path) -> Path:
     return place
 
 
-@pytest.fixture
-def changed(steno: Steno, store: Path, work: Path) -> Callable[..., dict[str, str]]:
-    """Runs a command; what it changed below the directory, by name."""
+@pytest.fixture(params=observers(STOPPING))
+def changed(
+    request: pytest.FixtureRequest, steno: Steno, store: Path, work: Path
+) -> Callable[..., dict[str, str]]:
+    """Runs a command; what it changed below the directory, by name.
+
+    A probe alone looks after the call, so that it does not know what was there before.
+    """
 
     def run(*words: str) -> dict[str, str]:
-        steno("run", "--no-git", "--", *words, cwd=work)
+        steno("run", "--no-git", "--observer", request.param, "--", *words, cwd=work)
         files = json.loads((only_run(store).path / "files.json").read_text())["files"]
         inside = f"{work}/"
         return {

@@ -96,7 +96,6 @@ def _cut(data: bytes, cuts: list[int]) -> Iterator[bytes]:
     return (data[start:end] for start, end in itertools.pairwise(edges))
 
 
-@settings(deadline=None, derandomize=True, max_examples=400)
 @given(data=TEXTS, cuts=st.lists(st.integers(0, 10_000), max_size=8))
 def test_the_result_does_not_depend_on_how_the_bytes_are_cut(data: bytes, cuts: list[int]) -> None:
     whole, cut = Findings(), Findings()
@@ -108,7 +107,6 @@ def test_the_result_does_not_depend_on_how_the_bytes_are_cut(data: bytes, cuts: 
     assert whole.snapshot()["counts"] == cut.snapshot()["counts"]
 
 
-@settings(deadline=None, derandomize=True, max_examples=400)
 @given(data=TEXTS)
 def test_masking_what_is_masked_finds_nothing(data: bytes) -> None:
     redactor = _redactor()
@@ -117,7 +115,6 @@ def test_masking_what_is_masked_finds_nothing(data: bytes) -> None:
     assert redactor.mask(masked, "output") == masked
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
 @given(data=TEXTS)
 def test_replacing_what_is_replaced_changes_nothing(data: bytes) -> None:
     redactor = _redactor()
@@ -125,7 +122,7 @@ def test_replacing_what_is_replaced_changes_nothing(data: bytes) -> None:
     assert redactor.text(text, "field") == text
 
 
-@settings(deadline=None, derandomize=True, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=TEXTS)
 def test_settling_after_every_byte_gives_the_same_bytes(data: bytes) -> None:
     settled, expected = Findings(), Findings()
@@ -273,7 +270,6 @@ def _seconds(data: bytes) -> float:
     return time.process_time() - begin
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
 @given(
     data=st.lists(st.one_of(st.sampled_from(LINES), TEXTS), max_size=12).map(b" ".join),
     size=st.integers(1, 300),

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from conftest import PROGRAM, Steno
+from observers import observers
 from recorded import Recorded, only_run, runs
 from screen import Screen
 from waiting import until
@@ -183,12 +184,13 @@ def test_a_secret_in_the_input_is_nowhere(steno: Steno, store: Path, out: Path) 
     assert_absent(planted, store, out)
 
 
-def test_a_secret_in_the_arguments_is_nowhere(steno: Steno, store: Path, out: Path) -> None:
+@pytest.mark.parametrize("observer", observers())
+def test_a_secret_in_the_arguments_is_nowhere(steno: Steno, store: Path, out: Path, observer: str) -> None:
     planted = everything(4)
-    steno("run", "--no-git", "--", "sh", "-c", "true", "sh", *(item.line for item in planted))
+    observed = ("run", "--no-git", "--observer", observer)
+    steno(*observed, "--", "sh", "-c", "true", "sh", *(item.line for item in planted))
     steno(
-        "run",
-        "--no-git",
+        *observed,
         "--name",
         planted[0].line,
         "--",
@@ -222,14 +224,16 @@ def test_a_secret_in_the_environment_is_nowhere_also_when_it_is_printed_bare(
     )
 
 
+@pytest.mark.parametrize("observer", observers())
 def test_a_secret_is_not_on_the_disk_while_the_command_runs(
-    clean_env: dict[str, str], store: Path, repo: Path, tmp_path: Path
+    clean_env: dict[str, str], store: Path, repo: Path, tmp_path: Path, observer: str
 ) -> None:
     planted = [*everything(8), Planted("bare variable", "", "Vb8xQ2nLp4Rz7Kd")]
     (tmp_path / "text").write_text(text_of(everything(8)))
     (repo / "untracked.txt").write_text(text_of(everything(8)))
+    script = 'cat ../text; echo "bare $MY_API_TOKEN done"; exec sleep 60'
     running = subprocess.Popen(
-        [PROGRAM, "run", "--", "sh", "-c", 'cat ../text; echo "bare $MY_API_TOKEN done"; exec sleep 60'],
+        [PROGRAM, "run", "--observer", observer, "--", "sh", "-c", script],
         cwd=repo,
         env={**clean_env, "MY_API_TOKEN": "Vb8xQ2nLp4Rz7Kd", "TMPDIR": str(tmp_path / "home")},
         stdin=subprocess.DEVNULL,
@@ -286,16 +290,26 @@ def test_a_secret_in_a_binary_file_is_not_in_the_patch(
     assert_absent(planted, store, clone)
 
 
+@pytest.mark.parametrize("observer", observers())
 def test_a_secret_in_a_file_name_or_branch_is_nowhere(
-    steno: Steno, store: Path, repo: Path, out: Path
+    steno: Steno, store: Path, repo: Path, out: Path, observer: str
 ) -> None:
     token = "ghp_" + "Zy9" * 12
-    steno("run", "--", "sh", "-c", f"touch x-{token}; git checkout -q -b {token}", cwd=repo)
+    steno(
+        "run",
+        "--observer",
+        observer,
+        "--",
+        "sh",
+        "-c",
+        f"touch x-{token}; git checkout -q -b {token}",
+        cwd=repo,
+    )
     export_and_pack(steno, only_run(store), out)
     assert_absent([Planted("name", "", token[4:])], store, out)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**9), pieces=st.lists(st.integers(1, 90), min_size=1, max_size=12))
 def test_a_secret_is_nowhere_however_its_bytes_arrive(
     steno: Steno, store: Path, tmp_path: Path, seed: int, pieces: list[int]

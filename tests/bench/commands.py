@@ -6,6 +6,7 @@ make the next round start where the first did. A workload whose program is not t
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import materials
+
+from steno.capture import ignore
 
 TREE = Path("/usr/include")
 IMPORTS = [
@@ -100,18 +103,35 @@ IMPORTS = [
     "zipfile",
     "zoneinfo",
 ]
-STARTS = 5
-SHORT_RUNS = 500
-MICRO_CALLS = 100_000
-SPINS = 1_500_000
-
-ORDINARY = 1.3  # design budgets: compile, git, imports, installs
-WORST = 2.5  # find, grep, cp, and four at once
+ORDINARY = 1.3  # design budgets, with notify: compile, git, imports, installs
+WORST = 2.5  # likewise: find, grep, cp, and four at once
 BUSY = 1.03  # nothing but the CPU
+NEARLY_FREE = 1.10  # with ebpf or both: every row
 START_TO_END = 0.35
+START_UP_OVER_NOTIFY = 0.15
 
 # What testers set and users do not: without it, modules that changed would be compiled at every start.
 _NOT_FOR_USERS = {"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"}
+
+
+class Sizes(NamedTuple):
+    """How often a workload does its thing: by these, the bare command takes 0.5 to 1.5 s on two slow cores.
+
+    The loops that measure themselves are shorter: a tracer needs 200 µs for what takes 1 µs.
+    """
+
+    functions: int = 5  # in each C file: real ones have more, and feel an observer less
+    clones: int = 2
+    short_runs: int = 500
+    walks: int = 2
+    walks_at_once: int = 1
+    python_starts: int = 3
+    node_starts: int = 3
+    spins: int = 500_000
+    calls: int = 20_000
+
+    def times(self, factor: float) -> Sizes:
+        return Sizes(*(max(1, round(size * factor)) for size in self))
 
 
 class Workload(NamedTuple):
@@ -136,40 +156,51 @@ class Workloads(NamedTuple):
     missing: list[str]
 
 
-def make_workloads(place: Path, env: Mapping[str, str]) -> Workloads:
+def make_workloads(place: Path, env: Mapping[str, str], sizes: Sizes) -> Workloads:
     calls, files = materials.compile_calls(place), materials.many_files(place)
     found = [
         Workload(
-            "true, in a small git repository",
+            "true, in a small git repo",
             ["true"],
             materials.small_repository(place, env),
             most_seconds=START_TO_END,
             quick=True,
         ),
-        *_compiles(place),
-        _git(place, env),
+        *_compiles(place, sizes),
+        _git(place, env, sizes),
         Workload(
-            f"{SHORT_RUNS} x /bin/true",
-            _shell(f"i=0; while [ $i -lt {SHORT_RUNS} ]; do /bin/true; i=$((i+1)); done"),
+            f"{sizes.short_runs} x /bin/true",
+            _shell(f"i=0; while [ $i -lt {sizes.short_runs} ]; do /bin/true; i=$((i+1)); done"),
             place,
             quick=True,
         ),
-        *_walks(place),
+        *_walks(place, sizes),
         Workload(
-            f"python imports, {STARTS} x {len(IMPORTS)}",
-            _shell(_repeated(f"{shlex.quote(sys.executable)} -c 'import {', '.join(IMPORTS)}'")),
+            f"cp -r {TREE}",
+            ["cp", "-r", str(TREE), str(place / "copied")],
+            place,
+            WORST,
+            made=(place / "copied",),
+        ),
+        Workload(
+            f"python, {len(IMPORTS)} imports, {sizes.python_starts} x",
+            _shell(
+                _repeated(
+                    f"{shlex.quote(sys.executable)} -c 'import {', '.join(IMPORTS)}'", sizes.python_starts
+                )
+            ),
             place,
             ORDINARY,
             quick=True,
         ),
         _pip(place),
-        Workload("CPU loop", [str(calls), "spin", str(SPINS)], place, BUSY, quick=True),
-        *(_micro(place, calls, files, mode) for mode in ("stat", "open")),
+        Workload("CPU loop", [str(calls), "spin", str(sizes.spins)], place, BUSY, quick=True),
+        *(_micro(place, calls, files, mode, sizes) for mode in ("stat", "open")),
     ]
     missing = []
     for program, make in (("node", _node), ("npm", _npm)):
         if shutil.which(program):
-            found.append(make(place))
+            found.append(make(place, sizes))
         else:
             missing.append(f"{program} is not installed: its row is left out")
     return Workloads(found, missing)
@@ -179,12 +210,12 @@ def _shell(line: str) -> list[str]:
     return ["sh", "-c", line]
 
 
-def _repeated(line: str) -> str:
-    return f"for i in {' '.join(map(str, range(STARTS)))}; do {line} || exit 1; done"
+def _repeated(line: str, times: int) -> str:
+    return f"for i in {' '.join(map(str, range(times)))}; do {line} || exit 1; done"
 
 
-def _compiles(place: Path) -> list[Workload]:
-    folder = materials.c_project(place)
+def _compiles(place: Path, sizes: Sizes) -> list[Workload]:
+    folder = materials.c_project(place, sizes.functions)
     made = (*(folder / f"part{part}.o" for part in range(materials.SOURCE_FILES)), folder / "program")
     return [
         Workload(f"compile {materials.SOURCE_FILES} files", ["make", "-s"], folder, ORDINARY, made=made),
@@ -192,28 +223,41 @@ def _compiles(place: Path) -> list[Workload]:
     ]
 
 
-def _git(place: Path, env: Mapping[str, str]) -> Workload:
-    origin, copy = materials.git_repository(place, env), place / "copy"
-    line = f"git clone -q file://{origin} {copy} && cd {copy} && git status --short && git log --stat"
+def _git(place: Path, env: Mapping[str, str], sizes: Sizes) -> Workload:
+    origin, copies = materials.git_repository(place, env), place / "copies"
+    line = (
+        f"git clone -q file://{origin} {copies}/$i && cd {copies}/$i && git status --short && git log --stat"
+    )
     return Workload(
-        "git clone, status, log",
-        _shell(f"{{ {line}; }} >/dev/null"),
+        f"git clone, status, log, {sizes.clones} x",
+        _shell(f"{{ {_repeated(line, sizes.clones)}; }} >/dev/null"),
         place,
         ORDINARY,
-        made=(copy,),
+        made=(copies,),
         quick=True,
     )
 
 
-def _walks(place: Path) -> list[Workload]:
+def _walks(place: Path, sizes: Sizes) -> list[Workload]:
     walk = (
-        f"grep -rs nothing_has_this_name {TREE}; find {TREE} -type f -size +1 -newer /etc/passwd >/dev/null"
+        f"{{ grep -rs nothing_has_this_name {TREE};"
+        f" find {TREE} -type f -size +1 -newer /etc/passwd >/dev/null; true; }}"
     )
-    copied = place / "copied"
+    at_once = _repeated(walk, sizes.walks_at_once)
     return [
-        Workload("grep -r, find", _shell(f"{walk}; true"), place, WORST, quick=True),
-        Workload("grep -r, find, 4 at once", _shell(f"{f'{{ {walk}; }} & ' * 4} wait"), place, WORST),
-        Workload(f"cp -r {TREE}", ["cp", "-r", str(TREE), str(copied)], place, WORST, made=(copied,)),
+        Workload(
+            f"grep -r, find, {sizes.walks} x",
+            _shell(_repeated(walk, sizes.walks)),
+            place,
+            WORST,
+            quick=True,
+        ),
+        Workload(
+            f"four at once, {sizes.walks_at_once} x",
+            _shell(f"{f'{{ {at_once}; }} & ' * 4} wait"),
+            place,
+            WORST,
+        ),
     ]
 
 
@@ -224,34 +268,41 @@ def _pip(place: Path) -> Workload:
     return Workload("pip install a wheel", words, place, ORDINARY, made=(target,))
 
 
-def _node(place: Path) -> Workload:
+def _node(place: Path, sizes: Sizes) -> Workload:
     folder = materials.node_project(place)
-    line = _repeated("node main.js >/dev/null")
-    return Workload(f"node script, {STARTS} x", _shell(line), folder, ORDINARY)
+    line = _repeated("node main.js >/dev/null", sizes.node_starts)
+    return Workload(f"node script, {sizes.node_starts} x", _shell(line), folder, ORDINARY)
 
 
-def _npm(place: Path) -> Workload:
+def _npm(place: Path, _: Sizes) -> Workload:
     package, target = materials.npm_package(place), place / "npm"
     words = ["npm", "install", "--offline", "--no-audit", "--no-fund", "--silent", "--install-links"]
     words += ["--cache", str(place / "npm-cache"), "--prefix", str(target), str(package)]
     return Workload("npm install a folder", words, place, ORDINARY, made=(target,))
 
 
-def _micro(place: Path, calls: Path, files: Path, mode: str) -> Workload:
+def _micro(place: Path, calls: Path, files: Path, mode: str, sizes: Sizes) -> Workload:
     result = place / f"{mode}.ns"
-    words = [str(calls), mode, str(MICRO_CALLS), str(files), str(result)]
+    words = [str(calls), mode, str(sizes.calls), str(files), str(result)]
     name = {"stat": "stat", "open": "open + close"}[mode]
     return Workload(f"{name}, per call", words, place, result=result, quick=True)
 
 
 def clean_environment(place: Path) -> dict[str, str]:
-    """As the user has it, with a home of its own and no recorder asking anybody anything."""
+    """As the user has it, with a home of its own and no recorder asking anybody anything.
+
+    Workloads may lie below /dev/shm, which users ignore with the rest of /dev: here it is recorded as any
+    other place, or less would be done.
+    """
     home = place / "home"
-    home.mkdir()
+    rules = home / ".config" / "agent-snapshot" / "ignore.json"
+    rules.parent.mkdir(parents=True)
+    rules.write_text(json.dumps([each for each in ignore.DEFAULT_LIST if each != "/dev"]))
     kept = {name: value for name, value in os.environ.items() if name not in _NOT_FOR_USERS}
     return {
         **kept,
         "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / ".config"),
         "SHELL": "/bin/sh",
         "STENO_HOME": str(place / "runs"),
         "GIT_CONFIG_NOSYSTEM": "1",

@@ -1,6 +1,7 @@
 """Samples as medians with their spread, verdicts on budgets, and tables for people.
 
-In: lists of numbers. Out: text, and the same as JSON can hold it. Never asserts: a missed budget is printed.
+In: lists of numbers. Out: text for a table, or a table line by line. Never asserts: a missed budget is
+printed.
 """
 
 from __future__ import annotations
@@ -49,12 +50,26 @@ def verdict_at_least(value: float, least: float, unit: str) -> str:
     return f"≥ {least:,.0f}{unit} {'ok' if value >= least else 'MISSED'}"
 
 
+class Table:
+    """Its columns are as wide as they were said to be, so that a line can be printed when it is known."""
+
+    def __init__(self, title: str, columns: Sequence[tuple[str, int]]) -> None:
+        self._widths = [width for _, width in columns]
+        print(f"\n{title}")
+        self.add([name for name, _ in columns])
+
+    def add(self, cells: Sequence[str]) -> None:
+        _print_line(cells, self._widths)
+
+
 def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(line[column]) for line in (head, *rows)) for column in range(len(head))]
     print(f"\n{title}")
     for line in (head, *rows):
-        first, *others = (
-            text.ljust(width) if column == 0 else text.rjust(width)
-            for column, (text, width) in enumerate(zip(line, widths, strict=True))
-        )
-        print("  ".join(["", first, *others]).rstrip(), flush=True)
+        _print_line(line, widths)
+
+
+def _print_line(cells: Sequence[str], widths: Sequence[int]) -> None:
+    first, *others = zip(cells, widths, strict=True)
+    words = [first[0].ljust(first[1]), *(text.rjust(width) for text, width in others)]
+    print("  ".join(["", *words]).rstrip(), flush=True)

@@ -7,28 +7,38 @@ time of a write as the program itself sees it. A terminal that reads as fast as 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import materials
-from figures import print_table, ratio, spread, times, verdict
-from recorders import STENO, clear_store, on_cores, say_progress
+from figures import Table, ratio, spread, times, verdict
+from recorders import BARE, STENO, clear_store, name_of_cores, on_cores, say_progress
 from terminal import on_terminal
 
 BLOCK = 4096
 MOST_OF_SCRIPT = 1.5
 MOST_MICROSECONDS = 8.0
 MOST_MEGABYTES = 150
-SCRIPT, STENO_RUN = "script", "steno"
-VARIANTS = ("bare", SCRIPT, STENO_RUN, "steno --split off", "steno --observer none")
+SCRIPT = "script"
+COLUMNS = (
+    ("", 30),
+    ("", 9),
+    ("", 18),
+    ("rounds", 6),
+    ("whole, s: median least..most", 28),
+    ("x script", 8),
+    ("per write, µs", 22),
+    ("x script", 8),
+    ("peak", 7),
+    ("budget", 38),
+)
 
 
 class Flood(NamedTuple):
     name: str
     mode: str
     writes: int
-    variants: tuple[str, ...]
 
 
 class Sample(NamedTuple):
@@ -38,64 +48,88 @@ class Sample(NamedTuple):
     failure: str | None
 
 
+class Variant(NamedTuple):
+    """`options`: of `steno run`, or None when it is another. `judged`: the budgets speak of it."""
+
+    name: str
+    options: tuple[str, ...] | None = None
+    judged: bool = False
+
+
 class FloodRow(NamedTuple):
     flood: Flood
     pinned: bool
-    variant: str
-    samples: list[Sample]
+    samples: dict[str, list[Sample]]
 
-    def good(self) -> list[Sample]:
-        return [each for each in self.samples if each.failure is None]
+    def good(self, variant: str) -> list[Sample]:
+        return [each for each in self.samples[variant] if each.failure is None]
 
-    def whole(self) -> list[float]:
-        return [each.whole for each in self.good()]
+    def whole(self, variant: str) -> list[float]:
+        return [each.whole for each in self.good(variant)]
 
-    def per_write(self) -> list[float]:
-        return [each.per_write for each in self.good()]
+    def per_write(self, variant: str) -> list[float]:
+        return [each.per_write for each in self.good(variant)]
 
-    @property
-    def peak_megabytes(self) -> int:
-        return max((each.peak_kib for each in self.good()), default=0) // 1024
+    def peak_megabytes(self, variant: str) -> int:
+        return max((each.peak_kib for each in self.good(variant)), default=0) // 1024
 
 
 def make_floods(megabytes: int, lines: int) -> list[Flood]:
-    blocks = megabytes * 1_000_000 // BLOCK
     return [
-        Flood(f"{megabytes} MB in 4 KB writes", "flood", blocks, VARIANTS[:3]),
-        Flood(f"{lines} short lines, a write each", "lines", lines, VARIANTS),
+        Flood(f"{megabytes} MB in 4 KB writes", "flood", megabytes * 1_000_000 // BLOCK),
+        Flood(f"{lines} short lines", "lines", lines),
     ]
 
 
-def drown(floods: Sequence[Flood], *, rounds: int, env: Mapping[str, str], place: Path) -> list[FloodRow]:
-    program = materials.compile_calls(place)
-    rows = [
-        FloodRow(flood, pinned, variant, [])
-        for flood in floods
-        for pinned in (True, False)
-        for variant in flood.variants
+def drown(
+    floods: Sequence[Flood],
+    observers: Sequence[str],
+    *,
+    rounds: int,
+    env: Mapping[str, str],
+    place: Path,
+    keep: Callable[[Mapping[str, Any]], None],
+) -> None:
+    program, variants = materials.compile_calls(place), _variants(observers)
+    table = Table(f"Through a terminal ({rounds} rounds, interleaved)", COLUMNS)
+    for flood in floods:
+        for pinned in (True, False):
+            row = FloodRow(flood, pinned, {each.name: [] for each in variants})
+            say_progress(f"{flood.name}, {name_of_cores(pinned=pinned)}")
+            for _ in range(rounds):
+                with on_cores(pinned=pinned):
+                    for variant in variants:
+                        row.samples[variant.name].append(_take(flood, variant, program, env, place))
+            keep(_as_json(row))
+            for variant in variants:
+                table.add(_line(row, variant))
+
+
+def _variants(observers: Sequence[str]) -> list[Variant]:
+    with_each = [Variant(name, ("--observer", name), judged=True) for name in observers]
+    without_split = [
+        Variant(f"{name} --split off", ("--observer", name, "--split", "off")) for name in observers[:1]
     ]
-    for number in range(rounds):
-        for row in rows:
-            with on_cores(pinned=row.pinned):
-                row.samples.append(_take(row, program, env, place))
-            say_progress(
-                f"round {number + 1}/{rounds} {_core(row.pinned)} {row.flood.name}, {row.variant}:"
-                f" {row.samples[-1].per_write * 1e6:.2f} µs per write {row.samples[-1].failure or ''}"
-            )
-    return rows
+    return [
+        Variant(BARE),
+        Variant(SCRIPT),
+        *with_each,
+        *without_split,
+        Variant("no observer", ("--observer", "none")),
+    ]
 
 
-def _take(row: FloodRow, program: Path, env: Mapping[str, str], place: Path) -> Sample:
+def _take(flood: Flood, variant: Variant, program: Path, env: Mapping[str, str], place: Path) -> Sample:
     typescript, result = place / "typescript", place / "flood.ns"
     store = Path(env["STENO_HOME"])
     clear_store(store)
     for path in (typescript, result):
         path.unlink(missing_ok=True)
-    words = [str(program), row.flood.mode, str(row.flood.writes), str(place), str(result)]
-    if row.variant == SCRIPT:
+    words = [str(program), flood.mode, str(flood.writes), str(place), str(result)]
+    if variant.name == SCRIPT:
         words = ["script", "-qc", shlex.join(words), str(typescript)]
-    elif row.variant.startswith(STENO_RUN):
-        words = [str(STENO), "run", *row.variant.split()[1:], "--", *words]
+    elif variant.options is not None:
+        words = [str(STENO), "run", *variant.options, "--", *words]
     measured = on_terminal(words, cwd=place, env=env)
     clear_store(store)
     try:
@@ -106,45 +140,27 @@ def _take(row: FloodRow, program: Path, env: Mapping[str, str], place: Path) -> 
     return Sample(measured.seconds, per_write, measured.peak_kib, failure)
 
 
-def print_floods(rows: Sequence[FloodRow], rounds: int) -> None:
-    for flood in dict.fromkeys(row.flood for row in rows):
-        for pinned in (True, False):
-            those = [row for row in rows if row.flood == flood and row.pinned == pinned]
-            script = next(row for row in those if row.variant == SCRIPT)
-            print_table(
-                f"{flood.name} through a terminal, {_core(pinned)}"
-                f" ({rounds} rounds, interleaved: median least..most)",
-                ["", "whole, s", "x script", "per write, µs", "x script", "peak", "budget"],
-                [_line(row, script) for row in those],
-            )
-
-
-def _line(row: FloodRow, script: FloodRow) -> list[str]:
-    whole, each = spread(row.whole()), spread(row.per_write())
+def _line(row: FloodRow, variant: Variant) -> list[str]:
+    name = variant.name
+    line = [row.flood.name, name_of_cores(pinned=row.pinned), name, str(len(row.samples[name]))]
+    whole, each = spread(row.whole(name)), spread(row.per_write(name))
     if whole is None or each is None:
-        return [row.variant, "FAILED", "", "", "", "", ""]
-    of_script = ratio(row.whole(), script.whole())
+        return [*line, "FAILED", "", "", "", "", row.samples[name][-1].failure or ""]
+    of_script = ratio(row.whole(name), row.whole(SCRIPT))
+    peak = row.peak_megabytes(name)
     budget = ""
-    if row.variant == STENO_RUN and row.flood.mode == "flood":
-        memory = verdict(row.peak_megabytes, MOST_MEGABYTES, " MB")
+    if variant.judged and row.flood.mode == "flood":
+        memory = verdict(peak, MOST_MEGABYTES, " MB")
         budget = f"{verdict(of_script, MOST_OF_SCRIPT, 'x script')}, {memory}"
-    elif row.variant == STENO_RUN:
+    elif variant.judged:
         budget = verdict(each.median * 1e6, MOST_MICROSECONDS, " µs a line")
-    line = [row.variant, whole.text(), times(of_script), each.text(1e6, 2)]
-    return [*line, times(ratio(row.per_write(), script.per_write())), f"{row.peak_megabytes} MB", budget]
+    line += [whole.text(), times(of_script), each.text(1e6, 2)]
+    return [*line, times(ratio(row.per_write(name), row.per_write(SCRIPT))), f"{peak} MB", budget]
 
 
-def _core(pinned: bool) -> str:
-    return "one core" if pinned else "all cores"
-
-
-def as_json(rows: Sequence[FloodRow]) -> list[dict[str, Any]]:
-    return [
-        {
-            "flood": row.flood.name,
-            "pinned": row.pinned,
-            "variant": row.variant,
-            "samples": [each._asdict() for each in row.samples],
-        }
-        for row in rows
-    ]
+def _as_json(row: FloodRow) -> dict[str, Any]:
+    return {
+        "flood": row.flood.name,
+        "pinned": row.pinned,
+        "samples": {name: [each._asdict() for each in taken] for name, taken in row.samples.items()},
+    }

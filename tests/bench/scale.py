@@ -1,21 +1,22 @@
 """Many events in one run: what memory recorder and helper take, how large the bundle is, how fast the seal.
 
-In: how many events. Out: the resident memory of both, sampled while the command runs and while the record is
-made, bytes of bundle per event, and events sealed per second. More events must not mean more memory.
+In: how many events, and the observers. Out: the resident memory of both, sampled while the command runs and
+while the record is made, bytes of bundle per event, and events sealed per second. More events must not mean
+more memory.
 """
 
 from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import materials
-from figures import print_table, verdict, verdict_at_least
-from recorders import STENO, clear_store, read_run, say_progress
+from figures import NONE, print_table, verdict, verdict_at_least
+from recorders import STENO, clear_store, read_run
 
 SAMPLE_SECONDS = 0.05
 EARLY = 0.2  # of the command's time: memory by then, against memory at its end
@@ -24,6 +25,10 @@ LEAST_SEALED = 500_000
 MOST_BYTES = 12
 HELPER = "steno-trace"
 MEGABYTE = 1 << 20
+
+
+class NotMeasuredError(Exception):
+    pass
 
 
 class Memory(NamedTuple):
@@ -40,6 +45,7 @@ class Sampled(NamedTuple):
 
 
 class Scaled(NamedTuple):
+    observer: str
     events: int
     seconds: float
     seal_seconds: float
@@ -51,23 +57,34 @@ class Scaled(NamedTuple):
     helper_early: Memory
     helper_running: Memory
     largest_files: dict[str, int]
+    flaws: tuple[str, ...]
 
 
-def scale(sizes: Sequence[int], *, env: Mapping[str, str], place: Path) -> list[Scaled]:
+def scale(
+    sizes: Sequence[int],
+    observers: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    place: Path,
+    keep: Callable[[Mapping[str, Any]], None],
+) -> None:
     program, files = materials.compile_calls(place), materials.many_files(place)
-    found = []
     for size in sizes:
-        clear_store(Path(env["STENO_HOME"]))
-        words = [str(STENO), "run", "--no-git", "--", str(program), "mix", str(size), str(files)]
-        found.append(_one(words, env, place))
-        say_progress(
-            f"{found[-1].events} events: {found[-1].seconds:.1f} s, seal {found[-1].seal_seconds:.1f} s"
-        )
-        clear_store(Path(env["STENO_HOME"]))
-    return found
+        for observer in observers:
+            clear_store(Path(env["STENO_HOME"]))
+            words = [str(STENO), "run", "--no-git", "--observer", observer, "--"]
+            try:
+                found = _one([*words, str(program), "mix", str(size), str(files)], observer, env, place)
+            except NotMeasuredError as error:
+                print(f"\n{size:,} events with {observer} NOT MEASURED: {error}", flush=True)
+                keep({"observer": observer, "wanted_events": size, "failure": str(error)})
+            else:
+                keep(_as_json(found))
+                _print_scaled(found)
+            clear_store(Path(env["STENO_HOME"]))
 
 
-def _one(words: Sequence[str], env: Mapping[str, str], place: Path) -> Scaled:
+def _one(words: Sequence[str], observer: str, env: Mapping[str, str], place: Path) -> Scaled:
     samples = []
     with (place / "scale.log").open("wb") as log:
         process = subprocess.Popen(
@@ -80,8 +97,8 @@ def _one(words: Sequence[str], env: Mapping[str, str], place: Path) -> Scaled:
         ended = time.time()
     if process.returncode != 0:
         told = (place / "scale.log").read_text(errors="replace")
-        raise SystemExit(f"{' '.join(words)} ended with {process.returncode}: {told}")
-    return _judge(samples, ended, Path(env["STENO_HOME"]))
+        raise NotMeasuredError(f"{' '.join(words)} ended with {process.returncode}: {told}")
+    return _judge(samples, observer, ended, Path(env["STENO_HOME"]))
 
 
 def _sample(pid: int) -> Sampled | None:
@@ -105,13 +122,13 @@ def _memory(pid: int) -> Memory:
     return Memory(resident, anonymous)
 
 
-def _judge(samples: Sequence[Sampled], ended: float, store: Path) -> Scaled:
+def _judge(samples: Sequence[Sampled], observer: str, ended: float, store: Path) -> Scaled:
     facts = read_run(store)
     if facts.events is None:
-        raise SystemExit("the run was not observed: is steno-trace built?")
+        raise NotMeasuredError("the run was not observed: is steno-trace built?")
     running = [each for each in samples if each.helper is not None]
     if not running:
-        raise SystemExit("the run was too short to sample its memory: take more events")
+        raise NotMeasuredError("the run was too short to sample its memory: take more events")
     sealing = [each for each in samples if each.at > running[-1].at]
     early = running[: max(1, int(len(running) * EARLY))]
     sizes = {
@@ -120,6 +137,7 @@ def _judge(samples: Sequence[Sampled], ended: float, store: Path) -> Scaled:
         if path.is_file()
     }
     return Scaled(
+        observer=observer,
         events=facts.events,
         seconds=facts.own,
         seal_seconds=ended - facts.finished_epoch,
@@ -131,6 +149,7 @@ def _judge(samples: Sequence[Sampled], ended: float, store: Path) -> Scaled:
         helper_early=_peak([each.helper for each in early if each.helper]),
         helper_running=_peak([each.helper for each in running if each.helper]),
         largest_files=dict(sorted(sizes.items(), key=lambda item: -item[1])[:6]),
+        flaws=facts.flaws,
     )
 
 
@@ -140,33 +159,31 @@ def _peak(found: Sequence[Memory]) -> Memory:
     )
 
 
-def print_scaled(found: Sequence[Scaled]) -> None:
+def _print_scaled(found: Scaled) -> None:
+    memories = (
+        found.helper_early,
+        found.helper_running,
+        found.recorder_early,
+        found.recorder_running,
+        found.recorder_sealing,
+    )
+    each_megabytes = (f"{each.resident / MEGABYTE:.1f} ({each.private / MEGABYTE:.1f})" for each in memories)
     print_table(
-        f"Many events in one run: memory resident (private), MB; early: the first {EARLY:.0%} of it",
-        ["events", "command", "helper early", "helper", "recorder early", "recorder", "sealing", "budget"],
+        f"{found.events:,} events with {found.observer}: memory resident (private), MB;"
+        f" early: the first {EARLY:.0%} of it",
+        ["command", "helper early", "helper", "recorder early", "recorder", "sealing", "budget"],
         [
             [
-                f"{each.events:,}",
-                f"{each.seconds:.1f} s",
-                *(
-                    f"{memory.resident / MEGABYTE:.1f} ({memory.private / MEGABYTE:.1f})"
-                    for memory in (
-                        each.helper_early,
-                        each.helper_running,
-                        each.recorder_early,
-                        each.recorder_running,
-                        each.recorder_sealing,
-                    )
-                ),
-                verdict(_most_megabytes(each), MOST_MEGABYTES, " MB"),
+                f"{found.seconds:.1f} s",
+                *each_megabytes,
+                verdict(_most_megabytes(found), MOST_MEGABYTES, " MB"),
             ]
-            for each in found
         ],
     )
+    sealed, size = found.events / found.seal_seconds, found.bundle_bytes / found.events
     print_table(
-        "Many events in one run: the record",
+        f"{found.events:,} events with {found.observer}: the record",
         [
-            "events",
             "seal",
             "events/s",
             "budget",
@@ -174,19 +191,19 @@ def print_scaled(found: Sequence[Scaled]) -> None:
             "bytes/event",
             "of it kernel.parquet",
             "budget",
+            "flaws",
         ],
         [
             [
-                f"{each.events:,}",
-                f"{each.seal_seconds:.2f} s",
-                f"{each.events / each.seal_seconds:,.0f}",
-                verdict_at_least(each.events / each.seal_seconds, LEAST_SEALED, "/s"),
-                f"{each.bundle_bytes / 1e6:.2f}",
-                f"{each.bundle_bytes / each.events:.2f}",
-                f"{each.table_bytes / each.events:.2f}",
-                verdict(each.bundle_bytes / each.events, MOST_BYTES, " bytes"),
+                f"{found.seal_seconds:.2f} s",
+                f"{sealed:,.0f}",
+                verdict_at_least(sealed, LEAST_SEALED, "/s"),
+                f"{found.bundle_bytes / 1e6:.2f}",
+                f"{size:.2f}",
+                f"{found.table_bytes / found.events:.2f}",
+                verdict(size, MOST_BYTES, " bytes"),
+                ", ".join(found.flaws) or NONE,
             ]
-            for each in found
         ],
     )
 
@@ -196,11 +213,8 @@ def _most_megabytes(found: Scaled) -> float:
     return max(each.resident for each in resident) / MEGABYTE
 
 
-def as_json(found: Sequence[Scaled]) -> list[dict[str, Any]]:
-    return [
-        {
-            name: value._asdict() if isinstance(value, Memory) else value
-            for name, value in each._asdict().items()
-        }
-        for each in found
-    ]
+def _as_json(found: Scaled) -> dict[str, Any]:
+    return {
+        name: value._asdict() if isinstance(value, Memory) else value
+        for name, value in found._asdict().items()
+    }

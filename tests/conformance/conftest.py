@@ -1,4 +1,4 @@
-"""What the tests of the first seed start from."""
+"""What the tests of the first and of the third seed start from."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from artifacts import Artifacts, Capture
+from assay_archives import Measure, Measured, run_measured
 from conftest import Steno
 
 
@@ -24,5 +25,21 @@ def capture(steno: Steno, store: Path, tmp_path: Path) -> Capture:
         exported = steno("export", "@last", "--as", "capture-run", "-o", tmp_path / "out")
         assert exported.returncode == 0, exported.stderr
         return Artifacts(Path(exported.stdout.decode().strip()), done.returncode)
+
+    return run
+
+
+@pytest.fixture
+def measure(steno: Steno, tmp_path: Path) -> Measure:
+    """Run a command under an observer and export it as the third seed's archive."""
+
+    def run(
+        observer: str,
+        *command: str,
+        cwd: Path | None = None,
+        env: dict[str, str] | None = None,
+    ) -> Measured:
+        archives = tmp_path / "archives"
+        return run_measured(steno, archives, observer, *command, cwd=cwd, env=env)
 
     return run

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Steno
+from observers import observers
 from recorded import only_run
 from steno.events import wire
 from strace import CALLS, witnessed
@@ -56,9 +57,10 @@ def _plain(effects: set[tuple[str, str]]) -> set[tuple[str, str]]:
     return plain
 
 
+@pytest.mark.parametrize("observer", observers())
 @pytest.mark.parametrize("name", WORK)
 def test_strace_and_the_kernel_layer_tell_the_same(
-    steno: Steno, store: Path, clean_env: dict[str, str], tmp_path: Path, name: str
+    steno: Steno, store: Path, clean_env: dict[str, str], tmp_path: Path, name: str, observer: str
 ) -> None:
     room = tmp_path / "room"
     command = [shutil.which("bash") or "bash", "--norc", "--noprofile", "-c", WORK[name]]
@@ -66,7 +68,7 @@ def test_strace_and_the_kernel_layer_tell_the_same(
     expected = witnessed(command, room, clean_env, tmp_path / "trace.log")
     shutil.rmtree(room)
     room.mkdir()
-    steno("run", "--no-git", "--", *command, cwd=room)
+    steno("run", "--no-git", "--observer", observer, "--", *command, cwd=room)
     run = only_run(store)
     # What we add: the link on the way, the script's interpreter, what lies in a renamed directory.
     seen = [row for row in rows(run) if row.op not in {"follow", "interpreter", "moved", "moved_to"}]
@@ -82,9 +84,11 @@ def test_strace_and_the_kernel_layer_tell_the_same(
 def _effect(row: Row) -> tuple[str, str]:
     if (row.path or b"").startswith(b"/proc/self/fd/"):
         return row.op, "/proc/PID/fd/0"
-    # A name below one that is not there is joined from words, and marked so: its links are not followed.
-    joined = row.notes & wire.NOTES["not_resolved"]
-    return row.op, os.path.realpath(row.where) if joined and row.where.startswith("/") else row.where
+    # A name that was gone when somebody looked is joined from words, and marked so: no link is followed.
+    if row.notes & wire.NOTES["not_resolved"] and row.where.startswith("/"):
+        folder, name = os.path.split(row.where)
+        return row.op, str(Path(folder).resolve() / name)
+    return row.op, row.where
 
 
 def _by_number(ends: Counter[str]) -> Counter[str]:

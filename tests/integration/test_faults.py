@@ -278,6 +278,13 @@ def test_an_ordinary_user_can_record_and_verify(tmp_path: Path, clean_env: dict[
         assert _as_user([*as_nobody, *program, "verify", "@last"], place, env).returncode == 0
         blocked = _as_user([*as_nobody, *program, "run", "--store", "/root/x", "--", "true"], place, env)
         assert_clear(blocked, 125, "store")
+        homeless = _as_user(
+            [*as_nobody, *program, "run", "--no-git", "--", "sh", "-c", "exit 4"],
+            place,
+            {**env, "HOME": "/nonexistent"},
+        )
+        assert homeless.returncode == 4
+        assert b"the default list of ignored paths was used" in homeless.stderr
     finally:
         shutil.rmtree(place)
 

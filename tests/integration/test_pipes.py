@@ -12,9 +12,12 @@ import pytest
 
 from conftest import PROGRAM, Steno
 from recorded import only_run, runs
+from steno.record.intake import VARIABLES
 from waiting import until
 
 BIG = 3_000_000
+# A command that reads nothing, and ends once there is something to read.
+INPUT_IS_THERE = "python3 -c 'import select; select.select([0], [], [])'"
 
 
 def shell(script: str, env: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[bytes]:
@@ -116,7 +119,7 @@ def test_a_loop_that_shares_one_pipe_sees_every_line(
     clean_env: dict[str, str], tmp_path: Path, store: Path
 ) -> None:
     done = shell(
-        "seq 40 | while read n; do test $n -gt 3 || steno run --no-git -- sleep 0.2; echo $n; done",
+        f"seq 40 | while read n; do test $n -gt 3 || steno run --no-git -- {INPUT_IS_THERE}; echo $n; done",
         clean_env,
         tmp_path,
     )
@@ -130,7 +133,8 @@ def test_input_that_cannot_be_put_back_is_declared(
 ) -> None:
     fifo = tmp_path / "go"
     os.mkfifo(fifo)
-    script = f"{{ printf 'unread'; cat {fifo}; }} | {{ steno run --no-git -- sleep 0.2; echo >{fifo}; }}"
+    recorded = f"steno run --no-git -- {INPUT_IS_THERE}"
+    script = f"{{ printf 'unread'; cat {fifo}; }} | {{ {recorded}; echo >{fifo}; }}"
     done = shell(script, clean_env, tmp_path)
     assert b"6 bytes of input were read ahead" in done.stderr
     assert b"hint:" in done.stderr
@@ -216,10 +220,12 @@ def test_a_process_that_keeps_the_output_open_is_declared(
 def test_a_process_left_behind_goes_on_writing_to_the_users_file(
     clean_env: dict[str, str], tmp_path: Path, store: Path
 ) -> None:
-    script = "(sleep 1.5; echo late; echo ok >alive) & echo now"
-    done = shell(f"steno run --no-git -- sh -c '{script}' >out 2>err", clean_env, tmp_path)
+    script = "(until test -e go; do sleep 0.05; done; echo late; echo ok >alive) & echo now"
+    command = f"steno run --no-git --wait-descendants 0 -- sh -c '{script}' >out 2>err"
+    done = shell(command, clean_env, tmp_path)
     assert done.returncode == 0
     assert (tmp_path / "out").read_text() == "now\n"
+    (tmp_path / "go").touch()
     until((tmp_path / "alive").exists)
     until(lambda: (tmp_path / "out").read_text() == "now\nlate\n")
     run = only_run(store)
@@ -252,7 +258,7 @@ def test_an_output_that_cannot_be_written_ends_the_command(
     clean_env: dict[str, str], tmp_path: Path, store: Path
 ) -> None:
     done = shell(
-        "steno run --no-git -- sh -c 'echo hi; sleep 0.5; echo ho; echo after >seen' >/dev/full",
+        "steno run --no-git -- sh -c 'while echo hi; do sleep 0.02; done; echo after >seen' >/dev/full",
         clean_env,
         tmp_path,
     )
@@ -261,7 +267,9 @@ def test_an_output_that_cannot_be_written_ends_the_command(
     assert only_run(store).event("stream_closed")["reason"] == "No space left on device"
 
 
-def test_the_command_finds_exactly_the_environment_that_we_were_given(tmp_path: Path, store: Path) -> None:
+def test_the_command_finds_the_environment_that_we_were_given_and_eight_names_more(
+    tmp_path: Path, store: Path
+) -> None:
     given = {"PATH": os.environ["PATH"], "STENO_HOME": str(store)}
     done = subprocess.run(
         [PROGRAM, "run", "--no-git", "--observer", "none", "--", "env"],
@@ -270,8 +278,11 @@ def test_the_command_finds_exactly_the_environment_that_we_were_given(tmp_path: 
         cwd=tmp_path,
         check=True,
     )
-    assert dict(line.split("=", 1) for line in done.stdout.decode().splitlines()) == given
-    assert only_run(store).json("run.json")["env"].keys() == given.keys()
+    found = dict(line.split("=", 1) for line in done.stdout.decode().splitlines())
+    assert {name: found.pop(name) for name in given} == given
+    assert sorted(found) == sorted(VARIABLES)
+    assert len(found) == 8
+    assert only_run(store).json("run.json")["env"].keys() == {*given, *found}
 
 
 def test_without_a_home_there_is_no_place_for_the_ignore_list_and_the_hint_tells_what_to_do(

@@ -13,7 +13,7 @@ from generate_readme import normalised, run_blocks  # noqa: E402 - the generator
 
 def test_the_examples_of_the_readme_print_what_it_says() -> None:
     blocks = list(run_blocks((ROOT / "README.md").read_text()))
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for written, now in blocks:
         assert normalised(now) == normalised(written)
 

@@ -11,6 +11,9 @@ import pytest
 
 from recorded import only_run
 from screen import Screen
+from steno.bundle.folder import Folder
+from steno.bundle.store import RunState, state_of
+from steno.views.report.subject import subject_of
 from waiting import until
 
 STENO = str(Path(sys.executable).parent / "steno")
@@ -26,6 +29,7 @@ def check_the_record(env: dict[str, str], store: Path) -> None:
     run = only_run(store)
     assert run.verdict().exit_code == 3
     assert set(run.json("manifest.json")["completeness"]["gaps"]) >= {"recorder_killed", "after_unknown"}
+    assert run.json("run.json")["duration_ns"] >= run.json("processes.json")["processes"][0]["ended_ns"]
     (shell,) = [one for one in run.json("processes.json")["processes"] if one["parent"] == 0]
     assert shell["exit"] == {"code": 0}
     assert any(one["path"].endswith("/last") for one in run.json("files.json")["files"])
@@ -55,7 +59,7 @@ def test_on_a_terminal_the_command_ends_as_it_would(
     check_the_record(clean_env, store)
 
 
-def test_as_long_as_the_command_runs_the_run_is_being_recorded(
+def test_as_long_as_the_command_runs_its_recorder_is_said_to_be_gone_and_the_kernel_is_watched(
     clean_env: dict[str, str], tmp_path: Path, store: Path
 ) -> None:
     words = [STENO, "run", "--no-git", "--", "sh", "-c", SCRIPT]
@@ -63,7 +67,12 @@ def test_as_long_as_the_command_runs_the_run_is_being_recorded(
         assert recorder.stdout is not None
         assert recorder.stdout.readline() == b"first\n"
         recorder.kill()
-    assert "still being recorded" in recovered(clean_env).stderr
+    assert "is gone, but its command goes on and the kernel is still watched" in recovered(clean_env).stderr
+    with Folder(next(store.glob("*Z_*"))) as run:
+        assert state_of(run) is RunState.ORPHANED
+        found = subject_of(run)
+    assert found.summary
+    assert found.summary["health"]["steno"]["kernel_layer"] == "so far"
     (tmp_path / "go").touch()
     check_the_record(clean_env, store)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from observers import STOPPING, observers
 from recorded import only_run
 from screen import Screen
 from splitting import Terminal, counters, streams
@@ -15,9 +16,11 @@ from steno.bundle.verify import Status
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="without gcc nothing is observed")
 
 
-@pytest.fixture
-def terminal(clean_env: dict[str, str], tmp_path: Path, store: Path) -> Terminal:
-    return Terminal(clean_env, tmp_path, store)
+@pytest.fixture(params=observers(STOPPING))
+def terminal(
+    request: pytest.FixtureRequest, clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> Terminal:
+    return Terminal(clean_env, tmp_path, store, str(request.param))
 
 
 @pytest.mark.parametrize("shell", ["bash", "dash"])
@@ -170,22 +173,25 @@ def test_a_low_limit_of_descriptors(terminal: Terminal, limit: int) -> None:
     assert streams(run) == (b"out\ntty\nagain\n", b"err\nerr\n")
 
 
-def test_without_the_split_the_streams_are_merged(terminal: Terminal, store: Path) -> None:
-    script = terminal.program("echo out; echo err >&2")
-    screen = Screen(
-        ["steno", "run", "--no-git", "--split", "off", "--", "bash", script], terminal.env, terminal.cwd
-    )
-    screen.rest()
+@pytest.mark.parametrize("option", ["--split=off", *[f"--observer={name}" for name in observers(("ebpf",))]])
+def test_without_the_split_the_streams_are_merged(
+    clean_env: dict[str, str], tmp_path: Path, store: Path, option: str
+) -> None:
+    """A probe alone stops nobody who writes, so it cannot split."""
+    words = ["steno", "run", "--no-git", option, "--", "sh", "-c", "echo out; echo err >&2"]
+    Screen(words, {**clean_env, "TERM": "xterm"}, tmp_path).rest()
     run = only_run(store)
     assert run.json("run.json")["terminal"]["streams"] == "merged"
     assert "split" not in run.event("kernel_observed")
     assert not (run.path / "terminal" / "stdout").exists()
 
 
-def test_stdout_on_a_terminal_and_stderr_elsewhere_need_no_split(terminal: Terminal, store: Path) -> None:
-    script = terminal.program("echo out; echo err >&2")
-    screen = Screen.of_shell(f"steno run --no-git -- bash {script} 2>errors", terminal.env, terminal.cwd)
-    screen.rest()
+@pytest.mark.parametrize("observer", observers())
+def test_stdout_on_a_terminal_and_stderr_elsewhere_need_no_split(
+    clean_env: dict[str, str], tmp_path: Path, store: Path, observer: str
+) -> None:
+    command = f"steno run --no-git --observer {observer} -- sh -c 'echo out; echo err >&2' 2>errors"
+    Screen.of_shell(command, {**clean_env, "TERM": "xterm"}, tmp_path).rest()
     run = only_run(store)
     assert run.json("run.json")["terminal"]["streams"] == "separate"
     assert streams(run) == (b"out\r\n", b"err\n")

@@ -29,19 +29,25 @@ def test_a_writer_that_never_waits(terminal: Terminal) -> None:
     script = terminal.program(
         "import os, select\n"
         "os.set_blocking(1, False)\n"
-        "data, refused = b''.join(b'%07d\\n' % n for n in range(40000)), 0\n"
+        "data, refused = b''.join(b'%07d\\n' % n for n in range(40000)), None\n"
         "while data:\n"
         "    try:\n"
         "        data = data[os.write(1, data):]\n"
         "    except BlockingIOError:\n"
-        "        refused += 1\n"
+        "        refused = refused or open('refused', 'w')\n"
         "        select.select([], [1], [])\n"
         "os.set_blocking(1, True)\n"
-        "os.write(2, b'refused %d' % (refused > 0))\n"
+        "os.write(2, b'every line')\n"
     )
-    out, err = streams(terminal.split(["python3", script]))
+    refused = terminal.cwd / "refused"
+
+    def read_only_once_a_write_was_refused(_screen: Screen) -> None:
+        until(refused.exists)
+        refused.unlink()
+
+    out, err = streams(terminal.split(["python3", script], read_only_once_a_write_was_refused))
     assert out == b"".join(b"%07d\n" % n for n in range(40000))
-    assert err == b"refused 1"
+    assert err == b"every line"
 
 
 def test_a_few_megabytes_in_one_write_and_in_many(terminal: Terminal) -> None:
@@ -128,8 +134,9 @@ def _waits_in_a_write(pid: int) -> bool:
 
 def test_a_killed_writer_leaves_the_terminal_to_the_others(terminal: Terminal) -> None:
     script = terminal.program(
-        "echo ready; read line\nyes &\nwriter=$!\nsleep 0.2\nkill -9 $writer\n"
-        "wait $writer 2>/dev/null\ntouch killed\necho done >&2\n"
+        "echo ready; read line\nyes &\nwriter=$!\nsleep 0.2\n"
+        "{ kill -9 $writer; wait $writer; } 2>/dev/null\n"  # the shell tells of the killed at any moment
+        "touch killed\necho done >&2\n"
     )
 
     def keys(screen: Screen) -> None:
@@ -240,8 +247,17 @@ def test_a_process_that_is_left_behind_is_attributed_while_it_is_heard(terminal:
     assert every_byte_is_attributed(run)
 
 
+def test_what_a_process_left_behind_writes_on_a_terminal_that_it_opens_late_is_never_passed_over(
+    terminal: Terminal,
+) -> None:
+    late = "while kill -0 $$; do :; done; sleep 0.3; echo late >/dev/tty"
+    script = terminal.program(f"({late}) </dev/null >/dev/null 2>&1 &\necho ready")
+    _, run = terminal.recorded(["bash", script], status=Status.INCOMPLETE)
+    assert counters(run)["unattributed"] == len(b"late\n")
+
+
 def test_a_process_left_behind_without_the_terminal_does_not_hold_it(terminal: Terminal) -> None:
-    script = terminal.program("setsid sleep 5 </dev/null >/dev/null 2>&1 &\necho done\n")
+    script = terminal.program("setsid sleep 30 </dev/null >/dev/null 2>&1 &\necho done\n")
     _, run = terminal.recorded(["bash", script], status=Status.INCOMPLETE)
     assert run.json("run.json")["terminal"]["held_by_others"] == []
     assert run.stream("stdout") == b"done\n"

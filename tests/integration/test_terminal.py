@@ -255,11 +255,13 @@ def test_a_command_that_closes_its_terminal_and_opens_it_again_is_recorded(
 def test_a_daemon_that_keeps_the_terminal_survives_and_is_declared(
     clean_env: dict[str, str], tmp_path: Path, store: Path
 ) -> None:
-    script = "(sleep 2; echo done > alive) & echo left $!"
-    screen = Screen.of_shell(f"{RUN} sh -c '{script}'; echo rc=$?", clean_env, tmp_path)
+    script = "(until test -e go; do sleep 0.05; done; echo done >alive) & echo left $!"
+    command = f"steno run --no-git --wait-descendants 0 -- sh -c '{script}'; echo rc=$?"
+    screen = Screen.of_shell(command, clean_env, tmp_path)
     screen.see("left")
     screen.see("rc=0")
     screen.rest()
+    (tmp_path / "go").touch()
     until((tmp_path / "alive").exists)
     run = only_run(store)
     assert "terminal_held" in run.types

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Steno
+from conftest import PROGRAM, SECONDS, Steno
 from recorded import Recorded, only_run
 from screen import Screen
 
@@ -50,8 +50,23 @@ def test_scriptreplay_replays_a_terminal(steno: Steno, store: Path) -> None:
     assert replayed(run, "--log-out", str(run.path / "terminal/output")) == run.stream("output")
 
 
-def test_scriptreplay_replays_separate_streams_in_their_order(steno: Steno, store: Path) -> None:
-    steno("run", "--no-git", "--", "sh", "-c", "echo out; sleep 0.05; echo err >&2; sleep 0.05; echo more")
+def test_scriptreplay_replays_separate_streams_in_their_order(
+    clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> None:
+    script = (
+        "echo out; until test -s shown; do sleep 0.01; done\n"
+        "echo err >&2; until test -s told; do sleep 0.01; done; echo more"
+    )
+    with (tmp_path / "shown").open("wb") as shown, (tmp_path / "told").open("wb") as told:
+        subprocess.run(
+            [PROGRAM, "run", "--no-git", "--", "sh", "-c", script],
+            stdout=shown,
+            stderr=told,
+            cwd=tmp_path,
+            env=clean_env,
+            check=True,
+            timeout=SECONDS,
+        )
     run = only_run(store)
     assert replayed(run, "--log-out", str(run.path / "terminal/output")) == b"out\nerr\nmore\n"
 

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
+from capabilities_made import surface
 from conftest import Steno
 from making import RUN_ID, make_run, start
+from observers import STOPPING, observers
 from snapshots import Recording, recording, snapshot
 from steno.bundle import local_key
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
-from steno.bundle.store import LAST, find_run
 from steno.bundle.verify import Status, Verdict
 from steno.cli import main, putting_back
 from steno.events import canonical, layout
@@ -69,6 +70,22 @@ def believed(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
         return main.exit_code([str(word) for word in words])
 
     return run
+
+
+def test_what_was_changed_without_a_kept_state_is_named_as_not_undone(
+    bundle: Path, believed: Command, capfd: pytest.CaptureFixture[str]
+) -> None:
+    changed = surface(RUN_ID, files_written=["/x/.git/config"], files_created=["/home/.cache/evil"])
+    (bundle / layout.SURFACE).write_bytes(canonical.encode(changed))
+    assert believed("undo", "@last", "/x", "/home/.cache/evil") == 0
+    said = capfd.readouterr()
+    assert said.out == "nothing to do; not undone: 2 paths whose states are not kept\n"
+    assert said.err.splitlines() == [
+        "steno: not undone: /home/.cache/evil: its state is not kept (ignored, special, or of another user)",
+        "steno: not undone: /x/.git/config: its state is not kept (inside .git)",
+    ]
+    assert believed("restore", "@last", "/x", "--dry-run") == 0
+    assert capfd.readouterr().out == ("not restored: /x/.git/config: its state is not kept (inside .git)\n")
 
 
 def test_undo_and_restore_say_what_they_did(
@@ -236,17 +253,19 @@ SCRIPTS = {
     "replace": "rm -r sub; echo file > sub; rm notes.txt; mkdir notes.txt",
     "rename": "mv notes.txt renamed; mv sub moved; echo more >> moved/deleted",
     "install": "mkdir draft; echo x > draft/file; mkdir draft/deep; echo y > draft/deep/file; mv draft place",
+    "detour": "mkdir a; mv sub a/; mv a/sub e; rmdir a; rm e/deleted; ln -s e sub",
+    "new": "cp -r sub new; mv sub old; mv new sub; rm -r old; echo x > sub/deleted",
     "link": "ln notes.txt second; echo more >> second; ln -sf sub/deleted here",
     "touch": "touch -d 2001-02-03 notes.txt sub",
 }
 
 
+@pytest.mark.parametrize("observer", observers(STOPPING))
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_a_real_run_is_undone_and_restored(steno: Steno, store: Path, root: Path, script: str) -> None:
+def test_a_real_run_is_undone_and_restored(steno: Steno, root: Path, script: str, observer: str) -> None:
     before = snapshot(root)
-    assert steno("run", "--", "sh", "-c", SCRIPTS[script], cwd=root).returncode == 0
-    if not (find_run(store, LAST) / layout.FILES).exists():
-        pytest.skip("files are not observed here; `steno doctor` says why")
+    words = ("run", "--observer", observer, "--", "sh", "-c", SCRIPTS[script])
+    assert steno(*words, cwd=root).returncode == 0
     after = snapshot(root)
     undone = steno("undo", "@last", "--json", cwd=root)
     assert undone.returncode == 0, undone
@@ -255,6 +274,19 @@ def test_a_real_run_is_undone_and_restored(steno: Steno, store: Path, root: Path
     assert restored.returncode == 0, restored
     if script not in {"link", "install"}:  # what the run left is kept under the name it was written through
         assert substance(root) == kept(after)
+
+
+@pytest.mark.skipif("ebpf" not in observers(), reason="no probe here; `steno doctor` says why")
+def test_what_a_probe_alone_saw_is_not_undone_by_guessing(steno: Steno, root: Path) -> None:
+    """It sees a call when it is over: what was created can be removed, what was overwritten is gone."""
+    script = "echo x > fresh; echo more >> notes.txt"
+    steno("run", "--observer", "ebpf", "--", "sh", "-c", script, cwd=root)
+    undone = steno("undo", "@last", cwd=root)
+    assert undone.returncode == 1
+    assert f"{root}/notes.txt".encode() in undone.stderr
+    assert (root / "notes.txt").read_bytes() == b"before\nmore\n"
+    assert steno("undo", "@last", root / "fresh", cwd=root).returncode == 0
+    assert not (root / "fresh").exists()
 
 
 def substance(root: Path) -> dict[bytes, dict[str, Any]]:

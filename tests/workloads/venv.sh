@@ -10,8 +10,8 @@ with zipfile.ZipFile("demo-1-py3-none-any.whl", "w") as wheel:
     for path in sorted(pathlib.Path(".").glob("demo*/*")):
         wheel.write(path)
 PYTHON
-"$PYTHON" -m venv env
-env/bin/pip install -q --no-index --no-cache-dir --disable-pip-version-check ./demo-1-py3-none-any.whl
+"$PYTHON" -m venv --without-pip env
+"$PYTHON" -m pip --python env/bin/python install -q --no-index --no-cache-dir --disable-pip-version-check ./demo-1-py3-none-any.whl
 echo rc=$?
 (cd / && "$OLDPWD/env/bin/python" -c 'import demo; print(demo.answer)')
 rm -rf env demo*

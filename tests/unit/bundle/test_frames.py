@@ -20,7 +20,7 @@ from steno.bundle.frames import FirstLook, Frames, open_frames
 from steno.events import wire
 
 WRITE_AND_TRUNCATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-SMALL = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+SMALL = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import FileDigest
 from steno.bundle.reader import digest_of
-from steno.bundle.recover import recover
+from steno.bundle.recover import Keepers, recover
 from steno.bundle.seal import seal
 from steno.bundle.sweep import Sweeper
 from steno.bundle.verify import Status, Verdict, verify
@@ -67,19 +67,19 @@ def test_the_layer_is_sealed_and_valid_and_the_frames_are_gone(tmp_path: Path) -
     assert {layout.KERNEL_TABLE, layout.FILE_LINES, layout.PROCESSES, layout.FILES} <= set(found)
     assert not [path for path in found if "kernel/" in path]
     assert len(found[layout.KERNEL_LINES].splitlines()) == 5
-    health = canonical.decode(found[layout.HEALTH])
-    assert (health["kernel_layer"], health["steno"]["kernel"]["events"]) == ("complete", 5)
+    assert canonical.decode(found[layout.HEALTH])["kernel_layer"] == "complete"
+    assert canonical.decode(found[layout.RUN])["kernel"]["events"] == 5
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("unreadable", 1), ("unseen_exits", 2), ("closed", False), ("lost_events", 3)]
+    ("field", "value"), [("unreadable", 1), ("unseen_exits", 2), ("closed", False), ("ring_lost", 3)]
 )
 def test_what_was_not_seen_makes_the_layer_partial(tmp_path: Path, field: str, value: Any) -> None:
     sealed(tmp_path / "run", **{field: value})
     health = canonical.decode((tmp_path / "run" / layout.HEALTH).read_bytes())
-    assert health["kernel_layer"] == "partial"
+    assert (health["kernel_layer"], health["steno"]["kernel_layer"]) == ("partial_ringbuf_drops", "partial")
     assert any(note.startswith("kernel_layer_partial:") for note in health["notes"])
-    assert health["ringbuf_drops"] == (3 if field == "lost_events" else 0)
+    assert health["ringbuf_drops"] == (3 if field == "ring_lost" else 0)
 
 
 def test_a_table_that_no_event_tells_of_is_invalid(tmp_path: Path) -> None:
@@ -176,13 +176,13 @@ def test_the_frames_of_a_killed_run_become_its_layer(tmp_path: Path) -> None:
         return keep(spool)
 
     with Folder(tmp_path / "run") as folder:
-        recovered = recover(folder, keeper)
+        recovered = recover(folder, Keepers(keeper))
     assert recovered.manifest.completeness.gaps == ["after_unknown", "observer_killed", "recorder_killed"]
     assert verdict_of(tmp_path / "run").status is Status.INCOMPLETE
     files = canonical.decode((tmp_path / "run" / layout.FILES).read_bytes())
     assert files["files"][0]["after"] == {"unknown": True}
     health = canonical.decode((tmp_path / "run" / layout.HEALTH).read_bytes())
-    assert health["kernel_layer"] == "partial"
+    assert health["kernel_layer"] == "partial_ringbuf_drops"
 
 
 def test_frames_that_nobody_reads_are_a_gap(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_table_whose_event_was_never_written_is_made_again(tmp_path: Path) -> 
     for path in (layout.KERNEL_TABLE, layout.FILE_LINES, layout.BLOBS):
         (tmp_path / "run/spool" / path).write_bytes(b"half")
     with Folder(tmp_path / "run") as folder:
-        recover(folder, lambda _: Kept(None, [("kernel_record_damaged", "cannot be read")]))
+        recover(folder, Keepers(lambda _: Kept(None, [("kernel_record_damaged", "cannot be read")])))
     assert verdict_of(tmp_path / "run").status is Status.INCOMPLETE
     assert layout.KERNEL_TABLE not in contents(tmp_path / "run")
 
@@ -213,5 +213,5 @@ def test_a_run_that_was_recorded_to_its_end_keeps_the_layer_it_has(tmp_path: Pat
         raise AssertionError
 
     with Folder(tmp_path / "run") as folder:
-        assert recover(folder, refuse).manifest.completeness.complete
+        assert recover(folder, Keepers(refuse)).manifest.completeness.complete
     assert verdict_of(tmp_path / "run").status is Status.VALID

@@ -186,13 +186,14 @@ def test_a_negative_size_is_refused(tmp_path: Path) -> None:
     assert "plain file" in refused(tmp_path, zipped(bytes(buffer) + data))
 
 
-@pytest.mark.parametrize("bit", [1, 4])
-def test_a_bundle_with_any_byte_changed_is_never_valid(tmp_path: Path, bit: int) -> None:
+@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.soak)])
+def test_a_bundle_with_any_byte_changed_is_never_valid(tmp_path: Path, stride: int) -> None:
     sealed(tmp_path / "run")
     data = packed(tmp_path / "run")
     assert is_valid(tmp_path, data)
-    for at in range(len(data)):
-        assert not is_valid(tmp_path, data[:at] + bytes([data[at] ^ bit]) + data[at + 1 :]), at
+    for at in range(0, len(data), stride):
+        changed = bytes([data[at] ^ 1 << at % 8])
+        assert not is_valid(tmp_path, data[:at] + changed + data[at + 1 :]), at
 
 
 def test_a_change_that_no_sum_can_see_is_seen(tmp_path: Path) -> None:
@@ -227,7 +228,9 @@ def test_a_bundle_cut_anywhere_is_unreadable(tmp_path: Path) -> None:
         refused(tmp_path, data[:length])
 
 
-@pytest.mark.parametrize("more", [b"\0", b"x", bytes(512), gzip.compress(b"", mtime=0), gzip.compress(b"x")])
+@pytest.mark.parametrize(
+    "more", [b"\0", b"x", bytes(512), gzip.compress(b"", mtime=0), gzip.compress(b"x", mtime=1)]
+)
 def test_nothing_may_follow_the_end(tmp_path: Path, more: bytes) -> None:
     sealed(tmp_path / "run")
     refused(tmp_path, packed(tmp_path / "run") + more)

@@ -135,7 +135,7 @@ def test_a_tape_or_an_index_cut_at_every_byte_keeps_every_byte_of_the_stream(
         shutil.rmtree(scratch)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_any_cuts_together_give_a_bundle_that_verifies(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

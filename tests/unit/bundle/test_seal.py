@@ -14,10 +14,11 @@ import pytest
 from killing import KilledError, Killer
 from spools import RUN_ID, START, contents, open_spool, sealed, small_spool
 from steno.bundle.folder import Folder
+from steno.bundle.inventory import primary_files
 from steno.bundle.manifest import parse
 from steno.bundle.recover import finish_interrupted_seal, recover
 from steno.bundle.room import TEMPORARY
-from steno.bundle.seal import primary_files, seal
+from steno.bundle.seal import seal
 from steno.bundle.spool import holding
 from steno.bundle.sweep import Sweeper
 from steno.bundle.verify import Status, verify

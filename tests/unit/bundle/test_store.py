@@ -126,7 +126,10 @@ def test_the_state_of_a_run_follows_its_life(tmp_path: Path) -> None:
     spool = open_spool(tmp_path / "live")
     with Folder(tmp_path / "live") as run:
         assert state_of(run) is RunState.RUNNING
+        inherited = os.dup(spool.lock)  # as the observer of the kernel has it
         spool.close()
+        assert state_of(run) is RunState.ORPHANED
+        os.close(inherited)
         assert state_of(run) is RunState.UNSEALED
     small_spool(tmp_path / "left")
     sealed(tmp_path / "sealed")

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from steno.bundle.folder import Folder
@@ -77,6 +77,17 @@ def test_what_comes_within_one_moment_is_one_arrival(tmp_path: Path) -> None:
     assert read_tape(tmp_path, layout.STDOUT)[1] == [Arrival(0, 6), Arrival(ONE_MOMENT_NS, 3)]
 
 
+def test_what_comes_after_something_on_another_stream_is_an_arrival_of_its_own(tmp_path: Path) -> None:
+    with Folder(tmp_path) as folder:
+        tape = Tape(folder, layout.STDOUT, HoldingMasker(iter([100])), b"")
+        tape.append(0, b"abc")
+        tape.end_moment()
+        tape.append(1, b"def")
+        tape.append(2, b"ghi")
+        tape.close()
+    assert read_tape(tmp_path, layout.STDOUT)[1] == [Arrival(0, 3), Arrival(1, 6)]
+
+
 def test_a_flood_is_written_before_it_is_over(tmp_path: Path) -> None:
     with Folder(tmp_path) as folder:
         tape = Tape(folder, layout.STDOUT, HoldingMasker(iter([BATCH_BYTES] * 2)), b"")
@@ -88,7 +99,6 @@ def test_a_flood_is_written_before_it_is_over(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.integers(1, 60), max_size=12))
-@settings(max_examples=50)
 def test_a_secret_is_masked_at_equal_length_however_it_is_cut(cuts: list[int]) -> None:
     text = b"before\ntoken: " + SECRET + b"\nafter " + SECRET + b" end"
     with TemporaryDirectory() as scratch, Folder(Path(scratch)) as folder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -97,10 +98,57 @@ def test_a_link_to_a_file_is_followed_because_people_keep_their_files_elsewhere(
     assert rules.ignores(os.fsencode(home / "mine.json"))
 
 
-def test_a_home_that_takes_no_file_is_an_error(home: Path) -> None:
+def as_by_default(rules: IgnoreRules, home: Path) -> bool:
+    seen = [rules.ignores(path) for path in (b"/usr/bin/env", os.fsencode(home / ".cache" / "x"), b"/etc")]
+    return seen == [True, True, False]
+
+
+def test_a_home_that_takes_no_file_gets_the_default_list(home: Path) -> None:
     (home / ".config").write_text("in the way")
-    with pytest.raises(CaptureError, match="ignore configuration"):
+    assert as_by_default(load({"HOME": str(home)}), home)
+    assert ignore.why_not_made(home / ".config" / PLACE) == f"{home / '.config'} is not a directory"
+
+
+@pytest.mark.parametrize("refusal", [errno.EACCES, errno.EROFS, errno.ENOSPC])
+def test_a_home_that_cannot_be_written_gets_the_default_list(
+    home: Path, monkeypatch: pytest.MonkeyPatch, refusal: int
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(refusal, os.strerror(refusal))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    assert as_by_default(load({"HOME": str(home)}), home)
+    assert not (home / ".config").exists()
+
+
+def test_a_home_that_may_not_be_looked_into_gets_the_default_list(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    assert as_by_default(load({"HOME": str(home)}), home)
+
+
+def test_a_file_that_is_there_and_may_not_be_read_is_an_error(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    broken(home, b"[]")
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(CaptureError, match="Permission denied"):
         load({"HOME": str(home)})
+
+
+def test_a_missing_file_that_can_be_made_is_not_said_to_be_impossible(home: Path) -> None:
+    assert ignore.why_not_made(home / ".config" / PLACE) is None
+    assert list(home.iterdir()) == []
+    broken(home, b"{}")
+    assert ignore.why_not_made(home / ".config" / PLACE) is None
 
 
 def test_a_file_system_without_hard_links_gets_the_file_too(
@@ -188,3 +236,9 @@ def test_the_prefixes_are_what_is_ignored_sorted_and_without_variables(home: Pat
     rules = configured(home, "/b", "$HOME/a", "/b")
     own = os.fsencode(home / ".config" / PLACE)
     assert rules.prefixes() == sorted({b"/b", os.fsencode(home / "a"), own})
+
+
+def test_the_page_has_the_default_list() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "ignore.md").read_text()
+    (block,) = page.split("```json\n")[1:]
+    assert json.loads(block.partition("```")[0]) == list(ignore.DEFAULT_LIST)

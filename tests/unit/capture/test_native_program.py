@@ -48,3 +48,22 @@ def test_path_is_not_searched(tmp_path: Path) -> None:
     make_program(tmp_path / "steno-trace")
     with pytest.raises(CaptureError):
         find_program("steno-trace", {"PATH": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("why", "hint"),
+    [
+        ("no C compiler found ($CC, cc, gcc, clang)", "apt install gcc"),
+        ("/usr/bin/cc failed", "has what the compiler said"),
+        ("/tree/native: Permission denied", "mend that, then install Steno again"),
+    ],
+)
+def test_the_reason_that_the_build_left_is_told_with_what_helps_against_it(
+    package: Path, why: str, hint: str
+) -> None:
+    (package / "native" / "not-built.txt").write_text(f"steno-probe: other\nsteno-trace: {why}\n\nwords\n")
+    with pytest.raises(CaptureError) as caught:
+        find_program("steno-trace", {})
+    assert str(caught.value).endswith(f"it was not built: {why}")
+    assert hint in caught.value.hint
+    assert ("apt install gcc" in caught.value.hint) == why.startswith("no C compiler")

@@ -6,12 +6,13 @@ import os
 import shutil
 import socket
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from steno.capture import repo_listing
 from steno.capture.repo import RepoWatch, Skip
+from steno.capture.repo_git import Child, Git
 from watched import git, taken, watch
 
 pytestmark = pytest.mark.usefixtures("clean_git")
@@ -444,16 +445,24 @@ def test_a_patch_that_cannot_be_made_says_so(work: Path) -> None:
 # --- cost and cleanliness -----------------------------------------------------------------------------------
 
 
-def test_a_simple_run_takes_few_git_processes(work: Path) -> None:
+def test_a_simple_run_takes_few_git_processes(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[object] = []
+    start = Git.start
+
+    def count(self: Git, *args: Any, **more: Any) -> Child:
+        started.append(args)
+        return start(self, *args, **more)
+
+    monkeypatch.setattr(Git, "start", count)
     with watch(work) as repo:
         before = taken(repo.before())
-        assert repo.git_processes <= 6
-        counted = repo.git_processes
+        assert 0 < len(started) <= 6
+        counted = len(started)
         (work / "kept.txt").write_text("changed\n")
         after = taken(repo.after())
         b"".join(repo.patch(before, after))
         repo.changes(before, after)
-        assert repo.git_processes - counted <= 8
+        assert len(started) - counted <= 8
 
 
 def test_the_shadow_is_private_and_gone_afterwards(work: Path) -> None:

@@ -23,6 +23,10 @@ READERS = [
     "files",
     "net",
     "events",
+    "surface",
+    "diff",
+    "baseline",
+    "report",
     "play",
     "verify",
     "recover",
@@ -84,6 +88,12 @@ def test_the_page_of_the_command_line_is_fresh() -> None:
         ["events", "@last", "--category", "nonsense"],
         ["events", "@last", "--process", "-1"],
         ["events", "@last", "--limit", "-1"],
+        ["surface"],
+        ["diff", "@last"],
+        ["diff", "@last", "nothing-like-this"],
+        ["diff", "@last", "@last", "--format", "nonsense"],
+        ["baseline"],
+        ["baseline", "nothing-like-this"],
         ["play", "@last", "--speed", "0"],
         ["play", "@last", "--speed", "-1"],
         ["play", "@last", "--speed", "nan"],
@@ -120,26 +130,47 @@ def test_the_completion_script_is_printed(steno: Steno, shell: str) -> None:
     assert b"_STENO_COMPLETE" in done.stdout
 
 
+def completed(line: str, env: dict[str, str]) -> list[tuple[str, str]]:
+    """The kind and the text of every answer that a shell gets for the last word of a line."""
+    asked = {"_STENO_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    done = subprocess.run(
+        [PROGRAM], env={**env, **asked}, capture_output=True, text=True, timeout=30, check=False
+    )
+    return [(kind, text) for kind, _, text in (answer.partition(",") for answer in done.stdout.splitlines())]
+
+
 def test_the_shell_completes_runs_and_commands(store: Path, clean_env: dict[str, str]) -> None:
     make_run(store)
+    assert completed("steno show 2026", clean_env) == [("plain", RUN_ID)]
+    assert completed("steno verify @", clean_env) == [("plain", "@last")]
+    assert ("plain", "export") in completed("steno ex", clean_env)
 
-    def completed(line: str, at: int) -> list[str]:
-        env = {**clean_env, "_STENO_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(at)}
-        done = subprocess.run([PROGRAM], env=env, capture_output=True, text=True, timeout=30, check=False)
-        return [answer.partition(",")[2] for answer in done.stdout.splitlines()]
 
-    assert completed("steno show 2026", 2) == [RUN_ID]
-    assert completed("steno verify @", 2) == ["@last"]
-    assert "export" in completed("steno ex", 1)
+def test_the_shell_completes_a_path_in_the_place_of_a_run(store: Path, clean_env: dict[str, str]) -> None:
+    make_run(store)
+    assert completed("steno show ./ru", clean_env) == [("file", "./ru")]
+
+
+def test_the_shell_completes_the_command_to_run_as_one_of_its_own(
+    tmp_path: Path, clean_env: dict[str, str]
+) -> None:
+    for name, mode in (("ours-one", 0o755), ("ours-two", 0o755), ("ours-no-program", 0o644)):
+        (tmp_path / name).touch(mode=mode)
+    (tmp_path / "ours-folder").mkdir()
+    env = {**clean_env, "PATH": f"{clean_env['PATH']}:{tmp_path}:{tmp_path / 'none'}"}
+    assert completed("steno run -- ours-", env) == [("plain", "ours-one"), ("plain", "ours-two")]
+    assert completed("steno run --no-git ours-o", env) == [("plain", "ours-one")]
+    assert completed("steno run -- ./ours-", env) == [("file", "./ours-")]
+    assert completed("steno run -- make ours-", env) == [("file", "ours-")]
 
 
 def test_completion_never_fails(tmp_path: Path) -> None:
     context = click.Context(steno)
-    context.params["store"] = str(tmp_path / "none")
-    assert complete_run(context, click.Argument(["run"]), "2026") == []
     (tmp_path / "file").write_bytes(b"")
-    context.params["store"] = str(tmp_path / "file")
-    assert complete_run(context, click.Argument(["run"]), "@") == []
+    for store in ("none", "file"):
+        context.params["store"] = str(tmp_path / store)
+        (found,) = complete_run(context, click.Argument(["run"]), "2026")
+        assert (found.type, found.value) == ("file", "2026")
 
 
 def test_the_module_runs_as_the_program(clean_env: dict[str, str]) -> None:

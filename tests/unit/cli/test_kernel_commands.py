@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import pexpect
 import pytest
 
-from conftest import PROGRAM, Steno
+from capabilities_made import surface
+from conftest import PROGRAM, SECONDS, Steno
 from kernel_bundles import file, kernel_run, line, process, row, state
+from making import RUN_ID
 
 SECRET = b"password=correct-horse-battery-staple\n"
 
@@ -64,6 +67,36 @@ def test_when_there_is_no_such_file_stdout_stays_empty(steno: Steno, run: Path) 
     assert json.loads(steno("files", "@last", "/nowhere", "--json").stdout)["files"] == []
 
 
+def test_what_was_changed_without_a_kept_state_is_counted_and_listed_when_asked(
+    steno: Steno, store: Path
+) -> None:
+    changed = surface(RUN_ID, files_created=["/x/.git/hooks/pre-commit"], files_written=["/x/.cache/evil"])
+    kernel_run(store, files=[file("/w/a", "none", "read")], surface=changed)
+    done = steno("files", "@last")
+    assert done.stdout == b""
+    assert done.stderr.decode() == (
+        "steno: the run changed no file among those whose states are kept\n"
+        "steno: 2 more paths may have changed: their states are not kept "
+        "(1 ignored, special, or of another user, 1 inside .git): /x/.cache/evil, /x/.git/hooks/pre-commit\n"
+    )
+    done = steno("files", "@last", "--all", "/x")
+    assert done.stderr == b""
+    assert done.stdout.decode().splitlines() == [
+        "?  /x/.cache/evil (written, ignored, special, or of another user)",
+        "?  /x/.git/hooks/pre-commit (created, inside .git)",
+    ]
+    found = json.loads(steno("files", "@last", "/x/.cache", "--json").stdout)
+    assert found["not_kept"] == [
+        {"path": "/x/.cache/evil", "did": ["written"], "why": "ignored, special, or of another user"}
+    ]
+    assert steno("files", "@last", "/other").stderr == b"steno: there is no such file\n"
+
+
+def test_a_run_that_changed_no_file_says_so(steno: Steno, store: Path) -> None:
+    kernel_run(store, files=[file("/w/a", "none", "read")])
+    assert steno("files", "@last").stderr == b"steno: the run changed no file\n"
+
+
 def test_a_diff_is_exact_for_programs_and_never_shows_a_secret(steno: Steno, run: Path) -> None:
     done = steno("files", "@last", "--diff")
     assert b"\n+o\xff\n" in done.stdout
@@ -74,7 +107,7 @@ def test_a_diff_is_exact_for_programs_and_never_shows_a_secret(steno: Steno, run
 
 
 def test_the_network_is_printed_and_is_data(steno: Steno, run: Path) -> None:
-    assert b"1.2.3.4:80  cc[2]" in steno("net", "@last").stdout
+    assert b"1.2.3.4:80  attempted, outcome not seen  cc[2]" in steno("net", "@last").stdout
     found = json.loads(steno("net", "@last", "--json").stdout)
     assert [one["name"] for one in found["endpoints"]] == ["1.2.3.4:80"]
 
@@ -122,7 +155,9 @@ def test_the_kernel_layer_is_part_of_show(steno: Steno, run: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["tree", "files", "net", "events"])
-def test_a_reader_that_goes_away_is_no_error(store: Path, clean_env: dict[str, str], command: str) -> None:
+def test_a_reader_that_goes_away_is_met_without_a_word(
+    store: Path, clean_env: dict[str, str], command: str
+) -> None:
     kernel_run(
         store,
         processes=[process(number, "sh", str(number)) for number in range(1, 3000)],
@@ -130,6 +165,15 @@ def test_a_reader_that_goes_away_is_no_error(store: Path, clean_env: dict[str, s
         lines=[line(1, "connect", f"inet:1.2.3.4:{number}") for number in range(3000)],
         rows=[row(1, "open", b"/%d" % number) for number in range(3000)],
     )
-    words = f"{PROGRAM} {command} @last | head -n 1 >/dev/null; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", words], env=clean_env, capture_output=True, timeout=60, check=True)
-    assert (done.stdout, done.stderr) == (b"0\n", b"")
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [PROGRAM, command, "@last"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env=clean_env,
+        timeout=SECONDS,
+        check=False,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")  # as other programs end

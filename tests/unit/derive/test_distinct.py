@@ -57,7 +57,6 @@ def by_a_plain_loop(batch: RowBatch) -> list[Distinct]:
 
 
 @given(CALLS, st.integers(1, 30))
-@settings(max_examples=60, deadline=None)
 def test_both_ways_find_what_a_plain_loop_finds(calls: list[tuple[Any, ...]], size: int) -> None:
     layers = kernel_layers(made_of(calls))
     with pytest.MonkeyPatch.context() as patch:
@@ -67,7 +66,7 @@ def test_both_ways_find_what_a_plain_loop_finds(calls: list[tuple[Any, ...]], si
 
 
 @given(CALLS, st.integers(1, 30))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_derived_file_has_the_same_bytes_whichever_way(calls: list[tuple[Any, ...]], size: int) -> None:
     layers = kernel_layers(made_of(calls))
     for derive in DERIVATIONS:

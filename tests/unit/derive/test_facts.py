@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from kernel_tables import OBSERVED
 from spools import FINISH, ON_TERMINAL, RUN_ID, START, STARTED_AT_MS, MemoryLayers, numbered, start
 from steno.derive.facts import NoRunStartError, RunFacts
 from steno.events import kinds
@@ -29,6 +31,7 @@ def test_a_whole_run_tells_what_happened() -> None:
     assert facts.before is not None
     assert facts.after is not None
     assert (facts.before.head, facts.after.head) == ("a", "b")
+    assert facts.command_ns == 1_000_000
     assert facts.tool_versions == {"git": "2.39"}
     assert facts.stdin_unread == 4
     assert facts.completed
@@ -91,3 +94,19 @@ def test_the_size_is_known_only_on_a_terminal() -> None:
     assert facts_of(START).size is None
     assert facts_of(start(terminal=ON_TERMINAL)).size == (100, 30)
     assert facts_of(start(terminal=ON_TERMINAL)).term == "xterm"
+
+
+@pytest.mark.parametrize(
+    ("told", "started"),
+    [
+        ([], False),
+        ([kinds.CommandStarted(pid=7)], True),
+        ([msgspec.structs.replace(OBSERVED, events=0)], False),
+        ([msgspec.structs.replace(OBSERVED, events=1)], True),
+        ([OBSERVED, kinds.CommandNotStarted(errno=2, message="No such file")], False),
+    ],
+)
+def test_a_command_was_started_when_that_was_told_or_it_was_seen_to_do_something(
+    told: list[EventData], started: bool
+) -> None:
+    assert facts_of(START, *told).started is started

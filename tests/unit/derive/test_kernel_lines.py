@@ -89,7 +89,7 @@ def test_paths_sockets_and_addresses_have_their_names() -> None:
     ),
     st.integers(1, 8),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_counts_are_those_of_a_plain_loop(calls: list[tuple[str, str, int, int]], batch: int) -> None:
     made = FakeFrames()
     for op, name, process, at in calls:

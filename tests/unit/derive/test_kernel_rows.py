@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from frames_made import ABSENT, FakeFrames, Found
@@ -65,7 +65,6 @@ def test_the_rows_are_read_as_they_were_written_whatever_the_batches(
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
 def test_on_any_changed_bytes_every_reader_answers_or_refuses_with_one_error(data: st.DataObject) -> None:
     content = bytearray(TABLE)
     for at, byte in data.draw(
@@ -82,7 +81,6 @@ def test_on_any_changed_bytes_every_reader_answers_or_refuses_with_one_error(dat
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=50, deadline=None)
 def test_bytes_that_are_no_table_are_refused(data: bytes) -> None:
     for content in (data, b"PAR1" + data + b"PAR1"):
         with pytest.raises(BadTableError):

@@ -91,3 +91,8 @@ def test_text_that_is_not_utf8_is_readable_and_exact() -> None:
 def test_a_process_that_never_appeared_is_told_by_its_calls() -> None:
     (found,) = told(FakeFrames().event("stat", "/a", process=7))
     assert (found["process"], found["pid"], found["parent"], found["events"]) == (7, None, 0, 1)
+
+
+def test_rows_of_process_0_belong_to_no_process() -> None:
+    made = FakeFrames().process(50).event("lost", process=0, arg=3).exec("/x", ["x"], process=0)
+    assert [each["process"] for each in told(made)] == [1]

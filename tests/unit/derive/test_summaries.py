@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 import pytest
 
 from kernel_tables import OBSERVED
@@ -16,6 +15,7 @@ from steno.derive.catalogue import derivations
 from steno.derive.facts import RunFacts
 from steno.events import canonical, kinds, layout
 from steno.events.kinds import EventData
+from steno.events.observed import LeftProcess
 
 BEFORE = kinds.RepoSnapshotBefore(root="/work", head="a" * 40)
 AFTER = kinds.RepoSnapshotAfter(root="/work", head="b" * 40, changed=1)
@@ -56,6 +56,27 @@ def test_run_json_tells_the_run() -> None:
     assert run["env"] == {"EDITOR": "ed", "HOME": "/home/ada", "SECRET_NAME": None}
     assert run["completed"] is True
     assert run["duration_ns"] == 6_000_000
+    assert (run["kernel"], run["probe"], run["gaps"]) == (None, None, [])
+
+
+def test_run_json_holds_what_the_events_say_of_observer_scope_probe_and_gaps() -> None:
+    run = read(
+        layers_of(
+            START,
+            kinds.CgroupScope(hierarchy="unified", path="/a/steno-x", cgroup_id=12),
+            kinds.ProbeState("no_btf", "no such file"),
+            kinds.CgroupEnded(empty=False, removed=False, left=[LeftProcess(9, "sleep")], left_count=1),
+            OBSERVED,
+            kinds.Gap("stream_lost", "no room", 5),
+            FINISH,
+        ),
+        layout.RUN,
+    )
+    assert run["cgroup"]["scope"] == {"hierarchy": "unified", "path": "/a/steno-x", "cgroup_id": 12}
+    assert run["cgroup"]["end"]["left"] == [{"pid": 9, "name": "sleep"}]
+    assert run["probe"] == {"state": "no_btf", "detail": "no such file"}
+    assert run["gaps"] == [{"reason": "stream_lost", "detail": "no room", "lost_bytes": 5}]
+    assert run["kernel"]["observer"] == "notify"
 
 
 def test_a_run_that_was_not_seen_to_its_end_does_not_claim_one() -> None:
@@ -100,56 +121,6 @@ def test_the_redaction_report_is_the_last_tally_or_an_empty_one() -> None:
     assert report == {"schema": "steno.redaction-report.v1", "run_id": RUN_ID, **tally}
 
 
-def test_health_names_what_was_not_observed() -> None:
-    health = read(layers_of(START, FINISH), layout.HEALTH)
-    assert (health["kernel_layer"], health["policy_layer"], health["sdk_layer"]) == (
-        "absent",
-        "absent",
-        "absent",
-    )
-    assert health["steno"] == {
-        "observer": "none",
-        "completed": True,
-        "gaps": [],
-        "streams": "separate",
-        "kernel": None,
-    }
-    assert "kernel_layer_absent:observer_none" in health["notes"]
-    assert "stdout_and_stderr_merged" not in health["notes"]
-
-
-def test_health_is_not_better_than_the_evidence() -> None:
-    inherited = kinds.Terminal("pipes", "merged", "inherited", None, None, None)
-    health = read(
-        layers_of(
-            start(terminal=inherited),
-            kinds.TerminalHeld("terminal/output"),
-            kinds.Gap("stream_lost", "no room", 5),
-            kinds.RunFinish(exit_code=None, completed=False, reason="recorder_killed"),
-        ),
-        layout.HEALTH,
-    )
-    assert {
-        "stdout_and_stderr_merged",
-        "stdin_not_recorded",
-        "terminal_held_by_others:terminal/output",
-    } <= set(health["notes"])
-    assert health["steno"]["completed"] is False
-    assert health["steno"]["gaps"] == [{"reason": "stream_lost", "detail": "no room", "lost_bytes": 5}]
-
-
-def test_the_kernel_layer_is_complete_only_when_nothing_of_it_is_missing() -> None:
-    def layer(*events: EventData) -> str:
-        health: str = read(layers_of(START, *events, FINISH), layout.HEALTH)["kernel_layer"]
-        return health
-
-    assert layer(OBSERVED) == layer(OBSERVED, kinds.Gap("stream_lost", "no room")) == "complete"
-    assert layer(OBSERVED, kinds.Gap("blobs_lost", "no room")) == "partial"
-    assert layer(msgspec.structs.replace(OBSERVED, unknown_parents=1)) == "partial"
-    assert layer(msgspec.structs.replace(OBSERVED, closed=False)) == "partial"
-    assert layer(kinds.Gap("observer_failed", "refused")) == "absent"
-
-
 def test_the_snapshots_are_those_of_the_events() -> None:
     layers = layers_of(START, BEFORE, AFTER, FINISH)
     assert read(layers, layout.REPO_BEFORE)["head"] == "a" * 40
@@ -169,10 +140,9 @@ def test_a_repository_that_was_not_looked_at_has_no_files(skip: EventData | None
     assert layout.REPO_AFTER not in found
 
 
-def test_the_layers_are_present_and_empty_rather_than_missing() -> None:
+def test_the_kernel_layer_is_present_and_empty_rather_than_missing() -> None:
     layers = layers_of(START, FINISH)
-    for path in layout.LAYERS:
-        assert b"".join(derivations(layers)[path](layers)) == b""
+    assert b"".join(derivations(layers)[layout.KERNEL_LINES](layers)) == b""
 
 
 def test_output_is_derived_only_where_the_streams_were_recorded_apart() -> None:

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from kernel_tables import OBSERVED
 from spools import HOST, ON_TERMINAL, RUN_ID, START, start
 from steno.events import canonical, kinds
+from steno.events.claims import FileKey, NoticedByProxy, ProcessKey, ProxyLog
 from steno.events.kinds import KINDS, BadEventError, Event, EventData, parse_line, to_json
+from steno.events.observed import LeftProcess, Split
 
 SAMPLES: list[EventData] = [
     START,
@@ -21,6 +23,9 @@ SAMPLES: list[EventData] = [
     kinds.RepoSnapshotBefore(
         root="/work", head="a" * 40, branch="main", status_summary={"modified": 1}, diff_hash="0" * 64
     ),
+    kinds.CgroupScope(hierarchy="unified", path="/a.slice/steno-x", cgroup_id=2**40),
+    kinds.CgroupScope(reason="not_permitted", detail="/sys/fs/cgroup: Permission denied"),
+    kinds.ProbeState(state="no_btf", detail="/sys/kernel/btf/vmlinux"),
     kinds.CommandStarted(pid=7),
     kinds.CommandNotStarted(errno=2, message="No such file or directory"),
     kinds.CommandStopped(signal="SIGTSTP"),
@@ -28,6 +33,7 @@ SAMPLES: list[EventData] = [
     kinds.CommandFinished(
         exit_code=130, signal="SIGINT", core_dumped=True, user_us=1, system_us=2, max_rss_kib=3
     ),
+    kinds.CgroupEnded(empty=False, removed=True, left=[LeftProcess(7, "sleep")], left_count=1),
     kinds.TerminalResized(cols=80, rows=24),
     kinds.RecorderSignalled(signal="SIGTERM", forwarded=True),
     kinds.StreamClosed(stream="terminal/stdout", reason="Broken pipe"),
@@ -38,9 +44,35 @@ SAMPLES: list[EventData] = [
         OBSERVED,
         features=["exit_info"],
         counted={"keyctl": 3},
-        split=kinds.Split(stdout=1, stderr=2, tty=0, unattributed=0, unwatched=0),
+        split=Split(stdout=1, stderr=2, tty=0, unattributed=0, unwatched=0),
     ),
     kinds.ToolVersions({"git": "2.39"}),
+    kinds.McpConnection(
+        connection="c1",
+        source="steno.mcp.wrap",
+        server="files",
+        policy="0" * 64,
+        dry_run=False,
+        server_process=ProcessKey(8, 100),
+        proxy_process=ProcessKey(7, 99),
+        opened_ns=1,
+        closed_ns=9,
+        end="server_exited",
+        exit_code=1,
+        signal="SIGTERM",
+        calls=2,
+        noticed=[NoticedByProxy("pin_mismatch", "read_file", 3)],
+        noticed_count=1,
+    ),
+    kinds.AgentStep(number=6, name="trust", detail="config.toml", done_ms=5, facts={"trust": {"file": "f"}}),
+    kinds.IntakeLogs(
+        policy=[ProxyLog(ProcessKey(2, 1), FileKey(27, 5)), ProxyLog(ProcessKey(3, 1))],
+        policy_left_off=1,
+        hooks=FileKey(27, 4),
+        hook_processes=[ProcessKey(4, 1)],
+        hook_processes_left_off=2,
+    ),
+    kinds.SdkIntake(shim="openai-agents", lines=2, hooks=1, refused="torn_line", refused_line=2),
     kinds.RedactionTally({"total": 1, "counts": {"url-password": 1}}),
     kinds.Gap(reason="stream_lost", detail="terminal/stdout: No space left on device", lost_bytes=9),
     kinds.RunFinish(exit_code=None, completed=False, reason="recorder_killed"),

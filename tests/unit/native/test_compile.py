@@ -57,3 +57,10 @@ def test_without_a_compiler_it_says_what_it_looked_for(tmp_path: Path) -> None:
     assert "no C compiler found ($CC, cc, gcc, clang)" in done.stderr
     done = build(tmp_path / "steno-trace", CC=str(tmp_path / "none"))
     assert "No such file or directory" in done.stderr
+
+
+def test_a_place_that_takes_no_program_is_told_in_the_last_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = build(tmp_path / "file" / "steno-trace", CC=compiler_that(tmp_path, "exit 0"))
+    assert done.returncode == 1
+    assert done.stderr == f"steno: steno-trace is not built: {tmp_path / 'file'}: File exists\n"

@@ -255,6 +255,16 @@ def test_io_uring_that_was_let_through_is_a_gap(run: Run) -> None:
     assert [reason for reason, _ in run.keep().gaps] == ["io_uring_unobserved"]
 
 
+@pytest.mark.parametrize(("pattern", "gaps"), [("core.%p", ["core_unobserved"]), ("|/handler %p", [])])
+def test_a_core_that_the_kernel_wrote_is_a_gap_unless_a_program_takes_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, gaps: list[str]
+) -> None:
+    (tmp_path / "core_pattern").write_text(pattern)
+    monkeypatch.setattr("steno.record.kernel._CORE_PATTERN", tmp_path / "core_pattern")
+    run.frames.exit(status=0x80 | 11)
+    assert [reason for reason, _ in run.keep().gaps] == gaps
+
+
 def test_io_uring_that_was_allowed_and_not_used_is_none(run: Run) -> None:
     run.frames.header(features=32)
     assert run.keep().gaps == []
@@ -401,7 +411,7 @@ def test_on_a_disk_nearly_full_changed_files_come_first(run: Run, monkeypatch: p
     room = iter([True, False])
     monkeypatch.setattr(blobs.BlobWriter, "has_room", lambda *_: next(room))
     _, gaps = run.keep()
-    assert gaps == [("blobs_lost", "1 contents had no room")]
+    assert gaps == [("blobs_lost", "1 content had no room")]
     assert run.blobs() == {f"after:{made}": b"y"}
     assert run.line(source)["before_content"] == "unknown"
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from claims_told import sdk, sdk_line
 from frames_made import FakeFrames, Found
+from live_runs import LiveRun
 from making import FINISHED, RUN_ID, make_run, start
 from steno.bundle import known_secrets, local_key
 from steno.bundle.folder import Folder
@@ -18,7 +22,9 @@ from steno.bundle.store import UNPUBLISHED, RunState, state_of
 from steno.bundle.verify import Status, verify
 from steno.capture.shadow import make_shadow, memory_directories, remove_shadow
 from steno.errors import BadRequestError, UnreadableBundleError
-from steno.events import canonical, layout
+from steno.events import canonical, kinds, layout
+from steno.events.kinds import EventData
+from steno.record import intake
 from steno.record.recovery import STALE_SECONDS, Done, recover_all, recover_run
 
 OTHER_ID = RUN_ID.replace("a1b2c3d4", "00000000")
@@ -116,6 +122,17 @@ def test_what_is_no_run_is_an_error(tmp_path: Path, content: str) -> None:
         recover_run(path)
 
 
+def _no_shadows() -> list[Path]:
+    return []
+
+
+@pytest.fixture
+def _nobody_else_was_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shadows lie in a place that all runs of the machine share, those of tests that kill recorders too."""
+    monkeypatch.setattr("steno.record.recovery.abandoned_shadows", _no_shadows)
+
+
+@pytest.mark.usefixtures("_nobody_else_was_killed")
 def test_all_recovers_every_unsealed_run_and_reports_each(tmp_path: Path) -> None:
     make_run(tmp_path, start(), sealed=False)
     make_run(tmp_path, run_id=OTHER_ID)
@@ -130,10 +147,12 @@ def test_all_recovers_every_unsealed_run_and_reports_each(tmp_path: Path) -> Non
     assert reports[broken].exit_code
 
 
+@pytest.mark.usefixtures("_nobody_else_was_killed")
 def test_all_of_no_store_is_nothing(tmp_path: Path) -> None:
     assert list(recover_all(tmp_path / "none")) == []
 
 
+@pytest.mark.usefixtures("_nobody_else_was_killed")
 def test_folders_of_runs_that_never_began_are_removed_when_they_are_old(tmp_path: Path) -> None:
     (tmp_path / NEW / "terminal").mkdir(parents=True)
     changed = (tmp_path / NEW).stat().st_mtime
@@ -143,6 +162,7 @@ def test_folders_of_runs_that_never_began_are_removed_when_they_are_old(tmp_path
     assert not (tmp_path / NEW).exists()
 
 
+@pytest.mark.usefixtures("_nobody_else_was_killed")
 def test_a_folder_whose_recorder_lives_is_kept(tmp_path: Path) -> None:
     made = make_run(tmp_path, start(), sealed=False)
     made.rename(tmp_path / NEW)
@@ -150,6 +170,7 @@ def test_a_folder_whose_recorder_lives_is_kept(tmp_path: Path) -> None:
         assert list(recover_all(tmp_path, now=made.parent.stat().st_mtime + 10 * STALE_SECONDS)) == []
 
 
+@pytest.mark.usefixtures("_nobody_else_was_killed")
 def test_a_link_that_looks_like_a_folder_of_ours_is_not_followed(tmp_path: Path) -> None:
     store, elsewhere = tmp_path / "store", tmp_path / "elsewhere"
     store.mkdir()
@@ -181,9 +202,104 @@ def test_the_frames_of_a_killed_recorder_are_sealed_and_what_it_knew_is_masked(t
     ]
 
 
+def test_a_run_lasted_as_long_as_the_kernel_saw_it_though_its_recorder_was_killed(tmp_path: Path) -> None:
+    path = make_run(tmp_path, start(observer="notify"), sealed=False)
+    later = 8_000_000_000_000_000  # than anything that this machine's clock gives
+    with Folder(tmp_path) as store, Folder(path / layout.SPOOL) as spool:
+        key = local_key.make_or_read(store)
+        made = FakeFrames(key=key).header(closed=1).process()
+        made.event("unlink", "/srv/a", at=later, state=Found(size=3))
+        made.write(spool.path)
+        known_secrets.keep(spool, key, [])
+    recover_run(path)
+    run = canonical.decode((path / layout.RUN).read_bytes())
+    assert run["duration_ns"] == later
+    (killed,) = (gap["detail"] for gap in run["gaps"] if gap["reason"] == "recorder_killed")
+    assert killed.endswith("of what came later only what the kernel saw is known")
+
+
+def test_a_run_whose_command_outlives_its_recorder_is_left_until_that_has_ended(tmp_path: Path) -> None:
+    live = LiveRun(tmp_path)
+    with live.outlived(), pytest.raises(BadRequestError, match="is gone, but its command goes on") as failure:
+        recover_run(live.path)
+    assert "wait for the command to end" in failure.value.hint
+    assert recover_run(live.path).done is Done.RECOVERED
+
+
 def test_frames_without_their_key_are_a_gap(tmp_path: Path) -> None:
     path = make_run(tmp_path, start(observer="notify"), sealed=False)
     FakeFrames().process().event("stat", "/a", state=Found()).write(path / layout.SPOOL)
     assert recover_run(path).gaps == ("kernel_record_damaged", "recorder_killed")
     health = canonical.decode((path / layout.HEALTH).read_bytes())
     assert health["kernel_layer"] == "absent"
+
+
+@pytest.fixture
+def told() -> Iterator[intake.IntakeFolder]:
+    """What programs told a recorder that is gone. It is held: other tests look for what nobody holds."""
+    made = intake.make_in_memory(RUN_ID)
+    assert made is not None
+    (made.path / "sdk.ndjson").write_bytes(sdk(0, run_id=RUN_ID))
+    yield made
+    made.close()
+    shutil.rmtree(made.path, ignore_errors=True)
+
+
+def killed(store: Path, told: intake.IntakeFolder, *events: EventData) -> Path:
+    begin = start(intake="memory", shim="auto", scratch=[str(told.path)])
+    return make_run(store, begin, FINISHED[0], *events, sealed=False)
+
+
+def test_what_was_told_becomes_the_layer_and_the_folder_is_removed(
+    tmp_path: Path, told: intake.IntakeFolder
+) -> None:
+    path = killed(tmp_path, told)
+    assert recover_run(path).gaps == ("recorder_killed",)
+    assert (path / layout.SDK_LINES).read_bytes().count(b"\n") == 1
+    assert not told.path.exists()
+
+
+def test_a_folder_that_is_gone_is_a_gap(tmp_path: Path, told: intake.IntakeFolder) -> None:
+    path = killed(tmp_path, told)
+    shutil.rmtree(told.path)
+    assert recover_run(path).gaps == ("intake_disturbed", "recorder_killed")
+    assert (path / layout.SDK_LINES).read_bytes() == b""
+
+
+def test_what_the_recorder_had_told_already_is_not_told_twice(
+    tmp_path: Path, told: intake.IntakeFolder
+) -> None:
+    said = kinds.SdkIntake(shim="openai-agents", lines=1, hooks=0)
+    path = killed(tmp_path, told, said)
+    recover_run(path)
+    with Folder(path) as folder:
+        assert verify(folder).gaps == ["recorder_killed"]
+
+
+def test_layers_that_were_made_stay_when_the_folder_is_gone(
+    tmp_path: Path, told: intake.IntakeFolder
+) -> None:
+    path = killed(tmp_path, told, kinds.SdkIntake(shim="openai-agents", lines=1, hooks=0))
+    line = sdk_line(0, run_id=RUN_ID)
+    (path / layout.SPOOL / "layers").mkdir()
+    for name, data in ((layout.SDK_LINES, line), (layout.POLICY_LINES, b"")):
+        (path / layout.SPOOL / name).write_bytes(data)
+    shutil.rmtree(told.path)
+    assert recover_run(path).gaps == ("intake_disturbed", "recorder_killed")
+    assert (path / layout.SDK_LINES).read_bytes() == line
+
+
+def test_a_folder_of_another_run_is_not_touched(tmp_path: Path, told: intake.IntakeFolder) -> None:
+    path = make_run(
+        tmp_path, start(intake="memory", scratch=[str(told.path)]), FINISHED[0], run_id=OTHER_ID, sealed=False
+    )
+    assert recover_run(path).gaps == ("intake_disturbed", "recorder_killed")
+    assert told.path.exists()
+
+
+def test_folders_of_runs_that_are_over_are_removed_with_everything_else(
+    tmp_path: Path, told: intake.IntakeFolder
+) -> None:
+    told.close()
+    assert all(report.exit_code == 0 for report in recover_all(tmp_path))
+    assert not told.path.exists()

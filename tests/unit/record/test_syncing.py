@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from steno.bundle.spool import Spool
-from steno.record import run
+from steno.record import syncing
 from waiting import until
 
 
@@ -18,8 +18,8 @@ class FailingSpool:
 
 
 def test_an_error_of_the_disk_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "SYNC_SECONDS", 0.001)
-    with run._Syncing(cast("Spool", FailingSpool())) as syncing:  # noqa: SLF001 - the unit under test
-        until(lambda: syncing.failure is not None)
-    assert syncing.failure is not None
-    assert syncing.failure.errno == errno.EIO
+    monkeypatch.setattr(syncing, "SYNC_SECONDS", 0.001)
+    with syncing.Syncing(cast("Spool", FailingSpool())) as running:
+        until(lambda: running.failure is not None)
+    assert running.failure is not None
+    assert running.failure.errno == errno.EIO

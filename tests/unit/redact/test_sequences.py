@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from steno.redact import RULES, Findings, Redactor
@@ -104,7 +104,6 @@ def test_colours_around_and_inside_a_secret_stay() -> None:
     assert redactor.mask(data, "output") == b"password: \x1b[1m***\x1b[31m****\x1b[0m\n"
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
 @given(example=st.sampled_from(EXAMPLES), insertions=INSERTIONS, size=st.integers(1, 40))
 def test_sequences_in_any_place_hide_no_secret(
     example: Example, insertions: list[tuple[int, bytes]], size: int
@@ -121,7 +120,6 @@ def test_sequences_in_any_place_hide_no_secret(
     assert redactor.find(result) == []
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
 @given(insertions=INSERTIONS, size=st.integers(20, 300), lead=st.integers(0, 300))
 def test_sequences_on_a_line_longer_than_a_window_hide_no_secret(
     insertions: list[tuple[int, bytes]], size: int, lead: int
@@ -138,7 +136,6 @@ def test_sequences_on_a_line_longer_than_a_window_hide_no_secret(
         _assert_gone(Example(strip(data), TOKEN), data, result)
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
 @given(pieces=st.lists(st.sampled_from([*SEQUENCES, b"\x1b", b"[", b"1", b"m", b"]8;", b";", b"x", b"\n"])))
 def test_the_copy_of_a_beginning_is_a_beginning_of_the_copy(pieces: list[bytes]) -> None:
     data = b"".join(pieces)

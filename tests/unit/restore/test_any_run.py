@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots import Recording, Snapshot, recording, snapshot, without_directory_times
@@ -84,7 +84,6 @@ def recorded_run(
         yield root, before, after, recording(before, after)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(DOINGS, max_size=12), st.lists(DOINGS, max_size=12))
 def test_undo_then_restore_gives_the_trees_of_before_and_after(
     earlier: list[tuple[object, ...]], run: list[tuple[object, ...]]
@@ -96,7 +95,6 @@ def test_undo_then_restore_gives_the_trees_of_before_and_after(
         assert snapshot(root) == after
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(DOINGS, max_size=8), st.lists(DOINGS, max_size=8), st.data())
 def test_an_undo_that_was_killed_is_completed_by_the_next(
     earlier: list[tuple[object, ...]], run: list[tuple[object, ...]], data: st.DataObject
@@ -109,7 +107,6 @@ def test_an_undo_that_was_killed_is_completed_by_the_next(
         assert without_directory_times(snapshot(root)) == without_directory_times(before)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(DOINGS, max_size=8), st.lists(DOINGS, max_size=8), st.lists(DOINGS, min_size=1, max_size=4))
 def test_what_changed_after_the_run_stops_the_undo_or_outlives_it(
     earlier: list[tuple[object, ...]], run: list[tuple[object, ...]], later: list[tuple[object, ...]]

@@ -8,16 +8,14 @@ from typing import Any
 
 import pytest
 
-from snapshots import Recording, Snapshot, recording, snapshot, state_of, without_directory_times
+from renaming_recorder import Recorder
+from snapshots import snapshot, without_directory_times
 from steno.restore.applying import apply_steps
 from steno.restore.judging import User
 from steno.restore.looking import FileSystem, Sight
 from steno.restore.plan import Do
 from steno.restore.tasks import Direction
 from waiting import until
-
-ABSENT = {"exists": False}
-GONE = {"exists": False, "tombstone": True}
 
 
 @pytest.fixture
@@ -28,63 +26,6 @@ def root(tmp_path: Path) -> Path:
     for name in ("seen", "unseen", "deep/unseen"):
         (place / "old" / name).write_bytes(b"content of " + name.encode())
     return place
-
-
-class Recorder:
-    """Writes down only what a command touched, under the name that it used, as a recorder does."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._first: dict[Path, Any] = {}
-        self._operations: dict[Path, set[str]] = {}
-        self._renames: list[tuple[Path, Path]] = []
-        self._blobs: dict[str, bytes] = {}
-        self.before = snapshot(root)
-
-    def see(self, path: Path, *operations: str) -> None:
-        self._operations.setdefault(path, set()).update(operations)
-        if path not in self._first:
-            found = snapshot(path)[os.fsencode(path)] if os.path.lexists(path) else None
-            self._first[path] = state_of(found, "before", os.fsencode(path), self._blobs)
-
-    def write(self, path: Path, content: bytes) -> None:
-        self.see(path, "write")
-        path.write_bytes(content)
-
-    def unlink(self, path: Path) -> None:
-        self.see(path, "delete")
-        path.unlink()
-
-    def rmdir(self, path: Path) -> None:
-        self.see(path, "delete")
-        path.rmdir()
-
-    def mkdir(self, path: Path) -> None:
-        self.see(path, "directory", "write")
-        path.mkdir()
-
-    def rename(self, old: Path, new: Path) -> None:
-        self.see(old, "delete")
-        self.see(new, "write")
-        if old.is_dir():
-            self._renames.append((old, new))
-        old.rename(new)
-
-    def end(self) -> tuple[Recording, Snapshot]:
-        after = snapshot(self._root)
-        recorded = recording({}, {}, self._renames)
-        for path in sorted(self._first):
-            last = state_of(after.get(os.fsencode(path)), "after", os.fsencode(path), self._blobs)
-            recorded.files["files"].append(
-                {
-                    "path": str(path),
-                    "operations": sorted(self._operations[path]),
-                    "before": self._first[path],
-                    "after": GONE if last == ABSENT and self._first[path] != ABSENT else last,
-                }
-            )
-        recorded.contents.blobs.update(self._blobs)
-        return recorded, after
 
 
 @pytest.fixture
@@ -179,7 +120,7 @@ def test_a_file_that_was_only_looked_for_is_not_removed_with_the_rename(root: Pa
     assert snapshot(root) == run.before
 
 
-def test_renames_in_a_row_are_undone_in_reverse(root: Path, run: Recorder) -> None:
+def test_renames_in_a_row_are_undone_from_the_last_name_to_the_first(root: Path, run: Recorder) -> None:
     run.rename(root / "old", root / "second")
     run.write(root / "second" / "seen", b"changed")
     run.rename(root / "second", root / "third")
@@ -189,9 +130,8 @@ def test_renames_in_a_row_are_undone_in_reverse(root: Path, run: Recorder) -> No
     recorded, _ = run.end()
     plan = recorded.plan(Direction.UNDO)
     assert [step.source.rpartition(b"/")[2] for step in plan.steps if step.do is Do.RENAME] == [
-        b"apart",
         b"third",
-        b"second",
+        b"apart",
     ]
     recorded.undo()
     assert snapshot(root) == run.before

@@ -11,7 +11,7 @@ import pytest
 from snapshots import Recording, recording, snapshot
 from steno.restore.plan import Problem
 from steno.restore.tasks import Direction
-from steno.restore.words import Outcome, plan_lines, summary_line, to_json
+from steno.restore.words import Outcome, not_kept_lines, plan_lines, summary_line, to_json
 
 
 @pytest.fixture
@@ -52,6 +52,24 @@ def test_an_undo_says_what_it_did(root: Path, recorded: Recording) -> None:
     )
 
 
+def test_what_the_record_has_no_state_of_is_named_as_not_undone(root: Path, recorded: Recording) -> None:
+    plan, failed = recorded.apply(Direction.UNDO, root / "one")
+    unkept = [Problem(b"/.cache/%d" % number, "its state is not kept") for number in range(7)]
+    outcome = Outcome(plan, failed, unkept)
+    assert summary_line(outcome) == (
+        "undone 1 file (1 modified restored); not undone: 7 paths whose states are not kept"
+    )
+    *named, more = not_kept_lines(outcome)
+    assert named == [f"not undone: /.cache/{number}: its state is not kept" for number in range(5)]
+    assert more == "not undone: 2 more; `steno files RUN --all` lists them"
+    assert len(to_json(outcome, "x")["not_kept"]) == 7
+    assert outcome.exit_code == 0
+    plan, failed = recorded.apply(Direction.UNDO, root / "one")
+    assert summary_line(Outcome(plan, failed, unkept[:1])) == (
+        "nothing to do; not undone: 1 path whose state is not kept"
+    )
+
+
 def test_what_failed_is_not_counted_and_gives_another_exit_code(root: Path, recorded: Recording) -> None:
     plan = recorded.plan(Direction.UNDO, root / "one")
     outcome = Outcome(plan, [Problem(os.fsencode(root / "one"), "no space")])
@@ -88,4 +106,5 @@ def test_data_names_every_byte_of_a_path(root: Path, recorded: Recording) -> Non
         "overruled": [],
         "failed": [],
         "notes": [],
+        "not_kept": [],
     }

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from cgroups import left_by, needs_scope, new_run_id
 from making import RUN_ID, make_run, start
+from steno.capture.cgroup import Refusal
 from steno.views import checkup
 from steno.views.checkup import Finding, Mark
 from steno.views.paint import Paint
 
-PATH = {"PATH": os.environ["PATH"]}
+PATH = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 
 
 def about(found: list[Finding], what: str) -> list[Finding]:
@@ -43,12 +45,44 @@ def test_a_store_that_cannot_be_made_is_missing(tmp_path: Path) -> None:
 
 
 def test_without_git_recording_works_and_the_package_is_named(tmp_path: Path) -> None:
-    found = checkup.checkup(tmp_path, {"PATH": str(tmp_path)})
+    found = checkup.checkup(tmp_path, {**PATH, "PATH": str(tmp_path)})
     (git,) = about(found, "git")
     assert git.mark is Mark.LIMITED
     assert git.hint is not None
     assert "apt install git" in git.hint
     assert checkup.exit_code(found) == 0
+
+
+def test_the_list_of_ignored_paths_is_found_or_will_be_made_by_a_run_and_not_by_the_doctor(
+    home: Path,
+) -> None:
+    config = home / "agent-snapshot" / "ignore.json"
+    environ = {**PATH, "XDG_CONFIG_HOME": str(home)}
+    (found,) = about(checkup.checkup(home, environ), "ignored paths")
+    assert (found.mark, "made by the first run" in found.says) == (Mark.OK, True)
+    assert not config.parent.exists()
+    config.parent.mkdir()
+    config.write_text('["/a", "/b"]')
+    (found,) = about(checkup.checkup(home, environ), "ignored paths")
+    assert (found.mark, found.says) == (Mark.OK, f"{config} (2 paths)")
+
+
+def test_where_no_list_of_ignored_paths_can_be_made_recording_works(home: Path) -> None:
+    (home / "file").touch()
+    found = checkup.checkup(home, {**PATH, "XDG_CONFIG_HOME": str(home / "file" / "config")})
+    (ignored,) = about(found, "ignored paths")
+    assert (ignored.mark, f"{home / 'file'} is not a directory" in ignored.says) == (Mark.LIMITED, True)
+    assert checkup.exit_code(found) == 0
+
+
+@pytest.mark.parametrize("environ", [{"HOME": ""}, {}])
+def test_a_list_of_ignored_paths_that_stops_every_run_is_told(home: Path, environ: dict[str, str]) -> None:
+    config = home / "agent-snapshot" / "ignore.json"
+    config.parent.mkdir()
+    config.write_text("{}")
+    found = checkup.checkup(home, {**PATH, "XDG_CONFIG_HOME": "" if environ else str(home), **environ})
+    assert about(found, "ignored paths")[0].mark is Mark.MISSING
+    assert checkup.exit_code(found) == 1
 
 
 def program_that(tmp_path: Path, *, prints: str, exits: int) -> dict[str, str]:
@@ -95,6 +129,49 @@ def test_without_the_observer_the_doctor_names_the_compiler(
     assert str(tmp_path / "steno" / "native" / "steno-trace") in kernel.says
     assert kernel.hint is not None
     assert "apt install gcc" in kernel.hint
+
+
+@pytest.mark.parametrize(
+    ("reason", "hint"), [("not_permitted", "run as root"), ("read_only", "writable"), ("failed", None)]
+)
+def test_a_run_that_can_have_no_cgroup_limits_and_the_reason_has_a_hint(
+    reason: str, hint: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkup, "make_scope", lambda _run_id: Refusal(reason, "/sys/fs/cgroup: refused"))
+    found = checkup.checkup(tmp_path, PATH)
+    (cgroup,) = about(found, "cgroup")
+    assert (cgroup.mark, cgroup.reason) == (Mark.LIMITED, reason)
+    assert "/sys/fs/cgroup: refused" in cgroup.says
+    assert (hint or "") in (cgroup.hint or "")
+    assert checkup.exit_code(found) == 0
+    observers = checkup.to_json(found, tmp_path)["observers"]
+    assert (observers["ebpf"], observers["both"]) == ("no_cgroup", observers["notify"] or "no_cgroup")
+
+
+@needs_scope
+def test_a_cgroup_that_was_tried_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = new_run_id()
+    monkeypatch.setattr(checkup, "format_run_id", lambda *_: run_id)
+    (cgroup,) = about(checkup.checkup(tmp_path, PATH), "cgroup")
+    assert (cgroup.mark, cgroup.reason) == (Mark.OK, None)
+    assert left_by(run_id) == []
+
+
+@needs_scope
+@pytest.mark.parametrize(
+    ("script", "reason"), [("exit 0", None), ("echo 'no_btf: the kernel has no types'; exit 1", "no_btf")]
+)
+def test_the_probe_is_tried_and_its_reason_is_that_of_its_observers(
+    script: str, reason: str | None, tmp_path: Path
+) -> None:
+    environ = program_that(tmp_path, prints='{"seccomp_notify":true}', exits=0)
+    probe = tmp_path / "steno-probe"
+    probe.write_text(f"#!/bin/sh\n{script}\n")
+    probe.chmod(0o700)
+    found = checkup.checkup(tmp_path, {**environ, "STENO_PROBE": str(probe)})
+    (ebpf,) = about(found, "eBPF")
+    assert (ebpf.mark, ebpf.reason) == (Mark.LIMITED if reason else Mark.OK, reason)
+    assert checkup.to_json(found, tmp_path)["observers"] == {"notify": None, "ebpf": reason, "both": reason}
 
 
 def test_without_pseudo_terminals_something_needed_is_missing(

@@ -16,7 +16,6 @@ from steno.bundle.folder import Folder
 from steno.errors import UnreadableBundleError
 from steno.views import file_diff
 from steno.views.kernel_layer import KernelLayer
-from steno.views.paint import Paint
 from steno.views.record import open_record
 
 SECRET = b"password=correct-horse-battery-staple\n"
@@ -174,12 +173,6 @@ def test_two_contents_that_share_nothing_are_not_compared_for_ever(tmp_path: Pat
     found = patch_of(tmp_path, before, after)
     assert found.count(b"\n-") + found.count(b"\n+") > 399_000
     assert time.process_time() - began < 20
-
-
-def test_on_a_terminal_no_content_is_acted_on_but_tabs(tmp_path: Path) -> None:
-    assert file_diff.shown(b"+\tx\x1b[2J\xff\n", Paint()) == "+\tx\\x1b[2J\\xff"
-    assert file_diff.shown(b"-gone\n", Paint(colour=True)) == "\x1b[31;1m-gone\x1b[0m"
-    assert file_diff.shown(b" same\n", Paint(colour=True)) == " same"
 
 
 def test_blobs_that_cannot_be_read_are_an_error_of_the_bundle(tmp_path: Path) -> None:

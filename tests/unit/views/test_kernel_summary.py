@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kernel_bundles import file, kernel_run, line, process
-from making import FINISHED, make_run, start
+from capabilities_made import surface
+from kernel_bundles import ABSENT, file, kernel_run, line, process
+from making import FINISHED, RUN_ID, make_run, start
 from steno.bundle.folder import Folder
 from steno.events import kinds
 from steno.views import summary_text
@@ -52,7 +53,8 @@ def test_what_the_kernel_saw_is_told_in_short(tmp_path: Path) -> None:
             file("/d", "none", "existence"),
         ],
         lines=[
-            line(1, "connect", "inet:1.2.3.4:80"),
+            line(1, "connect", "inet:1.2.3.4:80", result="ok"),
+            line(1, "connect", "inet:1.2.3.5:80", result="ECONNREFUSED"),
             line(1, "connect", "unix:/run/x"),
         ],
     )
@@ -60,17 +62,25 @@ def test_what_the_kernel_saw_is_told_in_short(tmp_path: Path) -> None:
     assert (
         "Kernel      2 processes, 1 of them alive when it ended\n"
         "            2 files changed (1 created, 1 modified), 2 read\n"
-        "            1 endpoint: 1.2.3.4:80\n"
+        "            1 endpoint: 1.2.3.4:80 (connected)\n"
+        "            not reached: 1 endpoint: 1.2.3.5:80 (refused or failed: ECONNREFUSED)\n"
         "            1 unix socket: /run/x\n"
     ) in text
     assert data["kernel"] | {"observed": None} == {
         "observed": None,
         "processes": 2,
         "outlived": 1,
+        "command_exit": {"code": 0, "signal": None},
         "files_seen": 4,
         "files_read": 2,
         "files_changed": {"created": 1, "modified": 1},
-        "endpoints": ["1.2.3.4:80"],
+        "files_gone_again": 0,
+        "files_not_kept": [],
+        "endpoints": ["1.2.3.4:80", "1.2.3.5:80"],
+        "outcomes": [
+            {"name": "1.2.3.4:80", "outcome": "connected", "sent": False},
+            {"name": "1.2.3.5:80", "outcome": "refused or failed: ECONNREFUSED", "sent": False},
+        ],
         "unix_sockets": ["/run/x"],
     }
     assert data["kernel"]["observed"]["events"] == 9
@@ -81,9 +91,28 @@ def test_a_quiet_run_is_told_shortly(tmp_path: Path) -> None:
     assert "Kernel      1 process\n            no file changed, 0 read\n            no endpoint\n" in text
 
 
+def test_changes_without_a_kept_state_are_never_told_as_no_change(tmp_path: Path) -> None:
+    path = kernel_run(
+        tmp_path,
+        processes=[process(1, "sh")],
+        files=[file("/read", "none", "read"), file("/gone", "none", "write", before=ABSENT, after=ABSENT)],
+        surface=surface(RUN_ID, files_written=["/repo/.git/hooks/pre-commit", "/usr/x", "/gone"]),
+    )
+    text, data = shown(path)
+    assert (
+        "            no file changed among those whose states are kept, 1 created and gone again, 1 read\n"
+        "            2 more paths may have changed: their states are not kept "
+        "(1 ignored, special, or of another user, 1 inside .git): /usr/x, /repo/.git/hooks/pre-commit\n"
+    ) in text
+    assert data["kernel"]["files_not_kept"] == [
+        {"path": "/repo/.git/hooks/pre-commit", "did": ["written"], "why": "inside .git"},
+        {"path": "/usr/x", "did": ["written"], "why": "ignored, special, or of another user"},
+    ]
+
+
 def test_what_the_observer_missed_is_told(tmp_path: Path) -> None:
     path = kernel_run(tmp_path, start(), STARTED, ENDED, observed(lost_events=3, unseen_exits=1), FINISH)
-    assert "3 events lost, 1 processes whose end was not seen" in shown(path)[0]
+    assert "3 events lost, 1 process whose end was not seen" in shown(path)[0]
 
 
 def test_a_run_without_the_layer_has_no_such_section(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from making import FINISHED, make_run, start
+from making import FINISHED, make_run, retime, start
 from steno.bundle.folder import Folder
 from steno.bundle.spool import LOCK, holding
 from steno.bundle.store import RunState
@@ -41,6 +41,43 @@ def test_a_sealed_run_has_its_facts(tmp_path: Path) -> None:
     (row,) = rows(tmp_path)
     assert (row.state, row.exit_code, row.complete) == (RunState.SEALED, 0, True)
     assert row.title == "nightly: make all"
+
+
+def test_the_time_of_a_run_is_that_of_its_command(tmp_path: Path) -> None:
+    retime(make_run(tmp_path), 0, 400, 1400, 1700)
+    (row,) = rows(tmp_path)
+    assert row.command_ns == 1_000_000_000
+    assert "  1.00s  " in printed([row])[1]
+
+
+@pytest.mark.parametrize("damage", [b"{}\n", b"not JSON", None])
+def test_a_list_does_without_events_that_cannot_be_read(tmp_path: Path, damage: bytes | None) -> None:
+    events = make_run(tmp_path) / layout.EVENTS
+    events.unlink() if damage is None else events.write_bytes(damage)
+    (row,) = rows(tmp_path)
+    assert (row.state, row.command_ns) == (RunState.SEALED, None)
+    assert row.duration_ns
+
+
+ATTEMPT = "20260125T120000-claude-0123abcd attempt 2"
+CHAIN = "echo >/proc/7/fd/9; exec env -u SHELL /usr/bin/strace -o /proc/7/fd/3 -- /opt/claude -p 'Fix it.'"
+
+
+@pytest.mark.parametrize(
+    ("command", "title"),
+    [
+        (["/opt/node/bin/claude", "-p", "Fix it."], "claude -p 'Fix it.'"),
+        (["/opt/node/bin/claude"], "claude"),
+        (["env", "SHELL=/bin/sh", "/usr/bin/script", "-qef", "--command", CHAIN], "claude -p 'Fix it.'"),
+    ],
+)
+def test_an_attempt_of_an_agent_is_told_by_the_agent_and_its_words(
+    tmp_path: Path, command: list[str], title: str
+) -> None:
+    make_run(tmp_path, start(*command, name=ATTEMPT), *FINISHED)
+    (row,) = rows(tmp_path)
+    assert (row.title, row.name) == (title, ATTEMPT)
+    assert f"  {title[:15]}" in printed([row])[1], "it is seen on a terminal of 80 columns"
 
 
 def test_a_spool_is_unsealed_and_a_locked_one_is_running(tmp_path: Path) -> None:
@@ -101,3 +138,10 @@ def test_thousands_of_runs_are_listed_at_once(tmp_path: Path) -> None:
     began = time.process_time()
     assert len(list(listing.rows(tmp_path))) == 1000
     assert time.process_time() - began < 2.0
+
+
+def test_a_narrow_terminal_shows_state_exit_and_command_first(tmp_path: Path) -> None:
+    run = make_run(tmp_path, start("make", "test"), *FINISHED)
+    first, second = printed(list(rows(tmp_path)), width=40)
+    assert first == "sealed exit 0  make test"
+    assert second.startswith(f"  {run.name}")

@@ -62,3 +62,11 @@ def test_a_moment_is_in_the_readers_own_zone(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("ts_ms", [-(2**62), 2**62, 0])
 def test_no_number_is_too_odd_to_be_a_moment(ts_ms: int) -> None:
     assert measures.moment(ts_ms)
+
+
+def test_one_is_told_as_one_and_more_as_more() -> None:
+    assert [measures.counted(number, "event") for number in (0, 1, 2)] == ["0 events", "1 event", "2 events"]
+    assert [measures.counted(number, "process", "processes") for number in (1, 2)] == [
+        "1 process",
+        "2 processes",
+    ]

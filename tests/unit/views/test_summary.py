@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from making import FINISHED, PTY, RUN_ID, make_run, start
+from making import FINISHED, PTY, RUN_ID, make_run, retime, start
 from steno.bundle.folder import Folder
 from steno.bundle.spool import holding
 from steno.errors import UnreadableBundleError
 from steno.events import canonical, kinds, layout
+from steno.events.observed import Host
 from steno.views import summary_text
 from steno.views.paint import Paint
 from steno.views.record import open_record
@@ -80,7 +81,9 @@ def test_an_unsealed_run_shows_its_facts_so_far(tmp_path: Path) -> None:
     assert "UNSEALED" in text
     assert f"`steno recover {RUN_ID}` seals what was recorded" in text
     assert "Result      not known: the end was not seen" in text
-    assert data_of(path)["completeness"] == {"complete": False, "completed": False, "gaps": []}
+    found = data_of(path)
+    assert found["completeness"] == {"complete": False, "completed": False, "gaps": ["unsealed"]}
+    assert [gap["reason"] for gap in found["gaps"]] == found["health"]["steno"]["gaps"] == ["unsealed"]
 
 
 def test_a_running_run_says_so(tmp_path: Path) -> None:
@@ -164,6 +167,27 @@ def test_what_git_saw_is_told(tmp_path: Path) -> None:
         assert expected in text
 
 
+def test_a_long_name_moves_no_other_row(tmp_path: Path) -> None:
+    after = kinds.RepoSnapshotAfter(
+        head="a" * 40, branch="main", status_summary=CLEAN, diff_hash="0" * 64, changed=2
+    )
+    changes: list[dict[str, Any]] = [
+        {"path": path, "status": "A", "added": 1, "deleted": 0, "binary": False} for path in ("x" * 250, "y")
+    ]
+    rows = [line for line in text_of(git_run(tmp_path, after, changes)).splitlines() if "+1 -0" in line]
+    assert rows[0].endswith(f"{'x' * 250}  +1 -0")
+    assert len(rows[1]) < 80
+
+
+def test_the_time_is_that_of_the_command_without_the_recorder(tmp_path: Path) -> None:
+    path = make_run(tmp_path)
+    retime(path, 0, 400, 1400, 1700)
+    assert data_of(path)["command_ns"] == 1_000_000_000
+    assert ", for 1.00s\n" in text_of(path)
+    path = make_run(tmp_path / "unfinished", start(), STARTED, sealed=False)
+    assert data_of(path)["command_ns"] is None
+
+
 def test_many_files_are_counted_not_printed(tmp_path: Path) -> None:
     after = kinds.RepoSnapshotAfter(
         head="a" * 40, branch="main", status_summary=CLEAN, diff_hash="0" * 64, changed=50
@@ -191,7 +215,7 @@ def test_no_text_of_the_record_reaches_the_terminal_alive(tmp_path: Path) -> Non
     )
     change = {"path": evil, "status": evil, "added": 1, "deleted": 1, "binary": False}
     git_run(tmp_path, after, [change])
-    hostile = kinds.Host(os=evil, release=evil, machine=evil, platform=evil, name=evil)
+    hostile = Host(os=evil, release=evil, machine=evil, platform=evil, name=evil)
     terminal = kinds.Terminal(kind="pty", streams=evil, stdin=evil, term=evil, cols=1, rows=1)
     make_run(
         tmp_path,
@@ -225,3 +249,11 @@ def test_a_bundle_that_cannot_be_read_is_an_error_with_a_hint(tmp_path: Path, na
 def test_an_empty_folder_is_no_recording(tmp_path: Path) -> None:
     with pytest.raises(UnreadableBundleError):
         data_of(tmp_path)
+
+
+def test_a_narrow_terminal_gets_folded_lines_and_a_wide_one_lines_to_copy(tmp_path: Path) -> None:
+    found = data_of(make_run(tmp_path, start("make", "a" * 30, "b" * 60), *FINISHED))
+    narrow = list(summary_text.lines(found, Paint(), width=40))
+    assert all(len(line) <= 40 for line in narrow)
+    assert "Command     make" in narrow
+    assert list(summary_text.lines(found, Paint(), width=80)) == list(summary_text.lines(found, Paint()))

@@ -33,7 +33,11 @@ def test_several_verdicts_have_the_exit_code_of_the_worst(found: list[Status], c
 
 def test_a_failing_step_is_told_with_its_number() -> None:
     lines = list(verdicts.lines(Judged("x", verdict(Status.INVALID, "run.json: differs\x1b[2J")), Paint()))
-    assert lines == ["invalid  run", f"  step 4 failed: {STEPS[4]}", "    run.json: differs\\x1b[2J"]
+    assert lines == [
+        "invalid  run",
+        f"  step 4 failed; it asks that {STEPS[4]}",
+        "    run.json: differs\\x1b[2J",
+    ]
 
 
 def test_a_flood_of_problems_is_counted() -> None:

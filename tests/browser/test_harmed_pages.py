@@ -1,0 +1,227 @@
+"""Pages that were changed or cut on their way, and records that hold something else than they should."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from base64 import b64decode, b64encode
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from browsing import PageOf, keep_screenshot
+from report_page import ReportPage
+from reported import Reports
+from steno.events import layout
+
+# Every element with a text of its own in the green that says: shown to be right.
+_GREEN = """
+() => {
+  const probe = document.createElement("span");
+  probe.className = "check-match";
+  const root = document.documentElement.classList;
+  const isUntrusted = root.contains("is-untrusted");
+  root.remove("is-untrusted");
+  document.body.append(probe);
+  const green = getComputedStyle(probe).color;
+  probe.remove();
+  if (isUntrusted) root.add("is-untrusted");
+  return [...document.querySelectorAll("header *, #panels *")]
+    .filter((one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+    .filter((one) => getComputedStyle(one).color === green)
+    .map((one) => one.textContent);
+}
+"""
+
+
+def part_of(whole: str, path: str) -> str:
+    found = re.search(rf'"id":"(part-\d+)","path":"{path}"', whole)
+    assert found
+    part = re.search(rf'id="{found[1]}">([^<]*)<', whole)
+    assert part
+    return part[1]
+
+
+def with_another_result(whole: str) -> str:
+    part = part_of(whole, "run.json")
+    forged = gzip.decompress(b64decode(part)).replace(b'"exit_code":0', b'"exit_code":7')
+    return whole.replace(part, b64encode(gzip.compress(forged)).decode())
+
+
+def with_broken_part(whole: str) -> str:
+    part = part_of(whole, "run.json")
+    return whole.replace(part, part[: len(part) // 2] + "A" * (len(part) - len(part) // 2))
+
+
+def with_broken_manifest(whole: str) -> str:
+    part = part_of(whole, "manifest.json")
+    return whole.replace(part, part[: len(part) // 2])
+
+
+CHANGES = {
+    "another-result": (with_another_result, "run.json is not what was sealed"),
+    "broken-part": (with_broken_part, "run.json: what the page holds of it cannot be unpacked"),
+    "broken-manifest": (with_broken_manifest, "manifest.json: what the page holds of it cannot be unpacked"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_page_that_was_changed_after_it_was_made_says_nothing_good(
+    page_of: PageOf, reports: Reports, name: str
+) -> None:
+    change, problem = CHANGES[name]
+    changed = reports.session_page.with_name(f"changed-{name}.html")
+    changed.write_text(change(reports.session_page.read_text(encoding="utf-8")), encoding="utf-8")
+    with page_of(changed, "#health") as page:
+        report = ReportPage(page)
+        report.has_checked("does not match")
+        alarm = page.get_by_role("alert").first
+        expect(alarm).to_contain_text(problem)
+        assert "TypeError" not in alarm.inner_text()
+        assert report.banner == "Not what was sealed"
+        assert page.title().startswith("Not what was sealed: ")
+        report.shown("health")
+        assert page.evaluate(_GREEN) == []
+        keep_screenshot(page, f"bad-changed-{name}")
+
+
+HEADS = {
+    "result": ("<dt>Result</dt><dd>exit code 0<", "<dt>Result</dt><dd>exit code 7<", "Result"),
+    "contradicted": (
+        r"<dt>Contradicted</dt><dd>[^<]*<",
+        "<dt>Contradicted</dt><dd>no call, and nothing that was said<",
+        "Contradicted",
+    ),
+    "headline": (r'<span id="verdict-troubles">[^<]*<', '<span id="verdict-troubles"><', "Headline"),
+    "command": (
+        r'<h1 class="verdict-command"><code>[^<]*<',
+        '<h1 class="verdict-command"><code>true<',
+        "Command",
+    ),
+}
+
+
+def test_a_head_that_was_changed_after_it_was_made_is_found_out(page_of: PageOf, reports: Reports) -> None:
+    whole = reports.session_page.read_text(encoding="utf-8")
+    for pattern, other, _ in HEADS.values():
+        whole, count = re.subn(pattern, other, whole, count=1)
+        assert count == 1, pattern
+    changed = reports.session_page.with_name("changed-head.html")
+    changed.write_text(whole, encoding="utf-8")
+    with page_of(changed) as page:
+        report = ReportPage(page)
+        report.has_checked("match")
+        assert report.banner == "The head was changed"
+        assert page.title().startswith("The head was changed: ")
+        for problem, (*_, label) in zip(
+            sorted(page.locator(".alarm li").all_inner_texts()),
+            sorted(HEADS.values(), key=lambda one: one[2]),
+            strict=True,
+        ):
+            assert problem.startswith(f"{label}: the head says ")
+        keep_screenshot(page, "bad-changed-head")
+        report.open("health")
+        assert page.evaluate(_GREEN) == []
+
+
+@pytest.mark.parametrize("place", ["<style>", "@media"])
+def test_a_page_that_ends_before_its_style_does_is_not_blank(
+    browser: Browser, reports: Reports, place: str
+) -> None:
+    whole = reports.session_page.read_bytes()
+    cut = reports.session_page.with_name("cut-in-style.html")
+    cut.write_bytes(whole[: whole.index(place.encode())])
+    page = browser.new_page()  # unwatched: half of the style is not the one that the policy allows
+    try:
+        page.goto(cut.as_uri())
+        expect(page.get_by_text("Not checked here")).to_be_visible()
+        assert page.title().startswith("Not checked here")
+    finally:
+        page.close()
+
+
+@pytest.mark.parametrize("kept", [0.99, 0.3])
+def test_a_page_whose_end_was_lost_is_not_checked(page_of: PageOf, reports: Reports, kept: float) -> None:
+    whole = reports.session_page.read_bytes()
+    cut = reports.session_page.with_name(f"cut-{kept}.html")
+    cut.write_bytes(whole[: int(len(whole) * kept)])
+    with page_of(cut) as page:
+        assert ReportPage(page).banner == "Not checked here"
+        assert page.title().startswith("Not checked here · ")
+        assert page.evaluate(_GREEN) == []
+        said = page.evaluate('getComputedStyle(document.getElementById("panels"), "::before").content')
+        assert "the end of this page is missing" in said
+        keep_screenshot(page, f"bad-cut-{kept}")
+
+
+def test_a_sound_page_turns_green_only_when_it_was_checked(page_of: PageOf, reports: Reports) -> None:
+    with page_of(reports.session_page) as page:
+        report = ReportPage(page)
+        report.has_checked("match")
+        assert page.title().startswith(f"{report.banner} · 1 call contradicted")
+        assert report.banner not in page.evaluate(_GREEN)
+        expect(page.locator("#verdict")).to_have_class(re.compile("verdict-checked"))
+        assert "exit code 0" in page.evaluate(_GREEN)
+    with page_of(reports.session_page, scripts=False) as page:
+        assert ReportPage(page).banner == "Not checked here"
+
+
+def said_in(page: Page, panel: str) -> Locator:
+    ReportPage(page).open(panel)
+    return page.locator(f"#panel-{panel}")
+
+
+def test_a_file_of_the_record_that_is_gone_or_holds_something_else_is_named(
+    page_of: PageOf, reports: Reports
+) -> None:
+    run = reports.copy_of_session("other-contents")
+    (run / "processes.json").unlink()
+    (run / "files.json").write_text("[[1]]")
+    (run / "observation-health.json").write_text("1")
+    (run / layout.KERNEL_TABLE).write_bytes(b"PAR1 no table PAR1")
+    with page_of(reports.page(run, "other-contents")) as page:
+        processes = said_in(page, "processes")
+        expect(processes).to_contain_text("the manifest names it, and the record has no such file")
+        expect(processes).not_to_contain_text("steno doctor")
+        expect(said_in(page, "files")).to_contain_text("files.json: it does not hold what a record has there")
+        health = said_in(page, "health")
+        expect(health).to_contain_text("observation-health.json: it does not hold what a record has there")
+        expect(health).to_contain_text("NOT what was sealed")
+        timeline = said_in(page, "timeline")
+        expect(timeline).to_contain_text("Processes cannot be shown: processes.json: the manifest names it")
+        expect(timeline).to_contain_text("Changes and connections cannot be shown: layers/kernel.parquet: ")
+        expect(timeline.locator(".legend")).not_to_contain_text("change")
+        assert "reading '" not in page.locator("body").inner_text()
+        keep_screenshot(page, "bad-other-contents")
+
+
+def test_without_a_manifest_what_is_there_is_still_told(page_of: PageOf, reports: Reports) -> None:
+    run = reports.copy_of_session("manifest-gone")
+    (run / layout.MANIFEST).unlink()
+    calls = json.loads((run / "calls.json").read_bytes())["calls"]
+    with page_of(reports.page(run, "manifest-gone")) as page:
+        expect(said_in(page, "calls")).to_contain_text(f"{len(calls)} tool calls")
+        health = said_in(page, "health")
+        expect(health).to_contain_text("kernel layer")
+        expect(health).not_to_contain_text("told when it is")
+
+
+def test_a_connection_that_was_refused_is_not_told_as_one(page_of: PageOf, reports: Reports) -> None:
+    run = reports.copy_of_session("refused")
+    lines = [
+        {"process": 1, "op": op, "category": "net", "result": result, "count": 1, "first_ns": 1, "last_ns": 2}
+        | {"path": f"inet:192.0.2.1:{port}"}
+        for op, port, result in [
+            ("connect", 1, "ECONNREFUSED"),
+            ("connect", 2, "EINPROGRESS"),
+            ("connect", 3, "ok"),
+        ]
+    ]
+    (run / "layers" / "kernel.ndjson").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with page_of(reports.page(run, "refused")) as page:
+        rows = said_in(page, "network").locator("tbody tr")
+        for row, outcome in enumerate(
+            ["refused or failed: ECONNREFUSED", "attempted, outcome not seen", "connected"]
+        ):
+            expect(rows.nth(row).locator("td").nth(2)).to_have_text(outcome)

@@ -1,0 +1,71 @@
+"""What the tests of the wrap share: policies, messages, sessions whose journal can be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from steno.events import intake
+from steno.events.claims import ProcessKey
+from steno.mcp.globs import Globs
+from steno.mcp.journal import Journal
+from steno.mcp.policy import Action, Policy, Rule
+from steno.mcp.session import Session
+
+CURRENT = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+
+
+def make_policy(default: Action = "deny", *, allow: tuple[str, ...] = ("read_*",), **more: Any) -> Policy:
+    """Allows the tools that read, unless told otherwise."""
+    rules = (Rule("rules[0]", Globs(allow), Globs(("*",)), "allow"),)
+    return Policy(digest="0" * 64, default=default, rules=rules, **more)
+
+
+def message(**fields: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **fields}).encode() + b"\n"
+
+
+def tool_call(request_id: int | str, tool: str = "read_file", /, **params: Any) -> bytes:
+    return message(id=request_id, method="tools/call", params={"name": tool, **params})
+
+
+def result(request_id: int | str, **fields: Any) -> bytes:
+    return message(id=request_id, result=fields)
+
+
+class Wrapped(Session):
+    """A session that remembers where its journal is."""
+
+    def __init__(self, place: Path, policy: Policy | None = None, label: str = "files") -> None:
+        self.policy = policy or make_policy()
+        self.log = place / "decisions.ndjson"
+        self.journal = Journal.open({}, str(self.log))
+        super().__init__(
+            self.policy,
+            self.journal,
+            label=label,
+            source="steno.mcp.wrap",
+            connection="c1",
+            server_process=ProcessKey(7, 8),
+        )
+
+    @property
+    def told(self) -> list[intake.PolicyTold]:
+        return told_in(self.log)
+
+    @property
+    def decided(self) -> list[intake.Decided]:
+        return [line for line in self.told if isinstance(line, intake.Decided)]
+
+    @property
+    def outcomes(self) -> list[tuple[int, str]]:
+        return [(line.call, line.outcome) for line in self.told if isinstance(line, intake.Ended)]
+
+    @property
+    def notices(self) -> list[str]:
+        return [line.kind for line in self.told if isinstance(line, intake.Noticed)]
+
+
+def told_in(log: Path) -> list[intake.PolicyTold]:
+    return [intake.policy_told(line) for line in log.read_bytes().splitlines(keepends=True)]

@@ -1,0 +1,24 @@
+"""The small programs of `native/tests` that do what no script can."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+from pathlib import Path
+
+from conftest import SECONDS
+
+_NATIVE = Path(__file__).parents[1] / "native"
+
+
+@functools.cache
+def compiled(name: str) -> Path:
+    """The program, compiled anew; one that runs elsewhere at the same time is not disturbed."""
+    program = _NATIVE / "build" / name
+    program.parent.mkdir(exist_ok=True)
+    unfinished = program.with_name(f".{name}.{os.getpid()}")
+    source = _NATIVE / "tests" / f"{name}.c"
+    words: list[str | Path] = ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", unfinished, source]
+    subprocess.run(words, check=True, timeout=SECONDS)
+    return unfinished.replace(program)

@@ -1,0 +1,83 @@
+"""What the witness keeps of the order of what the pump tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from steno.bundle.folder import Folder
+from steno.bundle.tape import Tape
+from steno.capture.terminal import InputMode
+from steno.events import index, layout
+from steno.record.witness import SpoolWitness
+
+BESIDE_EACH_OTHER = [
+    ((layout.STDOUT, layout.STDERR), None, (layout.STDOUT, layout.STDERR)),
+    ((layout.STDOUT, layout.STDERR), None, (layout.STDERR, layout.STDIN)),
+    ((layout.OUTPUT,), "split", (layout.OUTPUT, layout.STDIN)),
+    ((layout.OUTPUT,), "split", (layout.STDOUT, layout.STDERR)),
+]
+
+
+class Unmasked:
+    def feed(self, data: bytes) -> bytes:
+        return data
+
+    def settle(self) -> bytes:
+        return b""
+
+    close = settle
+
+
+class FakeSpool:
+    """Tapes in a folder, and a clock that takes a nanosecond for each look at it."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._now = 0
+        self.tapes: dict[str, Tape] = {}
+
+    def tape(self, name: str) -> Tape:
+        self.tapes[name] = Tape(self._folder, name, Unmasked(), b"")
+        return self.tapes[name]
+
+    def now(self) -> int:
+        self._now += 1
+        return self._now
+
+
+def arrivals_of(
+    place: Path, outlets: tuple[str, ...], split: str | None, tapes: tuple[str, ...]
+) -> list[int]:
+    """How many arrivals the first tape has after a piece for each tape in turn, twice, in no time."""
+    with Folder(place) as folder:
+        spool = FakeSpool(folder)
+        wiring = SimpleNamespace(
+            outlets=[SimpleNamespace(tape=name) for name in outlets], split=split, inlets=["stdin"]
+        )
+        witness = SpoolWitness(cast(Any, spool), cast(Any, wiring), cast(Any, None), cast(Any, None))
+        for tape in (*tapes, *tapes):
+            if tape == layout.STDIN:
+                witness.input(b"x", InputMode.SHOWN)
+            elif tape in outlets:
+                witness.output(tape, b"x")
+            else:
+                witness.told(tape, spool.now(), b"x")
+        for one in spool.tapes.values():
+            one.close()
+    found = (place / layout.index_of(tapes[0])).read_bytes()
+    return [arrival.length for arrival in index.unpack([found])]
+
+
+@pytest.mark.parametrize(("outlets", "split", "tapes"), BESIDE_EACH_OTHER)
+def test_pieces_with_another_stream_between_them_stay_apart(
+    outlets: tuple[str, ...], split: str | None, tapes: tuple[str, ...], tmp_path: Path
+) -> None:
+    assert arrivals_of(tmp_path, outlets, split, tapes) == [1, 1]
+
+
+def test_what_was_shown_and_what_was_told_of_it_are_two_timelines(tmp_path: Path) -> None:
+    assert arrivals_of(tmp_path, (layout.OUTPUT,), "split", (layout.OUTPUT, layout.STDOUT)) == [2]

@@ -1,0 +1,94 @@
+"""Whatever a run renames, undo and restore give exactly the trees of before and after, or change nothing."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from renaming_recorder import Recorder
+from snapshots import Recording, Snapshot, snapshot, without_directory_times
+from steno.restore.tasks import Direction
+
+PATHS = st.sampled_from(["a", "b", "c", "a/a", "a/b", "b/a", "c/c", "a/a/a"])
+DOINGS = st.one_of(
+    st.tuples(st.just("mkdir"), PATHS, PATHS),
+    st.tuples(st.just("write"), PATHS, PATHS),
+    st.tuples(st.just("remove"), PATHS, PATHS),
+    *[st.tuples(st.just(word), PATHS, PATHS) for word in ("rename", "rename", "exchange")],
+)
+RUNS = st.lists(DOINGS, min_size=1, max_size=8)
+
+
+def do(run: Recorder, root: Path, number: int, doing: tuple[str, str, str]) -> None:
+    """One thing that a command may do; what the kernel would refuse is not tried."""
+    word, path, other = doing[0], root / doing[1], root / doing[2]
+    nested = path == other or path in other.parents or other in path.parents
+    match word:
+        case "mkdir" if not path.exists() and path.parent.is_dir():
+            run.mkdir(path)
+        case "write" if not path.is_dir() and path.parent.is_dir():
+            run.write(path, f"content number {number}".encode())
+        case "remove" if path.exists():
+            remove(run, path)
+        case "rename" if path.exists() and other.parent.is_dir() and not nested:
+            if not other.exists() or (path.is_file() and other.is_file()):
+                run.rename(path, other)
+        case "exchange" if path.is_dir() and other.is_dir() and not nested:
+            run.exchange(path, other)
+
+
+def remove(run: Recorder, path: Path) -> None:
+    if path.is_dir():
+        for below in sorted(path.iterdir()):
+            remove(run, below)
+        run.rmdir(path)
+    else:
+        run.unlink(path)
+
+
+@contextmanager
+def recorded_run(
+    earlier: list[tuple[str, str, str]], doings: list[tuple[str, str, str]]
+) -> Iterator[tuple[Path, Snapshot, Snapshot, Recording]]:
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch).resolve() / "root"
+        for name in ("a/a", "b"):
+            (root / name).mkdir(parents=True)
+        for number, name in enumerate(("a/file", "a/a/file", "b/file", "b/a")):
+            (root / name).write_bytes(b"first" * number)
+        for number, doing in enumerate(earlier):
+            do(Recorder(root), root, -number, doing)
+        run = Recorder(root, lists=True)
+        run.see(root, "directory")
+        for number, doing in enumerate(doings):
+            do(run, root, number, doing)
+        recorded, after = run.end()
+        yield root, run.before, after, recorded
+
+
+def check(recorded: Recording, direction: Direction, root: Path, wanted: Snapshot) -> bool:
+    """Whether it was done, and rightly; refused, nothing is changed."""
+    at_first = snapshot(root)
+    plan, failed = recorded.apply(direction)
+    assert not failed
+    if not plan.is_clear:
+        assert snapshot(root) == at_first
+        return False
+    assert without_directory_times(snapshot(root)) == without_directory_times(wanted)
+    return True
+
+
+@given(st.lists(DOINGS, max_size=3), RUNS)
+def test_undo_then_restore_give_the_trees_of_before_and_after_or_refuse(
+    earlier: list[tuple[str, str, str]], doings: list[tuple[str, str, str]]
+) -> None:
+    with recorded_run(earlier, doings) as (root, before, after, recorded):
+        if check(recorded, Direction.UNDO, root, before):
+            assert check(recorded, Direction.UNDO, root, before)
+            if check(recorded, Direction.RESTORE, root, after):
+                assert check(recorded, Direction.RESTORE, root, after)

@@ -1,0 +1,34 @@
+"""The terminal of a run as an asciicast of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from making import FINISHED, PTY, RUN_ID, make_run, start
+from steno.bundle.folder import Folder
+from steno.events import layout
+from steno.views.export import Exported
+from steno.views.export.asciicast import export
+
+
+def exported(run: Path, directory: Path) -> Exported:
+    with Folder(run) as folder:
+        return export(folder, directory)
+
+
+def test_it_is_the_cast_of_the_bundle_byte_for_byte(tmp_path: Path) -> None:
+    tapes = [(layout.OUTPUT, 1_500_000_000, b"\x1b[1mhi\xff\r\n")]
+    run = make_run(tmp_path / "store", start(terminal=PTY), *FINISHED, tapes=tapes)
+    done = exported(run, tmp_path)
+    assert done == Exported(tmp_path / f"steno-{RUN_ID}.cast")
+    assert done.path.read_bytes() == (run / layout.CAST).read_bytes()
+    header, first, *_ = [json.loads(line) for line in done.path.read_bytes().splitlines()]
+    assert (header["version"], header["term"]["cols"]) == (3, 80)
+    assert first == [1.5, "o", "\x1b[1mhi\ufffd\r\n"]
+
+
+def test_a_silent_run_has_a_cast_that_plays_nothing_and_says_so(tmp_path: Path) -> None:
+    done = exported(make_run(tmp_path / "store"), tmp_path)
+    assert done.notes == ("the run wrote nothing to its output: there is nothing to play",)
+    assert done.path.exists()

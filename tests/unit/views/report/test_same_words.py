@@ -1,0 +1,74 @@
+"""The front end says what the command line says: its tables of words are those of the views."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from steno.views import calls_text, file_diff, health_text, network
+from steno.views.report import answers
+
+ROOT = Path(__file__).parents[4]
+PANELS = ROOT / "web" / "src" / "panels"
+
+
+def words_of(file: str, table: str) -> dict[str, str]:
+    """A table of strings in TypeScript."""
+    source = (PANELS / file).read_text(encoding="utf-8")
+    found = re.search(rf"const {table}\b[^=]*= \{{(.*?)^\}};", source, re.DOTALL | re.MULTILINE)
+    assert found is not None, table
+    return dict(re.findall(r'^\s*"?([\w-]+)"?: "([^"]*)",$', found[1], re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("file", "table", "words"),
+    [
+        ("files/facts.ts", "WHY", vars(file_diff)["_WHY"]),
+        ("health/words.ts", "WITNESSES", vars(health_text)["_WITNESSES"]),
+        ("health/words.ts", "CORRELATION", vars(health_text)["_CORRELATION"]),
+    ],
+)
+def test_a_table_of_the_front_end_is_the_one_of_the_view(
+    file: str, table: str, words: dict[str, str]
+) -> None:
+    assert words_of(file, table) == words
+
+
+def test_why_there_is_no_scope_is_said_as_in_the_view() -> None:
+    told = words_of("health/words.ts", "NO_SCOPE")
+    assert {name: told[name] for name in vars(health_text)["_NO_SCOPE"]} == vars(health_text)["_NO_SCOPE"]
+
+
+def test_every_gap_of_the_spec_has_its_words() -> None:
+    spec = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
+    section = spec.partition("| reason of a `gap` | what is missing |")[2].partition("\n\n")[0]
+    told = dict(
+        re.findall(r"^\| `(\w+)` \| (.*?)(?:; `lost_bytes` says how many)? \|$", section, re.MULTILINE)
+    )
+    assert len(told) > 30
+    assert words_of("health/words.ts", "GAPS") == told
+
+
+def test_a_sound_record_is_called_the_same_before_and_after_the_check() -> None:
+    source = (PANELS.parent / "checked.ts").read_text(encoding="utf-8")
+    for status in ("valid", "incomplete"):
+        for words in vars(answers)["_BANNERS"][status]:
+            assert f'"{words}"' in source
+
+
+def test_what_came_of_an_endpoint_is_said_as_in_the_view() -> None:
+    source = (PANELS / "network" / "outcome.ts").read_text(encoding="utf-8")
+    for words in (
+        network.CONNECTED,
+        network.CONNECTED_OR_SET,
+        network.ADDRESS_SET,
+        network.NOT_SEEN,
+        network.FAILED,
+    ):
+        assert f'"{words}"' in source
+
+
+def test_every_verdict_on_a_call_is_explained_the_worst_first() -> None:
+    assert tuple(words_of("calls/words.ts", "VERDICT_HELP")) == vars(calls_text)["_ORDER"]
