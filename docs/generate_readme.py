@@ -57,6 +57,7 @@ class _Shell:
 
     def __init__(self, home: Path) -> None:
         self._home = self._cwd = home
+        (home / "steno").symlink_to(README.parent)  # where a reader has it
         self._env = {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(home),
