@@ -53,6 +53,11 @@ def runs(store: Path) -> list[Recorded]:
     return [Recorded(path) for path in sorted(store.iterdir()) if path.is_dir() and path.name[0] != "."]
 
 
+def spooled(store: Path) -> bytes:
+    """The events so far of the runs that are being recorded."""
+    return b"".join(path.read_bytes() for run in runs(store) for path in run.path.glob("spool/events.ndjson"))
+
+
 def only_run(store: Path) -> Recorded:
     (run,) = runs(store)
     return run

@@ -17,7 +17,7 @@ import pytest
 from cgroups import MOUNT, born_in, delegated, left_by, needs_scope
 from conftest import PROGRAM, SECONDS, Steno
 from ordinary import Somebody, as_the_user, place_of_the_user
-from recorded import Recorded, only_run
+from recorded import Recorded, only_run, spooled
 from screen import Screen
 from waiting import until
 
@@ -37,11 +37,6 @@ os.write(int(words[words.index("--status") + 1]), struct.pack("<Biqqq", 8, {stat
 def outlived(run: Recorded) -> list[str]:
     gaps = [event["data"] for event in run.events if event["type"] == "gap"]
     return [gap["detail"] for gap in gaps if gap["reason"] == "processes_outlived"]
-
-
-def spooled(store: Path) -> bytes:
-    """The events of the run that is being recorded, so far."""
-    return b"".join(path.read_bytes() for path in store.glob("*/spool/events.ndjson"))
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from cgroups import born_in, delegated, left_by, needs_scope
 from conftest import PROGRAM, SECONDS, Steno
 from observers import PROBING, observers
 from ordinary import Somebody, as_the_user, place_of_the_user
-from recorded import only_run, runs
+from recorded import only_run, runs, spooled
 from tracees import rows
 from waiting import until
 
@@ -234,8 +234,7 @@ def gated(observer: str, env: Mapping[str, str], folder: Path) -> Iterator[subpr
 
 
 def cgroup_of(store: Path) -> int:
-    (spooled,) = store.glob("*/spool/events.ndjson")
-    events = [json.loads(line) for line in spooled.read_bytes().splitlines()]
+    events = [json.loads(line) for line in spooled(store).splitlines()]
     (number,) = [event["data"]["cgroup_id"] for event in events if event["type"] == "cgroup_scope"]
     return int(number)
 

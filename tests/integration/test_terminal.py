@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recorded import only_run, runs
+from recorded import only_run, runs, spooled
 from screen import Screen
 from waiting import until
 
@@ -100,7 +100,7 @@ def test_control_z_stops_it_and_fg_brings_it_back(
     screen.see("READY> ")
     screen.line("fg")
     screen.see("cat\r\n")
-    until(lambda: "command_continued" in _spooled(store))
+    until(lambda: b'"command_continued"' in spooled(store))
     screen.line("again")
     screen.see("again\r\nagain\r\n")
     screen.keys("\x04")
@@ -306,10 +306,6 @@ def test_a_terminal_can_be_had_where_there_is_none(
     )
     screen.rest()
     assert only_run(store).json("run.json")["terminal"]["kind"] == "pty"
-
-
-def _spooled(store: Path) -> str:
-    return "".join(path.read_text() for run in runs(store) for path in run.path.rglob("events.ndjson"))
 
 
 def _spooled_output(store: Path) -> bytes:
