@@ -17,7 +17,7 @@ PACKAGES := asciinema-player axe-core@4.14.0 @modelcontextprotocol/server-filesy
 .DEFAULT_GOAL := test
 
 test: check native native-test packages
-	STENO_NODE_MODULES=$(CURDIR)/$(VENV)/node_modules $(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
+	STENO_NODE_MODULES=$(CURDIR)/$(VENV)/node_modules $(BIN)/python tests/whole_suite.py
 
 check: $(VENV)/.ready programs
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
