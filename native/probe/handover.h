@@ -17,11 +17,12 @@ enum probe_state {
     PROBE_NO_OBJECT,
 };
 
-enum { HANDED_RING, HANDED_SHAPES, HANDED_COUNTS, HANDED_LINKS, MOST_HANDED = 32 };
+enum { HANDED_RING, HANDED_SHAPES, HANDED_COUNTS, HANDED_LINKS, MOST_HANDED = 64 };
 
 struct handover {
     uint32_t state;
-    uint32_t links; /* descriptors after the three maps: the probe stays in place as long as one of each is open */
+    /* Pairs after the three maps: a link, which keeps its program in place as long as it is open, and the program. */
+    uint32_t links;
     uint64_t ring_bytes;
     uint32_t processors;
     char says[224]; /* when it failed */

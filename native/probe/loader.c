@@ -46,6 +46,7 @@ static struct {
     struct bpf_link *(*bpf_program__attach)(const struct bpf_program *program);
     struct bpf_link *(*bpf_program__attach_cgroup)(const struct bpf_program *program, int cgroup);
     const char *(*bpf_program__section_name)(const struct bpf_program *program);
+    int (*bpf_program__fd)(const struct bpf_program *program);
     int (*bpf_link__fd)(const struct bpf_link *link);
     int (*libbpf_num_possible_cpus)(void);
     int (*(*libbpf_set_print)(int (*print)(int level, const char *format, va_list words)))(int, const char *, va_list);
@@ -98,6 +99,7 @@ static bool open_library(struct loaded *loaded)
     FIND(bpf_program__attach)
     FIND(bpf_program__attach_cgroup)
     FIND(bpf_program__section_name)
+    FIND(bpf_program__fd)
     FIND(bpf_link__fd)
     FIND(libbpf_num_possible_cpus)
     FIND(libbpf_set_print)
@@ -180,16 +182,18 @@ static bool attach(struct loaded *loaded, const struct bpf_object *object, int c
         struct bpf_link *link = of_cgroup ? bpf.bpf_program__attach_cgroup(program, cgroup) : bpf.bpf_program__attach(program);
         if (!link)
             return failed(loaded, PROBE_ATTACH_FAILED, "%s: %s", section, strerror(errno));
-        if (HANDED_LINKS + loaded->says.links >= MOST_HANDED)
+        if (HANDED_LINKS + 2 * (loaded->says.links + 1) > MOST_HANDED)
             return failed(loaded, PROBE_ATTACH_FAILED, "too many programs");
-        loaded->handed[HANDED_LINKS + loaded->says.links++] = bpf.bpf_link__fd(link);
+        int *pair = loaded->handed + HANDED_LINKS + 2 * loaded->says.links++;
+        pair[0] = bpf.bpf_link__fd(link);
+        pair[1] = bpf.bpf_program__fd(program);
     }
     return true;
 }
 
 static int hand_over(const struct wishes *wishes, struct loaded *loaded)
 {
-    size_t count = loaded->says.state == PROBE_READY ? HANDED_LINKS + loaded->says.links : 0;
+    size_t count = loaded->says.state == PROBE_READY ? HANDED_LINKS + 2 * loaded->says.links : 0;
     char room[CMSG_SPACE(MOST_HANDED * sizeof(int))];
     struct iovec words = {&loaded->says, sizeof loaded->says};
     struct msghdr message = {.msg_iov = &words, .msg_iovlen = 1};

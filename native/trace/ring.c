@@ -35,7 +35,7 @@ struct ring {
     pthread_mutex_t lock;
     struct witness *witness;
     int maps[HANDED_LINKS];
-    int links[MOST_HANDED];
+    int pairs[MOST_HANDED]; /* each a link and its program */
     size_t link_count;
     uint64_t size;
     uint32_t processors;
@@ -102,10 +102,10 @@ int take_probe(struct run *run)
     if (state != PROBE_READY)
         return state;
     struct ring *ring = calloc(1, sizeof *ring);
-    if (!ring || count != HANDED_LINKS + says.links || pthread_mutex_init(&ring->lock, NULL) != 0)
+    if (!ring || count != HANDED_LINKS + 2 * (size_t)says.links || pthread_mutex_init(&ring->lock, NULL) != 0)
         return PROBE_GONE;
     memcpy(ring->maps, handed, sizeof ring->maps);
-    memcpy(ring->links, handed + HANDED_LINKS, says.links * sizeof(int));
+    memcpy(ring->pairs, handed + HANDED_LINKS, 2 * says.links * sizeof(int));
     ring->link_count = says.links;
     ring->size = says.ring_bytes;
     ring->processors = says.processors;
@@ -255,13 +255,25 @@ static bool is_alive(pid_t tid)
     return read_birth(tid, &birth) && birth.state != 'Z' && birth.state != 'X';
 }
 
+static bool ask_about(int object, void *told, size_t size)
+{
+    union bpf_attr attr = {.info = {.bpf_fd = (uint32_t)object, .info_len = (uint32_t)size, .info = (uint64_t)(uintptr_t)told}};
+    return syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof attr) == 0;
+}
+
 /* Whoever may can take a program off a cgroup; those at tracepoints stay as long as we hold them. */
 static bool is_in_place(int link)
 {
     struct bpf_link_info told = {0};
-    union bpf_attr attr = {.info = {.bpf_fd = (uint32_t)link, .info_len = sizeof told, .info = (uint64_t)(uintptr_t)&told}};
-    bool known = syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof attr) == 0;
-    return known && (told.type != BPF_LINK_TYPE_CGROUP || told.cgroup.cgroup_id != 0);
+    return ask_about(link, &told, sizeof told) && (told.type != BPF_LINK_TYPE_CGROUP || told.cgroup.cgroup_id != 0);
+}
+
+/* The kernel passes a program by that is at work on the same processor already, and counts how often; for all processes of the
+ * machine, so one of these may have been the run's. */
+static uint64_t passed_by(int program)
+{
+    struct bpf_prog_info told = {0};
+    return ask_about(program, &told, sizeof told) ? told.recursion_misses : 1;
 }
 
 void end_ring(struct run *run)
@@ -269,9 +281,12 @@ void end_ring(struct run *run)
     struct ring *ring = run->ring;
     uint64_t *by_processor = calloc(ring->processors, sizeof *by_processor), until_ns = now_ns(run);
     for (size_t i = 0; i < ring->link_count; i++) {
-        if (!is_in_place(ring->links[i]))
+        int link = ring->pairs[2 * i], program = ring->pairs[2 * i + 1];
+        if (!is_in_place(link))
             count(&run->header->lost_events); /* what it would have seen is not known */
-        close(ring->links[i]);
+        close(link);
+        __atomic_fetch_add(&run->header->lost_events, passed_by(program), __ATOMIC_RELAXED);
+        close(program);
     }
     if (!drain_ring(run))
         count(&run->header->lost_events); /* what is in it is not told */

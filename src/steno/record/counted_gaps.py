@@ -40,7 +40,7 @@ def split_hole(unwatched: int, unattributed: int) -> str:
 
 # By the counter in the header of the frames.
 OF_COUNTERS = {
-    "lost_events": CountedGap("kernel_events_lost", *_EVENT, "could not be written"),
+    "lost_events": CountedGap("kernel_events_lost", *_EVENT, "could not be seen or written"),
     "outlived": OUTLIVED,
     "lost_blobs": CountedGap("blobs_lost", "content", "contents", "could not be kept before a change"),
     "unreadable": CountedGap("kernel_calls_unreadable", *_CALL, "could not be looked into"),
