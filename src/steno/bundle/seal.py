@@ -1,6 +1,6 @@
 """Sealing: a spool becomes a bundle.
 
-In: a run folder with a spool whose recorder has let go. Out: the bundle's files beside the spool, each
+In: a run folder with a spool that nobody writes any more. Out: the bundle's files beside the spool, each
 written under a temporary name and renamed, all of them synced, then the manifest; then the spool is removed.
 Sealing again after a kill at any point starts over from the spool and gives the same bytes. Before the
 manifest is written every file is swept for secrets; one that is found is masked in the spool, and if
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from steno.bundle import manifest as manifests
@@ -32,8 +32,9 @@ WRITE_SIZE = 1 << 20
 LARGE_BYTES = 16 << 20
 
 
-def seal(run: Folder, run_id: str, sweeper: Sweeper) -> Manifest:
-    with run.sub(layout.SPOOL) as spool, holding(spool) as held:
+def seal(run: Folder, run_id: str, sweeper: Sweeper, ours: Sequence[int] = ()) -> Manifest:
+    """`ours`: what the caller holds of the spool already."""
+    with run.sub(layout.SPOOL) as spool, holding(spool, ours) as held:
         if not held:
             raise SealError(f"{run_id} is being sealed by another process", hint="wait for it to end")
         return seal_held(run, spool, run_id, sweeper)

@@ -13,7 +13,7 @@ import fcntl
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -28,7 +28,7 @@ from steno.redact.engine import Redactor
 LOCK = "lock"
 RESERVE = "reserve"
 RESERVE_BYTES = 256 * 1024
-LOCK_ATTEMPTS, LOCK_PAUSE = 10, 0.02
+LOOK_SECONDS, LOCK_PAUSE = 10.0, 0.02
 
 
 class Spool:
@@ -39,6 +39,7 @@ class Spool:
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         self._events = self._folder.create(layout.EVENTS, append=True)
         fcntl.flock(self._events, fcntl.LOCK_EX)  # the command may remove the lock; we are alive all the same
+        self.held = (self.lock, self._events)
         self._reserve_kept = self._keep_reserve()
         self._run_id = run_id
         self._redactor = redactor
@@ -108,12 +109,18 @@ class Spool:
         for tape in self.tapes:
             tape.sync()
 
-    def close(self) -> None:
-        """Let go of the files and the lock. The reserve is for our losses, not for the bundle."""
+    def finish(self) -> None:
+        """The spool stays ours, and is written no more. The reserve is for our losses, not for the bundle."""
         self._give_up_reserve()
-        os.close(self._events)
         self._folder.close()
-        os.close(self.lock)
+
+    def let_go(self) -> None:
+        for fd in self.held:  # the lock first: with the lock alone it would seem orphaned
+            os.close(fd)
+
+    def close(self) -> None:
+        self.finish()
+        self.let_go()
 
     def _write_event(self, line: bytes) -> None:
         try:
@@ -152,49 +159,60 @@ class Spool:
 
 
 @contextmanager
-def holding(spool: Folder) -> Iterator[bool]:
+def holding(spool: Folder, ours: Sequence[int] = ()) -> Iterator[bool]:
     """Hold a spool; False when its recorder, or another process that seals it, has it.
 
-    The recorder holds the lock and its events. Who comes later takes both, and makes a lock that is gone.
+    The recorder holds the lock and its events, and says so (`ours`). Who comes later takes both, and makes a
+    lock that is gone.
     """
     fds: list[int] = []
     try:
-        yield _take_events(spool, fds) and _take_lock(spool, fds)
+        yield all(
+            any(os.path.sameopenfile(fd, own) for own in ours) or _locked(fd) for fd in _open_both(spool, fds)
+        )
     finally:
         for fd in fds:
             os.close(fd)
 
 
-def _take_events(spool: Folder, fds: list[int]) -> bool:
-    if not spool.has(layout.EVENTS):
-        return True
-    fds.append(spool.open(layout.EVENTS, write=True))
-    return _locked(fds[-1])
+def _open_both(spool: Folder, fds: list[int]) -> Iterator[int]:
+    """The events first: whose recorder is there has its lock left alone."""
+    if spool.has(layout.EVENTS):
+        fds.append(spool.open(layout.EVENTS, write=True))
+        yield fds[-1]
+    fds.append(_open_lock(spool))
+    yield fds[-1]
 
 
-def _take_lock(spool: Folder, fds: list[int]) -> bool:
+def _open_lock(spool: Folder) -> int:
     if spool.has_folder(LOCK):
         spool.remove_tree(LOCK)
     with suppress(FileExistsError):
         os.close(spool.create(LOCK))
     try:
-        fds.append(spool.open(LOCK, write=True))
+        return spool.open(LOCK, write=True)
     except NotRegularError:
         spool.remove(LOCK)
-        fds.append(spool.create(LOCK))
-    return _locked(fds[-1])
+        return spool.create(LOCK)
 
 
 def _locked(fd: int) -> bool:
-    # `is_live` takes the lock for a moment to see whether it can be taken; that is worth a second look.
-    for _ in range(LOCK_ATTEMPTS):
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(LOCK_PAUSE)
-        else:
-            return True
-    return False
+    """False: somebody has it. Who only looks whether somebody has it is waited for."""
+    enough = time.monotonic() + LOOK_SECONDS
+    while not _try_lock(fd, fcntl.LOCK_EX):
+        if not _try_lock(fd, fcntl.LOCK_SH) or time.monotonic() > enough:
+            return False
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        time.sleep(LOCK_PAUSE)
+    return True
+
+
+def _try_lock(fd: int, how: int) -> bool:
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def is_live(run_folder: Folder) -> bool:
@@ -217,12 +235,9 @@ def _is_locked(folder: Folder, path: str) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not _try_lock(fd, fcntl.LOCK_SH)  # shared: who else looks at this moment is nobody who has it
     finally:
         os.close(fd)
-    return False
 
 
 def remove_spool(run_folder: Folder) -> None:

@@ -21,7 +21,9 @@ from typing import NamedTuple
 
 PREFIX = "steno-"
 MOUNTS, OWN = Path("/proc/self/mountinfo"), Path("/proc/self/cgroup")
-DYING_SECONDS = 0.25
+DYING_SECONDS = 2.0
+# Whoever clears away leftovers may take a cgroup for one before it is locked: so often it is made again.
+MAKING_ROUNDS = 5
 # Below the run's cgroup the command may make its own; nobody needs more than these.
 MAX_DEPTH, MAX_CGROUPS = 32, 10_000
 # Who is moved out of the cgroup may have forked meanwhile: so often we look again.
@@ -158,10 +160,17 @@ def make_scope(run_id: str) -> Scope | Refusal:
     except OSError as error:
         return _refused(place, error)
     try:
-        return _make_below(hierarchy, above, f"{PREFIX}{run_id}")
+        return _make_again(hierarchy, above, f"{PREFIX}{run_id}")
     except OSError as error:
         os.close(above)
         return _refused(place, error)
+
+
+def _make_again(hierarchy: Hierarchy, above: int, name: str) -> Scope:
+    for _ in range(MAKING_ROUNDS - 1):
+        with suppress(BlockingIOError, FileNotFoundError):
+            return _make_below(hierarchy, above, name)
+    return _make_below(hierarchy, above, name)
 
 
 def _make_below(hierarchy: Hierarchy, above: int, name: str) -> Scope:
@@ -179,7 +188,8 @@ def _make_below(hierarchy: Hierarchy, above: int, name: str) -> Scope:
             os.close(fd)
             raise
     except OSError:
-        os.rmdir(name, dir_fd=above)
+        with suppress(FileNotFoundError):
+            os.rmdir(name, dir_fd=above)
         raise
 
 

@@ -118,6 +118,23 @@ class Channel:
         return True
 
 
+class Poller:
+    """poll(2) that is told only what has changed since the last time; that is mostly nothing."""
+
+    def __init__(self) -> None:
+        self._poll = select.poll()
+        self._watched: dict[int, int] = {}
+
+    def poll(self, watched: dict[int, int], timeout_ms: float) -> dict[int, int]:
+        if watched != self._watched:
+            for fd in self._watched.keys() - watched.keys():
+                self._poll.unregister(fd)
+            for fd, events in watched.items():
+                self._poll.register(fd, events)
+            self._watched = watched
+        return dict(self._poll.poll(timeout_ms))
+
+
 def _may_block(sink: int) -> bool:
     """A pipe or socket of the user's, where only poll can say that a write will not wait."""
     kind = os.fstat(sink).st_mode

@@ -13,6 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+# Where children come and go all the time, two reads are never equal; then there are some.
+MOST_READS = 100
+
 
 class Descendants(Protocol):
     @property
@@ -57,6 +60,15 @@ class KeeperChildren:
         self._poll.close()
 
     def _children(self) -> set[int]:
+        """The kernel passes a child by when another is collected meanwhile: so it takes two equal reads."""
+        before, found = self._read_children(), self._read_children()
+        for _ in range(MOST_READS):
+            if found == before:
+                break
+            before, found = found, self._read_children()
+        return found
+
+    def _read_children(self) -> set[int]:
         found: set[int] = set()
         with suppress(OSError):  # the keeper has gone
             for task in self._tasks.iterdir():

@@ -16,7 +16,7 @@ import time
 from typing import Protocol
 
 from steno.capture import terminal as terminals
-from steno.capture.channels import Channel
+from steno.capture.channels import Channel, Poller
 from steno.capture.descendants import Awaited
 from steno.capture.drain import leave_a_drain
 from steno.capture.keeper import Keeper, StatusRecord, What
@@ -34,7 +34,7 @@ WRITE_DOWN_SECONDS = 0.1
 TRICKLE_BYTES, TRICKLE_SECONDS = 512, 0.0005
 # How long the streams of an ended command may stay open in other hands before we leave.
 GRACE_SECONDS = 0.5
-# A stopped command has written no more than its terminal holds; others on that terminal may go on writing.
+# What stopped or ended has written no more than its terminal holds; others on it may go on writing.
 MOVES_AT_A_STOP = 16
 
 _FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
@@ -76,7 +76,7 @@ class Pump:
         self._keeper_gone = False
         self._signals = SignalPipe()
         self._early_signals: list[int] = []
-        self._poller = _Poller()
+        self._poller = Poller()
         self._taken = 0
         self._was_little = False
         self._written_down_at = time.monotonic()
@@ -186,9 +186,10 @@ class Pump:
             return False
         if all(channel.ended for channel in (*self._outlets.values(), *self._told)):
             return True
-        if any(channel.stalled for channel in self._outlets.values()):
-            return False
-        return time.monotonic() > self._ended_at + GRACE_SECONDS and not self._someone_waits_for_the_end()
+        if time.monotonic() > self._ended_at + GRACE_SECONDS and not self._someone_waits_for_the_end():
+            self._move_what_is_there()  # we may have been kept from looking for longer than the grace
+            return not any(channel.stalled for channel in self._outlets.values())
+        return False
 
     def _are_waited_out(self) -> bool:
         """What the last of them wrote is still to be read: then the streams have their time from now on."""
@@ -284,18 +285,18 @@ class Pump:
         user = self._wiring.user
         if user is None or not user.foreground:
             return
-        self._show_what_came_before()
+        self._move_what_is_there()  # it is not for a terminal that ends lines once more
         user.leave()
         with default_action(signal.SIGTSTP):
             os.killpg(os.getpgrp(), signal.SIGTSTP)
         self._continue_with_the_user()
 
-    def _show_what_came_before(self) -> None:
-        """What was written before the stop is not for a terminal that ends lines once more."""
-        for channel in self._outlets.values():
+    def _move_what_is_there(self) -> None:
+        for channel in (*self._outlets.values(), *self._told):
             for _ in range(MOVES_AT_A_STOP):
                 if channel.stalled or not channel.move():
                     break
+            self._notice(channel)
 
     def _continue_with_the_user(self) -> None:
         user = self._wiring.user
@@ -375,23 +376,6 @@ class Pump:
     def _close(self, fd: int) -> None:
         os.close(fd)
         self._closed.add(fd)
-
-
-class _Poller:
-    """poll(2) that is told only what has changed since the last time; that is mostly nothing."""
-
-    def __init__(self) -> None:
-        self._poll = select.poll()
-        self._watched: dict[int, int] = {}
-
-    def poll(self, watched: dict[int, int], timeout_ms: float) -> dict[int, int]:
-        if watched != self._watched:
-            for fd in self._watched.keys() - watched.keys():
-                self._poll.unregister(fd)
-            for fd, events in watched.items():
-                self._poll.register(fd, events)
-            self._watched = watched
-        return dict(self._poll.poll(timeout_ms))
 
 
 def _is_pipe(fd: int) -> bool:

@@ -230,13 +230,14 @@ class _Recording:
                 witness.exit_code, completed=witness.ended, reason=None if witness.ended else STATUS_UNKNOWN
             )
         )
-        self._spool.close()
+        self._spool.finish()
         self._finished = True
 
     def seal(self) -> Outcome:
         """A failure here leaves the spool, and says so."""
         witness = self._witness
         manifest, failure = self._seal(Sweeper(self._secrets))
+        self._spool.let_go()
         code = OWN_FAILURE if witness.exit_code is None else witness.exit_code
         return Outcome(
             self._run_id,
@@ -390,7 +391,7 @@ class _Recording:
 
     def _seal(self, sweeper: Sweeper) -> tuple[Manifest | None, str | None]:
         try:
-            return seal(self._folder, self._run_id, sweeper), None
+            return seal(self._folder, self._run_id, sweeper, self._spool.held), None
         except SealError as error:
             return None, str(error)
         except OSError as error:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import SECONDS
+
 SMALL_DISK_KIB = 512
 
 
@@ -20,11 +22,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         ["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK_KIB}k", "tmpfs", place],
         check=False,
         capture_output=True,
-        timeout=20,
+        timeout=SECONDS,
     )
     if mounted.returncode:
         pytest.skip("mounting a small tmpfs is not permitted here")
     try:
         yield place
     finally:
-        subprocess.run(["umount", "-l", place], check=True, timeout=20)
+        subprocess.run(["umount", "-l", place], check=True, timeout=SECONDS)

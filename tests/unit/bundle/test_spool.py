@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from spools import RUN_ID, START, open_spool, start
 from steno.bundle.folder import Folder
-from steno.bundle.spool import RESERVE, RESERVE_BYTES, Spool, holding, is_live
+from steno.bundle.spool import LOCK, RESERVE, RESERVE_BYTES, Spool, holding, is_live
 from steno.events import kinds, layout
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
@@ -23,6 +25,14 @@ SECRET = "ghp_" + "0aB1" * 9
 
 def spooled(run: Path, name: str) -> bytes:
     return (run / layout.SPOOL / name).read_bytes()
+
+
+@contextmanager
+def looked_at(run: Path) -> Iterator[int]:
+    """As by a process that loses its processor while it looks whether the run is live."""
+    with (run / layout.SPOOL / LOCK).open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        yield lock.fileno()
 
 
 def fill(place: Path) -> None:
@@ -97,6 +107,50 @@ def test_a_live_spool_is_told_from_one_that_was_left(tmp_path: Path) -> None:
             assert held
             assert is_live(run)
         assert not is_live(run)
+
+
+def test_who_looks_at_a_spool_is_not_taken_for_its_recorder(tmp_path: Path) -> None:
+    open_spool(tmp_path / "run").close()
+    with looked_at(tmp_path / "run"), Folder(tmp_path / "run") as run:
+        assert not is_live(run)
+
+
+def test_whoever_takes_a_spool_waits_for_one_who_only_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_spool(tmp_path / "run").close()
+    with (
+        Folder(tmp_path / "run") as run,
+        run.sub(layout.SPOOL) as folder,
+        looked_at(tmp_path / "run") as look,
+    ):
+        monkeypatch.setattr("steno.bundle.spool.time.sleep", lambda _: fcntl.flock(look, fcntl.LOCK_UN))
+        with holding(folder) as held:
+            assert held
+
+
+def test_the_recorder_holds_its_spool_until_it_lets_go(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "run")
+    spool.finish()
+    with Folder(tmp_path / "run") as run, run.sub(layout.SPOOL) as folder:
+        with holding(folder) as held:
+            assert not held
+        with holding(folder, spool.held) as held:
+            assert held
+        assert is_live(run)
+        spool.let_go()
+        assert not is_live(run)
+
+
+def test_a_file_that_was_put_in_the_place_of_the_recorders_is_not_the_recorders(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "run")
+    (tmp_path / "run" / layout.SPOOL / LOCK).unlink()
+    (tmp_path / "run" / layout.SPOOL / LOCK).touch()
+    with (tmp_path / "run" / layout.SPOOL / LOCK).open() as planted:
+        fcntl.flock(planted, fcntl.LOCK_EX)
+        with Folder(tmp_path / "run" / layout.SPOOL) as folder, holding(folder, spool.held) as held:
+            assert not held
+    spool.close()
 
 
 def test_there_is_no_live_spool_where_there_is_no_spool(tmp_path: Path) -> None:

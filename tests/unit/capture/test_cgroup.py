@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import select
 import subprocess
@@ -16,7 +18,7 @@ from cgroups import MOUNT, left_by, needs_scope, new_run_id
 from steno.capture import cgroup
 from steno.capture.cgroup import Hierarchy, Refusal, Scope, find_hierarchy, make_scope, process_names
 from steno.capture.cgroup_leftovers import Done, remove_leftovers
-from waiting import until
+from waiting import SECONDS, until
 
 UNIFIED = b"31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 HYBRID = (
@@ -45,6 +47,8 @@ def scope(run_id: str) -> Iterator[Scope]:
 def born_in(scope: Scope, *below: str) -> subprocess.Popen[bytes]:
     place = Path(f"{MOUNT}/{scope.path}", *below)
     process = subprocess.Popen(["sleep", "60"])
+    comm = Path(f"/proc/{process.pid}/comm")
+    until(lambda: comm.read_text() == "sleep\n")  # Popen returns a moment before the kernel has renamed it
     (place / "cgroup.procs").write_text(str(process.pid))
     return process
 
@@ -155,7 +159,7 @@ def test_the_end_of_the_last_process_wakes_who_waits(scope: Scope) -> None:
     assert poller.poll(0) == []
     process.kill()
     process.wait()
-    assert poller.poll(10_000)
+    assert poller.poll(SECONDS * 1000)
     assert not scope.populated()
 
 
@@ -222,3 +226,25 @@ def test_a_leftover_in_a_leftover_is_found(run_id: str) -> None:
     (found,) = remove_leftovers(inner)
     assert found.done is Done.REMOVED
     assert [one.done for one in remove_leftovers(run_id)] == [Done.REMOVED]
+
+
+@needs_scope
+@pytest.mark.parametrize("removed", [True, False])
+def test_a_cgroup_that_is_taken_for_a_leftover_while_it_is_made_is_made_again(
+    removed: bool, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = fcntl.flock
+
+    def late(fd: int, how: int) -> None:
+        monkeypatch.undo()
+        if not removed:
+            raise BlockingIOError(errno.EWOULDBLOCK, "another has it")
+        assert [one.done for one in remove_leftovers(run_id)] == [Done.REMOVED]
+        real(fd, how)
+
+    monkeypatch.setattr("steno.capture.cgroup.fcntl.flock", late)
+    found = make_scope(run_id)
+    assert fcntl.flock is real
+    assert isinstance(found, Scope)
+    assert found.end() == ([], True)
+    found.close()

@@ -6,8 +6,10 @@ import os
 import select
 import subprocess
 
+import pytest
+
 from steno.capture.descendants import KeeperChildren
-from waiting import until
+from waiting import SECONDS, until
 
 
 def test_children_that_have_ended_do_not_count_although_nobody_has_collected_them() -> None:
@@ -22,7 +24,7 @@ def test_children_that_have_ended_do_not_count_although_nobody_has_collected_the
         poller.register(*left.changes)
         assert poller.poll(0) == []
         os.kill(child, 9)
-        assert poller.poll(10_000)
+        assert poller.poll(SECONDS * 1000)
         assert not left.populated()
         assert poller.poll(0) == []  # a zombie wakes nobody twice
         assert not left.populated()
@@ -51,3 +53,17 @@ def test_a_keeper_that_is_gone_has_none() -> None:
     left = KeeperChildren(keeper.pid)
     assert not left.populated()
     left.close()
+
+
+def test_a_child_that_one_read_passes_by_is_not_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen(["sh", "-c", "sleep 60 & echo; wait"], stdout=subprocess.PIPE) as keeper:
+        assert keeper.stdout is not None
+        keeper.stdout.readline()
+        left = KeeperChildren(keeper.pid)
+        (child,) = left._read_children()  # noqa: SLF001 - what the kernel tells is made up below
+        reads = iter([set(), {child}, {child}, {child}, set(), {child}, {child}])
+        monkeypatch.setattr(left, "_read_children", lambda: next(reads))
+        assert left.populated()
+        assert left.populated()
+        left.close()
+        os.kill(child, 9)

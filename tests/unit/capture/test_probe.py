@@ -11,7 +11,7 @@ import pytest
 from steno.capture import probe
 from steno.capture.probe import Probe, check_probe, hint_of, may_load, ring_bytes, start_probe, state_of
 from steno.errors import CaptureError
-from waiting import until
+from waiting import SECONDS, until
 
 PATH = {"PATH": os.environ["PATH"]}
 
@@ -58,7 +58,7 @@ def test_the_program_gets_its_end_of_the_socket_and_the_cgroup(tmp_path: Path) -
     program = program_that(tmp_path, f'echo "$@" >{tmp_path}/words; readlink /proc/self/fd/$4 >&$2')
     cgroup = os.open(tmp_path, os.O_RDONLY)
     with socket.socket(fileno=start_probe(Probe(program, 4096), cgroup, PATH)) as ours:
-        ours.settimeout(10)
+        ours.settimeout(SECONDS)
         assert ours.type == socket.SOCK_SEQPACKET
         assert ours.recv(4096) == f"{tmp_path}\n".encode()
         assert ours.recv(4096) == b""  # nobody else holds its end
@@ -103,7 +103,10 @@ def test_every_state_has_a_word_and_a_hint() -> None:
         ("exit 1", ("unknown", "failed without a reason")),
     ],
 )
-def test_the_program_is_asked_what_it_can_do(script: str, told: tuple[str, str], tmp_path: Path) -> None:
+def test_the_program_is_asked_what_it_can_do(
+    script: str, told: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe, "_CHECK_SECONDS", SECONDS)
     program = program_that(tmp_path, f'[ "$*" = --check ] || exit 9\n{script}')
     state, says = check_probe({**PATH, "STENO_PROBE": str(program)})
     assert state == told[0]

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from conftest import PROGRAM, Steno
+from conftest import PROGRAM, SECONDS, Steno
 from making import RUN_ID, make_run
 from steno.cli.main import COMMANDS, steno
 from steno.cli.opening import complete_run
@@ -64,7 +64,7 @@ def words(text: str) -> list[str]:
 def test_the_page_of_the_command_line_is_fresh() -> None:
     script = ROOT / "docs" / "generate_cli.py"
     page = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, script], capture_output=True, text=True, timeout=SECONDS, check=True
     ).stdout
     assert words((ROOT / "docs" / "cli.md").read_text(encoding="utf-8")) == words(page), (
         "run `python docs/generate_cli.py --write`"
@@ -134,7 +134,7 @@ def completed(line: str, env: dict[str, str]) -> list[tuple[str, str]]:
     """The kind and the text of every answer that a shell gets for the last word of a line."""
     asked = {"_STENO_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
     done = subprocess.run(
-        [PROGRAM], env={**env, **asked}, capture_output=True, text=True, timeout=30, check=False
+        [PROGRAM], env={**env, **asked}, capture_output=True, text=True, timeout=SECONDS, check=False
     )
     return [(kind, text) for kind, _, text in (answer.partition(",") for answer in done.stdout.splitlines())]
 
@@ -178,7 +178,7 @@ def test_the_module_runs_as_the_program(clean_env: dict[str, str]) -> None:
         [sys.executable, "-m", "steno", "--version"],
         env=clean_env,
         capture_output=True,
-        timeout=30,
+        timeout=SECONDS,
         check=False,
     )
     assert done.stdout.startswith(b"steno ")

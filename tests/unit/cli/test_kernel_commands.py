@@ -133,6 +133,7 @@ def test_events_are_printed_one_a_line(steno: Steno, run: Path) -> None:
 def on_terminal(env: dict[str, str], *words: str) -> bytes:
     child: Any = pexpect.spawn(str(PROGRAM), list(words), env=env, dimensions=(24, 40), timeout=60)
     output: bytes = child.read()
+    child.wait()  # its terminal is closed before it has ended; `close` gives it half a second
     child.close()
     assert child.exitstatus == 0
     return output

@@ -21,6 +21,14 @@ def another_id() -> str:
     return f"{RUN_ID[:-8]}{os.urandom(4).hex()}"
 
 
+@pytest.fixture(autouse=True)
+def _memory_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the memory that all share, `steno doctor` and `steno recover` of other tests remove what is left."""
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    monkeypatch.setattr(intake, "memory_directories", lambda: (memory,))
+
+
 @pytest.fixture
 def found() -> Iterator[IntakeFolder]:
     made = intake.make_in_memory(another_id())

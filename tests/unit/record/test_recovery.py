@@ -20,7 +20,8 @@ from steno.bundle.folder import Folder
 from steno.bundle.spool import holding
 from steno.bundle.store import UNPUBLISHED, RunState, state_of
 from steno.bundle.verify import Status, verify
-from steno.capture.shadow import make_shadow, memory_directories, remove_shadow
+from steno.capture import shadow
+from steno.capture.shadow import make_shadow, remove_shadow
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.events import canonical, kinds, layout
 from steno.events.kinds import EventData
@@ -29,6 +30,16 @@ from steno.record.recovery import STALE_SECONDS, Done, recover_all, recover_run
 
 OTHER_ID = RUN_ID.replace("a1b2c3d4", "00000000")
 NEW = f"{UNPUBLISHED}{RUN_ID}"
+
+
+@pytest.fixture(autouse=True)
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of this test alone: in the memory that all share lies what other tests are about to recover."""
+    path = tmp_path / "memory"
+    path.mkdir()
+    for module in (intake, shadow):
+        monkeypatch.setattr(module, "memory_directories", lambda: (path,))
+    return path
 
 
 def state(path: Path) -> RunState:
@@ -85,26 +96,28 @@ def test_the_leftover_of_an_interrupted_seal_is_removed(tmp_path: Path) -> None:
 
 
 def test_private_copies_are_removed_and_nothing_else_is(tmp_path: Path) -> None:
-    shadow, _ = make_shadow(tmp_path / "fallback")
+    private, _ = make_shadow(tmp_path / "fallback")
     precious = tmp_path / "elsewhere" / "steno-shadow-precious"
     precious.mkdir(mode=0o700, parents=True)
-    path = make_run(tmp_path, start(scratch=[str(shadow), str(precious), "/"]), sealed=False)
+    path = make_run(tmp_path, start(scratch=[str(private), str(precious), "/"]), sealed=False)
     recover_run(path)
-    assert not shadow.exists()
+    assert not private.exists()
     assert precious.exists()
 
 
 def test_copies_in_the_store_are_removed(tmp_path: Path) -> None:
-    shadow = tmp_path / "steno-shadow-x"
-    shadow.mkdir(mode=0o700)
-    path = make_run(tmp_path, start(scratch=[str(shadow)]), sealed=False)
+    private = tmp_path / "steno-shadow-x"
+    private.mkdir(mode=0o700)
+    path = make_run(tmp_path, start(scratch=[str(private)]), sealed=False)
     recover_run(path)
-    assert not shadow.exists()
+    assert not private.exists()
 
 
-def test_copies_of_a_recorder_that_was_killed_before_its_first_event_are_removed(tmp_path: Path) -> None:
+def test_copies_of_a_recorder_that_was_killed_before_its_first_event_are_removed(
+    tmp_path: Path, memory: Path
+) -> None:
     ended = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, check=True).stdout.decode().strip()
-    abandoned = memory_directories()[0] / f"steno-shadow-{ended}-left"
+    abandoned = memory / f"steno-shadow-{ended}-left"
     ours, _ = make_shadow(tmp_path / "fallback")
     abandoned.mkdir(mode=0o700)
     reports = list(recover_all(tmp_path))
@@ -122,17 +135,6 @@ def test_what_is_no_run_is_an_error(tmp_path: Path, content: str) -> None:
         recover_run(path)
 
 
-def _no_shadows() -> list[Path]:
-    return []
-
-
-@pytest.fixture
-def _nobody_else_was_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shadows lie in a place that all runs of the machine share, those of tests that kill recorders too."""
-    monkeypatch.setattr("steno.record.recovery.abandoned_shadows", _no_shadows)
-
-
-@pytest.mark.usefixtures("_nobody_else_was_killed")
 def test_all_recovers_every_unsealed_run_and_reports_each(tmp_path: Path) -> None:
     make_run(tmp_path, start(), sealed=False)
     make_run(tmp_path, run_id=OTHER_ID)
@@ -147,12 +149,10 @@ def test_all_recovers_every_unsealed_run_and_reports_each(tmp_path: Path) -> Non
     assert reports[broken].exit_code
 
 
-@pytest.mark.usefixtures("_nobody_else_was_killed")
 def test_all_of_no_store_is_nothing(tmp_path: Path) -> None:
     assert list(recover_all(tmp_path / "none")) == []
 
 
-@pytest.mark.usefixtures("_nobody_else_was_killed")
 def test_folders_of_runs_that_never_began_are_removed_when_they_are_old(tmp_path: Path) -> None:
     (tmp_path / NEW / "terminal").mkdir(parents=True)
     changed = (tmp_path / NEW).stat().st_mtime
@@ -162,7 +162,6 @@ def test_folders_of_runs_that_never_began_are_removed_when_they_are_old(tmp_path
     assert not (tmp_path / NEW).exists()
 
 
-@pytest.mark.usefixtures("_nobody_else_was_killed")
 def test_a_folder_whose_recorder_lives_is_kept(tmp_path: Path) -> None:
     made = make_run(tmp_path, start(), sealed=False)
     made.rename(tmp_path / NEW)
@@ -170,7 +169,6 @@ def test_a_folder_whose_recorder_lives_is_kept(tmp_path: Path) -> None:
         assert list(recover_all(tmp_path, now=made.parent.stat().st_mtime + 10 * STALE_SECONDS)) == []
 
 
-@pytest.mark.usefixtures("_nobody_else_was_killed")
 def test_a_link_that_looks_like_a_folder_of_ours_is_not_followed(tmp_path: Path) -> None:
     store, elsewhere = tmp_path / "store", tmp_path / "elsewhere"
     store.mkdir()
@@ -236,7 +234,7 @@ def test_frames_without_their_key_are_a_gap(tmp_path: Path) -> None:
 
 @pytest.fixture
 def told() -> Iterator[intake.IntakeFolder]:
-    """What programs told a recorder that is gone. It is held: other tests look for what nobody holds."""
+    """What programs told a recorder that is gone."""
     made = intake.make_in_memory(RUN_ID)
     assert made is not None
     (made.path / "sdk.ndjson").write_bytes(sdk(0, run_id=RUN_ID))

@@ -13,8 +13,16 @@ from steno.capture.cgroup import Refusal
 from steno.views import checkup
 from steno.views.checkup import Finding, Mark
 from steno.views.paint import Paint
+from waiting import SECONDS
 
 PATH = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+
+
+@pytest.fixture(autouse=True)
+def _programs_have_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is slow has not told what it can do; a busy machine makes them slow."""
+    monkeypatch.setattr(checkup, "_SECONDS", SECONDS)
+    monkeypatch.setattr("steno.capture.probe._CHECK_SECONDS", SECONDS)
 
 
 def about(found: list[Finding], what: str) -> list[Finding]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from conftest import SECONDS
 from kernel_bundles import ABSENT, TOMBSTONE, UNKNOWN, file, kernel_run, state
 from steno.bundle.folder import Folder
 from steno.errors import UnreadableBundleError
@@ -144,7 +145,7 @@ def test_names_are_written_as_git_reads_them(tmp_path: Path, name: bytes) -> Non
     (tmp_path / os.fsdecode(name[1:])).write_bytes(b"one\ntwo\n")
     text = patch_of(tmp_path / "store", b"one\ntwo\n", b"one\nthree\n", name)
     assert b"\x1b" not in text
-    subprocess.run(["git", "apply"], input=text, cwd=tmp_path, check=True, timeout=30)
+    subprocess.run(["git", "apply"], input=text, cwd=tmp_path, check=True, timeout=SECONDS)
     assert (tmp_path / os.fsdecode(name[1:])).read_bytes() == b"one\nthree\n"
 
 
@@ -162,7 +163,7 @@ def test_git_makes_the_new_content_of_the_old_one(tmp_path: Path, seed: int) -> 
     (tmp_path / "w" / "f").write_bytes(before)
     text = patch_of(tmp_path / "store", before or b"", after)
     if before != after:
-        subprocess.run(["git", "apply"], input=text, cwd=tmp_path, check=True, timeout=30)
+        subprocess.run(["git", "apply"], input=text, cwd=tmp_path, check=True, timeout=SECONDS)
         assert (tmp_path / "w" / "f").read_bytes() == after
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from steno.bundle.folder import Folder
 from steno.bundle.store import RunState, state_of
 
-# A recorder lets go of its spool for a moment before it seals; so many looks in a row mean that it is gone.
+# A look takes its time, and the run may be sealed meanwhile; so many in a row mean that nobody seals it.
 _LOOKS_WITHOUT_RECORDER = 5
 
 
