@@ -15,12 +15,13 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request
+from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request, expect
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 DESKTOP = (1280, 900)
 PHONE = (390, 844)
 MILLISECONDS = 60_000.0
+expect.set_options(timeout=MILLISECONDS)  # no context gives it: it would be 5 seconds
 _NEXT_FRAME = "new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
 _WATCH_POLICY = """
 addEventListener("securitypolicyviolation", (event) => {
@@ -35,7 +36,7 @@ def launch(playwright: Playwright) -> Browser:
     if program is None and os.environ.get("STENO_REQUIRE_PACKAGES") != "1":
         pytest.skip("chromium is not installed; `make programs` does it where the distribution has it")
     return playwright.chromium.launch(
-        executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"], timeout=MILLISECONDS
     )
 
 

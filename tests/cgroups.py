@@ -13,6 +13,7 @@ import pytest
 from ordinary import user_id
 from steno.capture.cgroup import PREFIX, Hierarchy, own_hierarchy
 from steno.events.run_id import format_run_id
+from waiting import until
 
 _HIERARCHY = own_hierarchy()
 MOUNT = _HIERARCHY.mount if isinstance(_HIERARCHY, Hierarchy) else None
@@ -30,8 +31,15 @@ def new_run_id() -> str:
 
 
 def left_by(run_id: str) -> list[Path]:
-    """The cgroups below the mount that bear the name of this run."""
-    return [] if MOUNT is None else list(MOUNT.rglob(f"{PREFIX}{run_id}"))
+    """The cgroups below the mount that bear the name of this run; others come and go meanwhile."""
+    name = f"{PREFIX}{run_id}"
+    return [] if MOUNT is None else [Path(above, name) for above, below, _ in os.walk(MOUNT) if name in below]
+
+
+def kill_all_in(place: Path) -> None:
+    """Whoever is in that cgroup is gone afterwards: until then it cannot be removed."""
+    (place / "cgroup.kill").write_bytes(b"1")
+    until(lambda: "populated 0" in (place / "cgroup.events").read_text())
 
 
 @contextmanager
@@ -45,7 +53,7 @@ def delegated() -> Iterator[Path]:
             os.chown(path, user_id(), user_id())
         yield place
     finally:
-        (place / "cgroup.kill").write_bytes(b"1")
+        kill_all_in(place)
         for below in sorted((path for path in place.rglob("*") if path.is_dir()), reverse=True):
             below.rmdir()
         place.rmdir()

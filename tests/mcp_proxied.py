@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import waiting
 from conftest import PROGRAM
+from mcp_wrapped import told_in
 from steno.events import intake
 
 SERVER = Path(__file__).with_name("mcp_http_server.py")
@@ -48,8 +49,7 @@ class Proxied(NamedTuple):
         return notes.read_text().splitlines() if notes.exists() else []
 
     def told(self) -> list[intake.PolicyTold]:
-        lines = (self.folder / "decisions.ndjson").read_bytes().splitlines(keepends=True)
-        return [intake.policy_told(line) for line in lines]
+        return told_in(self.folder / "decisions.ndjson")
 
     def decided(self, tool: str) -> list[intake.Decided]:
         return [one for one in self.told() if isinstance(one, intake.Decided) and one.tool == tool]
@@ -73,7 +73,7 @@ class Proxied(NamedTuple):
     def raw(self, data: bytes) -> bytes:
         """What the proxy answers to these bytes, until it closes."""
         with socket.create_connection(self.address, SECONDS) as sock:
-            with contextlib.suppress(ConnectionError):
+            with contextlib.suppress(OSError):  # it may have closed already
                 sock.sendall(data)
                 sock.shutdown(socket.SHUT_WR)
             return _rest(sock)

@@ -68,4 +68,13 @@ class Wrapped(Session):
 
 
 def told_in(log: Path) -> list[intake.PolicyTold]:
-    return [intake.policy_told(line) for line in log.read_bytes().splitlines(keepends=True)]
+    """The whole lines: of one that is being written, a reader may see the beginning."""
+    lines = log.read_bytes().splitlines(keepends=True)
+    return [intake.policy_told(line) for line in lines if line.endswith(b"\n")]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

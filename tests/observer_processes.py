@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -32,6 +32,22 @@ def held_still(recorder: int) -> Iterator[None]:
     finally:
         for one in observing:
             os.kill(one, signal.SIGCONT)
+
+
+def hold_a_terminal(recorder: int) -> bool:
+    """Whether they still tell who writes on the terminal of the command."""
+    return any(
+        place.startswith("/dev/pts/") for one in observer_processes(recorder) for place in _places_held(one)
+    )
+
+
+def _places_held(pid: int) -> list[str]:
+    found = []
+    with suppress(FileNotFoundError, ProcessLookupError):  # a file is closed, or it has ended
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(FileNotFoundError):
+                found.append(str(descriptor.readlink()))
+    return found
 
 
 def _descendants(pid: int) -> list[int]:

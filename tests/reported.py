@@ -150,7 +150,7 @@ class Reports:
             env=self._env(name),
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=SECONDS,
+            timeout=2 * SECONDS,
             check=False,
         )
         assert done.returncode == 0, done.stderr.decode("utf-8", "replace") + done.stdout.decode(

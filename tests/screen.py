@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import termios
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pexpect
 from conftest import PROGRAM
 
 SECONDS = 60
+_LOCAL_FLAGS = 3
 
 
 class Screen:
@@ -49,9 +51,20 @@ class Screen:
         self._child.send(text + "\r")
 
     @property
+    def pid(self) -> int:
+        """Of the program that was started."""
+        assert self._child.pid is not None
+        return self._child.pid
+
+    @property
     def shell_has_the_terminal(self) -> bool:
         """Whether the first program is in the foreground, and not one of its jobs."""
         return os.tcgetpgrp(self._child.child_fd) == self._child.pid
+
+    @property
+    def has_control_keys(self) -> bool:
+        """Whether Control-C makes a signal, and is not handed to a program as a key."""
+        return bool(termios.tcgetattr(self._child.child_fd)[_LOCAL_FLAGS] & termios.ISIG)
 
     def resize(self, rows: int, cols: int) -> None:
         self._child.setwinsize(rows, cols)

@@ -20,6 +20,7 @@ class Terminal:
         self.cwd = cwd
         self._store = store
         self._observer = observer
+        self.options: list[str] = []
 
     def bare(self, words: list[str], keys: Keys | None = None) -> bytes:
         return self._shown(words, keys)
@@ -27,7 +28,8 @@ class Terminal:
     def recorded(
         self, words: list[str], keys: Keys | None = None, status: Status = Status.VALID
     ) -> tuple[bytes, Recorded]:
-        shown = self._shown(["steno", "run", "--no-git", "--observer", self._observer, "--", *words], keys)
+        options = ["--no-git", "--observer", self._observer, *self.options]
+        shown = self._shown(["steno", "run", *options, "--", *words], keys)
         shown, _, _ = shown.rpartition(b"steno: recorded ")
         shown, _, _ = shown.partition(b"steno: the record has a gap")
         run = only_run(self._store)

@@ -113,7 +113,7 @@ class Started(NamedTuple):
             capture_output=True,
             cwd=self.home,
             env={**self.env, **(env or {})},
-            timeout=SECONDS,
+            timeout=2 * SECONDS,
             check=False,
         )
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from base64 import b64decode, b64encode
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -127,10 +128,10 @@ def test_a_head_that_was_changed_after_it_was_made_is_found_out(page_of: PageOf,
 
 @pytest.mark.parametrize("place", ["<style>", "@media"])
 def test_a_page_that_ends_before_its_style_does_is_not_blank(
-    browser: Browser, reports: Reports, place: str
+    browser: Browser, reports: Reports, tmp_path: Path, place: str
 ) -> None:
     whole = reports.session_page.read_bytes()
-    cut = reports.session_page.with_name("cut-in-style.html")
+    cut = tmp_path / "cut-in-style.html"
     cut.write_bytes(whole[: whole.index(place.encode())])
     page = browser.new_page()  # unwatched: half of the style is not the one that the policy allows
     try:

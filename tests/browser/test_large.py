@@ -54,7 +54,7 @@ INTERACTIONS: dict[str, tuple[str, str, Acts]] = {  # what is open, what is acte
     "events: window of time": (
         "events",
         ".overview-handle.is-to",
-        [{"key": key} for key in ["ArrowLeft"] * 4 + ["ArrowRight"] * 4],
+        [{"key": key} for key in ["ArrowLeft"] * 4 + ["ArrowRight"] * 4 + ["Escape"]],
     ),
     "files: scroll": ("files", "#panel-files .list", [{"scroll": 9_000 * n} for n in range(1, 9)]),
     "files: search": (

@@ -196,8 +196,9 @@ def test_the_player_is_on_the_clock_of_the_run(page_of: PageOf, reports: Reports
         expect(time).to_have_text(re.compile(r"^0\.5s / "))
         panel.locator(".play").click()
         expect(time).not_to_have_text(re.compile(r"^0\.5s / "))
+        expect(panel.locator(".play")).to_have_text("▶ Play")  # at the end: the time stands still again
         panel.get_by_label("Position").fill("0")
-        expect(time).to_have_text(re.compile(r"^0\.\ds / "))
+        expect(time).to_have_text(re.compile(r"^0\.0s / "))
 
 
 def test_a_call_leads_to_what_was_seen_of_it(page_of: PageOf, reports: Reports) -> None:

@@ -63,7 +63,7 @@ def test_a_changed_file_shows_what_changed_in_both_shapes(report: ReportPage) ->
     detail = panel.locator(".file-detail")
     expect(detail).to_contain_text("for (int i = 0; i <= argc; i++)")
     expect(detail).to_contain_text("for (int i = 1; i < argc; i++)")
-    assert detail.locator("[class*=hljs-]").count() > 3  # syntax in colour
+    expect(detail.locator("[class*=hljs-]").nth(3)).to_be_visible()  # syntax in colour
     keep_screenshot(report.page, "diff-unified")
     panel.get_by_role("button", name=re.compile("side", re.IGNORECASE)).click()
     expect(report.page).to_have_url(re.compile("split"))

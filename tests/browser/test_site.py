@@ -90,7 +90,9 @@ def test_the_list_is_searched_and_filtered(browser: Browser, site: Client) -> No
 
 def test_two_runs_are_chosen_and_compared(browser: Browser, site: Client) -> None:
     with visited(browser, site) as page:
-        for box in page.get_by_role("checkbox").all():
+        boxes = page.get_by_role("checkbox")
+        expect(boxes).to_have_count(2)
+        for box in boxes.all():
             box.check()
         page.get_by_role("link", name="Compare the two").click()
         expect(page.locator(".live-status")).to_contain_text("B did something that A did not")

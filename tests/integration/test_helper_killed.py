@@ -21,7 +21,8 @@ from steno.events import wire
 from tracees import rows
 from waiting import until
 
-BUSY = "i=0; while [ $i -lt 3000 ]; do cat /dev/null; i=$((i+1)); done"
+# Goes on until it is told that its observer was killed, or can start nothing any more for that reason.
+BUSY = "until test -e over; do cat /dev/null || exit; done"
 # Hanging is the failure; this is how long nobody would wait.
 PATIENCE = 100
 ROUNDS = 10
@@ -58,9 +59,15 @@ def _kill_the_observer_after(seconds: float, env: dict[str, str], cwd: Path, obs
     try:
         process.wait(timeout=seconds)
     except subprocess.TimeoutExpired:
-        for pid in observer_processes(process.pid):
-            os.kill(pid, signal.SIGKILL)
+        _kill(observer_processes(process.pid))
+    (cwd / "over").touch()
     process.wait(timeout=PATIENCE)
+
+
+def _kill(pids: list[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):  # a command that is about to begin goes with the first of them
+            os.kill(pid, signal.SIGKILL)
 
 
 def _check(run: Recorded, steno: Steno) -> None:
@@ -80,8 +87,10 @@ def _kill_at_random_moments(
     rounds: int, seed: int, steno: Steno, env: dict[str, str], cwd: Path, store: Path
 ) -> None:
     chance = random.Random(seed)
-    for observer in itertools.islice(itertools.cycle(observers()), rounds):
-        _kill_the_observer_after(chance.uniform(0, 0.4), env, cwd, observer)
+    for number, observer in enumerate(itertools.islice(itertools.cycle(observers()), rounds)):
+        place = cwd / str(number)
+        place.mkdir()
+        _kill_the_observer_after(chance.uniform(0, 0.4), env, place, observer)
     assert len(runs(store)) == rounds
     for run in runs(store):
         _check(run, steno)
@@ -109,8 +118,7 @@ def test_what_was_seen_before_the_kill_is_in_the_record(
     process = _start(clean_env, tmp_path, observer, f"echo x > {mark}; cat {mark} > {mark}.copy; sleep 1000")
     copy = tmp_path / "mark.copy"
     until(lambda: copy.exists() and copy.read_text() == "x\n" and _created(store) == 2)
-    for pid in observer_processes(process.pid):
-        os.kill(pid, signal.SIGKILL)
+    _kill(observer_processes(process.pid))
     process.wait(timeout=PATIENCE)
     (run,) = runs(store)
     _check(run, steno)
@@ -129,9 +137,7 @@ def test_a_recorder_killed_while_it_observes_leaves_what_the_observer_saw(
     observers = observer_processes(process.pid)
     process.kill()
     process.wait(timeout=PATIENCE)
-    for pid in observers:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    _kill(observers)
     (run,) = runs(store)
     until(lambda: steno("recover", run.path).returncode == 0)
     assert run.verdict().status == Status.INCOMPLETE

@@ -119,7 +119,7 @@ def test_closed_descriptors_do_not_stop_the_agent(folder: Path, in_run: dict[str
 
 
 def test_a_secret_is_masked_before_it_reaches_a_disk(steno: Steno, in_run: dict[str, str]) -> None:
-    with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as disk:
+    with tempfile.TemporaryDirectory(prefix="steno-test-", dir="/var/tmp") as disk:
         env = {**in_run, "STENO_INTAKE": disk, "CLAUDE_CODE_MESSAGING_TOKEN": "q7Zr1vT9mKx4Lw2B"}
         command = f"curl -H 'Authorization: Bearer {SECRET}' example.org/?q7Zr1vT9mKx4Lw2B"
         data = payload("claude-PreToolUse-Bash", tool_input={"command": command})

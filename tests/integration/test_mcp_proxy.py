@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 
 import mcp_proxied
 import waiting
-from mcp_proxied import VERSION, Proxied, call, current
+from mcp_proxied import SECONDS, VERSION, Proxied, call, current
 from steno.events import intake
 
 ERAS = pytest.mark.parametrize("era", ["legacy", VERSION])
@@ -45,6 +45,15 @@ def _text(result: mcp_types.CallToolResult) -> str:
     content = result.content[0]
     assert isinstance(content, mcp_types.TextContent)
     return content.text
+
+
+@contextmanager
+def kept_port() -> Iterator[int]:
+    """A port at which nobody listens, and that no stranger gets: who is told its number may listen there."""
+    with socket.socket() as holding:
+        holding.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holding.bind(("127.0.0.1", 0))
+        yield holding.getsockname()[1]
 
 
 def _large() -> httpx2.AsyncClient:
@@ -114,12 +123,15 @@ def test_a_server_asks_its_client_and_gets_the_answer(proxied: Proxied) -> None:
 def test_a_cancelled_call_is_cancelled_at_the_server_and_its_end_is_told(
     proxied: Proxied, era: str, outcome: str
 ) -> None:
-    before = proxied.called().count("wait ended")
+    began, before = (proxied.called().count(noted) for noted in ("wait", "wait ended"))
 
     async def talk() -> None:
         async with Client(proxied.url, mode=era) as client:
-            with pytest.raises(MCPError):
-                await client.call_tool("wait", {}, read_timeout_seconds=0.3)
+            calling = asyncio.create_task(client.call_tool("wait", {}))
+            await asyncio.to_thread(waiting.until, lambda: proxied.called().count("wait") > began)
+            calling.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await calling
 
     asyncio.run(talk())
     proxied.until_outcome("wait", outcome)
@@ -248,7 +260,8 @@ def test_a_server_that_crashes_is_an_error_for_the_client_and_is_told(tmp_path: 
 
 def test_another_server_at_the_same_place_is_another_process(tmp_path: Path) -> None:
     with (
-        mcp_proxied.serving(tmp_path) as (server, upstream),
+        kept_port() as port,
+        mcp_proxied.serving(tmp_path, port=port) as (server, upstream),
         mcp_proxied.proxying(tmp_path, upstream) as (proxy, url),
     ):
         proxied = Proxied(url, upstream, tmp_path, proxy, server)
@@ -256,7 +269,6 @@ def test_another_server_at_the_same_place_is_another_process(tmp_path: Path) -> 
         server.kill()
         server.wait()
         assert proxied.ask(*current("echo", {"text": ""}))[0] == 502
-        port = int(upstream.rpartition(":")[2].partition("/")[0])
         with mcp_proxied.serving(tmp_path, port=port) as (new, _):
             assert proxied.ask(*current("echo", {"text": ""}))[0] == 200
     opened = [one.server_process for one in proxied.told() if isinstance(one, intake.Opened)]
@@ -350,19 +362,21 @@ def test_requests_that_come_ahead_are_answered_in_order(proxied: Proxied) -> Non
     for number in range(3):
         body, headers = current("echo", {"text": f"ahead {number}"}, request_id=number)
         requests.append(mcp_proxied.post(body, headers))
-    with socket.create_connection(proxied.address, 30) as sock:
+    texts = [f"ahead {number}".encode() for number in range(3)]
+    with socket.create_connection(proxied.address, SECONDS) as sock:
         sock.sendall(b"".join(requests))
         found = b""
-        while found.count(b'"id":') < 3:
-            found += sock.recv(65536)
-    places = [found.index(f"ahead {number}".encode()) for number in range(3)]
+        while not all(text in found for text in texts) and (piece := sock.recv(65536)):
+            found += piece
+    places = [found.index(text) for text in texts]
     assert places == sorted(places)
 
 
 def test_an_upstream_that_is_not_there_is_an_error_for_the_client(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    with mcp_proxied.proxying(tmp_path, f"http://127.0.0.1:{port}/mcp") as (proxy, url):
+    with (
+        kept_port() as port,
+        mcp_proxied.proxying(tmp_path, f"http://127.0.0.1:{port}/mcp") as (proxy, url),
+    ):
         proxied = Proxied(url, "", tmp_path, proxy, None)
         status, answer = proxied.ask(*current("echo", {"text": "x"}, request_id="a"))
         assert (status, json.loads(answer)["id"]) == (502, "a")
@@ -376,12 +390,12 @@ def test_a_signal_ends_it_and_everything_that_was_open_is_told(
     before = proxied.called().count("wait")
     with (
         mcp_proxied.proxying(tmp_path, proxied.upstream) as (proxy, url),
-        socket.create_connection((other := Proxied(url, "", tmp_path, proxy, None)).address, 30) as sock,
+        socket.create_connection((other := Proxied(url, "", tmp_path, proxy, None)).address, SECONDS) as sock,
     ):
         sock.sendall(mcp_proxied.post(*current("wait", {})))
         waiting.until(lambda: proxied.called().count("wait") > before)
         proxy.send_signal(number)
-        assert proxy.wait(30) == 0
+        assert proxy.wait(SECONDS) == 0
     assert other.outcome(other.decided("wait")[0]) == "client_gone"
     opened = {one.connection for one in other.told() if isinstance(one, intake.Opened)}
     assert opened == {one.connection for one in other.told() if isinstance(one, intake.Closed)} != set()

@@ -18,7 +18,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from conftest import PROGRAM, SECONDS, Steno
-from mcp_wrapped import message, told_in, tool_call
+from mcp_wrapped import is_alive, message, told_in, tool_call
 from steno.events import intake
 from waiting import until
 
@@ -189,13 +189,6 @@ def test_a_client_that_has_written_all_still_gets_its_answers(wrap: Wrap) -> Non
     assert wrap.answer()["id"] == 1
     assert wrap.process.wait(SECONDS) == 0
     assert wrap.outcomes == ["result"]
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_a_server_that_does_not_go_is_killed_with_its_group(
@@ -421,6 +414,10 @@ def test_a_real_client_and_a_real_server_of_each_era(
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         steps.append(progress)
 
+    def the_last_is_decided() -> bool:
+        told = told_in(tmp_path / "log")
+        return any(isinstance(line, intake.Decided) and line.tool == "read_forever" for line in told)
+
     async def talk() -> None:
         words = [
             "mcp",
@@ -446,8 +443,10 @@ def test_a_real_client_and_a_real_server_of_each_era(
             assert "denied_by_default" in denied.content[0].text  # type: ignore[union-attr]
             assert (await client.call_tool("read_failure")).is_error
             await client.call_tool("read_progress", progress_callback=on_progress)
-            with anyio.move_on_after(0.3):
-                await client.call_tool("read_forever")
+            async with anyio.create_task_group() as calling:
+                calling.start_soon(client.call_tool, "read_forever")
+                await anyio.to_thread.run_sync(until, the_last_is_decided)
+                calling.cancel_scope.cancel()
 
     anyio.run(talk)
     assert steps == [0, 1, 2]

@@ -58,11 +58,15 @@ for _ in range(20):
 FORKING = f"""
 import os, signal
 children = []
+looked, look = os.pipe()
 for _ in range({PROCESSES}):
     if not (child := os.fork()):
         os.stat("/")
+        os.write(look, b".")
         signal.pause()
     children.append(child)
+for child in children:
+    os.read(looked, 1)
 for child in children:
     os.kill(child, signal.SIGKILL)
 for child in children:

@@ -229,14 +229,20 @@ def gated(observer: str, env: Mapping[str, str], folder: Path) -> Iterator[subpr
         try:
             yield recorder
         finally:
-            with suppress(OSError):  # nobody waits when the command went with its keeper
-                os.close(os.open(folder / "gate", os.O_WRONLY | os.O_NONBLOCK))
+            until(lambda: _is_opened(folder / "gate") or recorder.poll() is not None)
+
+
+def _is_opened(gate: Path) -> bool:
+    try:
+        os.close(os.open(gate, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:  # nobody waits yet, or any more: the command may have gone with its keeper
+        return False
+    return True
 
 
 def cgroup_of(store: Path) -> int:
-    events = [json.loads(line) for line in spooled(store).splitlines()]
-    (number,) = [event["data"]["cgroup_id"] for event in events if event["type"] == "cgroup_scope"]
-    return int(number)
+    (told,) = [line for line in spooled(store).splitlines() if b'"type":"cgroup_scope"' in line]
+    return int(json.loads(told)["data"]["cgroup_id"])
 
 
 def keeper_of(recorder: subprocess.Popen[bytes]) -> int:

@@ -15,7 +15,7 @@ import pytest
 
 from conftest import PROGRAM, Steno
 from making import RUN_ID, make_run, start
-from recorded import only_run
+from recorded import only_run, spooled
 from steno.events import kinds, layout
 from waiting import until
 
@@ -260,6 +260,7 @@ def test_a_run_whose_recorder_is_killed_is_recovered(
     ) as recorder:
         assert recorder.stdout is not None
         assert recorder.stdout.readline() == b"ready\n"
+        until(lambda: b'"command_started"' in spooled(store))
         try:
             assert b"running" in steno("list").stdout
             assert b"RUNNING" in steno("show", "@last").stdout

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import PROGRAM
+from observer_processes import hold_a_terminal
 from recorded import only_run
 from screen import Screen
 from splitting import Terminal, counters, every_byte_is_attributed, every_byte_is_attributed_by_size, streams
@@ -242,6 +243,7 @@ def test_fzf_draws_on_stderr_and_answers_on_stdout(terminal: Terminal) -> None:
 
 def test_a_process_that_is_left_behind_is_attributed_while_it_is_heard(terminal: Terminal) -> None:
     script = terminal.program("(while kill -0 $$ 2>/dev/null; do :; done; echo late >&2) & echo ready")
+    terminal.options = ["--wait-descendants", "forever"]
     _, run = terminal.recorded(["bash", script])
     assert streams(run) == (b"ready\n", b"late\n")
     assert every_byte_is_attributed(run)
@@ -250,9 +252,16 @@ def test_a_process_that_is_left_behind_is_attributed_while_it_is_heard(terminal:
 def test_what_a_process_left_behind_writes_on_a_terminal_that_it_opens_late_is_never_passed_over(
     terminal: Terminal,
 ) -> None:
-    late = "while kill -0 $$; do :; done; sleep 0.3; echo late >/dev/tty"
+    late = "until test -e unheard; do sleep 0.05; done; echo late >/dev/tty"
     script = terminal.program(f"({late}) </dev/null >/dev/null 2>&1 &\necho ready")
-    _, run = terminal.recorded(["bash", script], status=Status.INCOMPLETE)
+    terminal.options = ["--wait-descendants", "forever"]
+
+    def once_nobody_listens(screen: Screen) -> None:
+        screen.see("ready\r\n")
+        until(lambda: not hold_a_terminal(screen.pid))
+        (terminal.cwd / "unheard").touch()
+
+    _, run = terminal.recorded(["bash", script], once_nobody_listens, status=Status.INCOMPLETE)
     assert counters(run)["unattributed"] == len(b"late\n")
 
 

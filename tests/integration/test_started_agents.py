@@ -128,7 +128,7 @@ def gemini_settings(home: Path, url: str, server: list[str]) -> dict[str, str]:
 def opencode_settings(home: Path, url: str, server: list[str]) -> dict[str, str]:
     place = home / ".config" / "opencode"
     place.mkdir(parents=True)
-    servers = {"files": {"type": "local", "command": server, "enabled": True}}
+    servers = {"files": {"type": "local", "command": server, "enabled": True, "timeout": 60_000}}
     (place / "opencode.json").write_text(opencode_config(url, "ANTHROPIC_API_KEY", servers))
     # Its list of models and a package for plugins come from the network, unless it is told another place:
     # ours has neither, and it goes on without them.

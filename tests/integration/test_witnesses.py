@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from cgroups import MOUNT, needs_scope
+from cgroups import MOUNT, kill_all_in, needs_scope
 from conftest import Steno
 from observers import PROBING, observers
 from ordinary import Somebody, as_the_user, place_of_the_user
@@ -170,7 +170,7 @@ def outside() -> Iterator[Path]:
     place = MOUNT / f"outside-{os.getpid()}"
     place.mkdir()
     yield place
-    (place / "cgroup.kill").write_bytes(b"1")
+    kill_all_in(place)
     place.rmdir()
 
 

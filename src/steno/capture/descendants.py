@@ -72,7 +72,8 @@ class KeeperChildren:
         found: set[int] = set()
         with suppress(OSError):  # the keeper has gone
             for task in self._tasks.iterdir():
-                found.update(map(int, (task / "children").read_bytes().split()))
+                with suppress(OSError):  # or one of its threads
+                    found.update(map(int, (task / "children").read_bytes().split()))
         return found
 
     def _hold(self, pid: int) -> None:

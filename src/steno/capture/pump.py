@@ -34,6 +34,8 @@ WRITE_DOWN_SECONDS = 0.1
 TRICKLE_BYTES, TRICKLE_SECONDS = 512, 0.0005
 # How long the streams of an ended command may stay open in other hands before we leave.
 GRACE_SECONDS = 0.5
+# The same where nobody of the run is left, and only the observer has still to tell of it and to let go.
+OBSERVER_SECONDS = 10.0
 # What stopped or ended has written no more than its terminal holds; others on it may go on writing.
 MOVES_AT_A_STOP = 16
 
@@ -186,7 +188,7 @@ class Pump:
             return False
         if all(channel.ended for channel in (*self._outlets.values(), *self._told)):
             return True
-        if time.monotonic() > self._ended_at + GRACE_SECONDS and not self._someone_waits_for_the_end():
+        if time.monotonic() > self._ended_at + self._grace() and not self._someone_waits_for_the_end():
             self._move_what_is_there()  # we may have been kept from looking for longer than the grace
             return not any(channel.stalled for channel in self._outlets.values())
         return False
@@ -202,6 +204,11 @@ class Pump:
             self._ended_at = time.monotonic()
         self._leave_at = None
         return True
+
+    def _grace(self) -> float:
+        if self._told and self._awaited is not None and not self._awaited.descendants.populated():
+            return OBSERVER_SECONDS
+        return GRACE_SECONDS
 
     def _someone_waits_for_the_end(self) -> bool:
         """A reader of a pipe waits for its end, and would bare as well: so do we."""

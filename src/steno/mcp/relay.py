@@ -122,7 +122,7 @@ class Relay:
                 self._server.begin_to_end()
         self._server.send_what_is_due()
         if self._silent_at is not None and time.monotonic() >= self._silent_at:
-            self._finish_server()
+            self._end_silence()
 
     # --- handlers --------------------------------------------------------------------------------------
 
@@ -185,6 +185,15 @@ class Relay:
         self._to_client.push(self._session.from_server(line))
         for answer in self._session.for_server():
             self._tell_server(answer)
+
+    def _end_silence(self) -> None:
+        """It was silent, or nobody listened: the client does not read, or we were kept from reading."""
+        if self._to_client.waiting >= ENOUGH:
+            self._silent_at = time.monotonic() + SILENCE
+        elif select.select([self._server.stdout], [], [], 0)[0]:
+            self._read_server(select.POLLIN)
+        else:
+            self._finish_server()
 
     def _finish_server(self) -> None:
         """Nothing more comes from it."""

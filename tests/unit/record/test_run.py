@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from conftest import SECONDS
 from steno.events.run_id import format_run_id
 from steno.record import intake
@@ -76,7 +78,8 @@ sealed, run.seal = run.seal, seal
 here = Path(sys.argv[1])
 request = run.RunRequest(
     command=["sh", "-c", "printf %0100000d 0"], cwd=here, store=here / "store",
-    environ=dict(os.environ), git=False, pty="always", shown=False, observer="none", run_id=sys.argv[2],
+    environ=dict(os.environ), git=False, pty="always", shown=False, observer=sys.argv[3],
+    run_id=sys.argv[2],
 )
 outcome = run.record(request, on_sealing=lambda _: None)
 (tape,) = outcome.path.glob("terminal/output")
@@ -96,7 +99,8 @@ def test_control_c_while_the_command_is_started_reaches_the_command(tmp_path: Pa
     assert recorded(tmp_path, _RECORD, "at") == "130 True\n"
 
 
+@pytest.mark.parametrize("observer", ["none", "notify"])
 def test_what_was_written_before_the_end_is_read_however_late_and_the_spool_is_held_until_it_is_sealed(
-    tmp_path: Path,
+    observer: str, tmp_path: Path
 ) -> None:
-    assert recorded(tmp_path, _LATE).splitlines() == ["held", "100000 []", "let go"]
+    assert recorded(tmp_path, _LATE, observer).splitlines() == ["held", "100000 []", "let go"]
