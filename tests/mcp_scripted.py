@@ -78,7 +78,7 @@ async def bench(
         finally:
             writer.close()
 
-    server = await asyncio.start_server(upstream, "127.0.0.1", 0)
+    server = await asyncio.start_server(upstream, "127.0.0.1", 0, backlog=1024)
     address = http_address.upstream(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp")
     policy = Policy(
         digest="0" * 64,

@@ -26,7 +26,10 @@ for line in sys.stdin:
 FORGER = """
 import ctypes, glob, json, os, shutil, subprocess, sys
 how, intake, calls = sys.argv[1], os.environ["STENO_INTAKE"], json.loads(sys.argv[2])
-subprocess.run(sys.argv[3:], input=calls.encode(), stdout=subprocess.DEVNULL, check=True)
+with subprocess.Popen(sys.argv[3:], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
+    client.stdin.write(calls.encode())
+    client.stdin.flush()
+    assert all(client.stdout.readline() for _ in calls.splitlines())  # without input it has little time
 (log,) = glob.glob(intake + "/policy.*.ndjson")
 lines = [json.loads(line) for line in open(log)]
 up, name = os.path.dirname(intake), os.path.basename(log)

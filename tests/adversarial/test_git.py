@@ -307,7 +307,7 @@ def test_a_name_that_git_refuses_is_declared(work: Path) -> None:
 def test_a_pipe_in_place_of_a_git_file_does_not_hang_us(
     work: Path, victim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repo_git, "TIMEOUT_SECONDS", 5.0)
+    monkeypatch.setattr(repo_git, "TIMEOUT_SECONDS", 60.0)  # for a hang, and not for a slow machine
     with watch(work) as repo:
         before = taken(repo.before())
         (work / victim).unlink(missing_ok=True)
@@ -320,9 +320,9 @@ def test_a_pipe_in_place_of_a_git_file_does_not_hang_us(
 def test_a_pipe_that_git_itself_waits_on_ends_at_the_deadline(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repo_git, "TIMEOUT_SECONDS", 0.5)
     with watch(work) as repo:
         taken(repo.before())
+        monkeypatch.setattr(repo_git, "TIMEOUT_SECONDS", 0.5)
         os.mkfifo(work / ".gitignore")
         result = repo.after()
     assert isinstance(result, Skip)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from conftest import PROGRAM, Steno
 from observers import observers
-from recorded import Recorded, only_run, runs
+from recorded import Recorded, only_run, runs, spooled
+from steno.bundle.folder import Folder
+from steno.bundle.store import RunState, state_of
 from steno.bundle.verify import Status
 from waiting import until
 
@@ -73,6 +77,7 @@ def _check(run: Recorded, steno: Steno) -> None:
     status = run.verdict().status
     if status != Status.VALID:
         assert status == Status.INCOMPLETE, run.verdict()
+        until(lambda: _state(run) not in {RunState.RUNNING, RunState.ORPHANED})
         recovered = steno("recover", str(run.path))
         assert recovered.returncode == 0, recovered.stderr
     after = run.verdict()
@@ -80,6 +85,11 @@ def _check(run: Recorded, steno: Steno) -> None:
     assert LINES.startswith(run.stream("stdout") if (run.path / "terminal/stdout").exists() else b"")
     for path, data in spooled.items():
         assert (run.path / path).read_bytes()[: len(data)] == data
+
+
+def _state(run: Recorded) -> RunState:
+    with Folder(run.path) as folder:
+        return state_of(folder)
 
 
 def _spooled(run: Recorded) -> dict[str, bytes]:
@@ -127,22 +137,19 @@ def test_without_an_observer_a_killed_recorder_on_a_terminal_hangs_up_its_comman
     (pid,) = _started_pids(store)
     process.kill()
     process.wait(timeout=60)
-    until(
-        lambda: not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2]
-    )
+    until(lambda: _has_ended(pid))
 
 
 def test_a_killed_keeper_leaves_the_exit_status_declared_unknown(
     clean_env: dict[str, str], tmp_path: Path, store: Path
 ) -> None:
     process = _start_waiting_command(clean_env, tmp_path, store)
-    (keeper,) = [
-        child for child in _children(process.pid) if b"steno" in Path(f"/proc/{child}/cmdline").read_bytes()
-    ]
+    (keeper,) = [child for child in _children(process.pid) if _children(child)]
     (command,) = _children(keeper)
     os.kill(keeper, signal.SIGKILL)
     assert process.wait(timeout=60) == 125
-    os.kill(command, signal.SIGKILL)
+    with suppress(ProcessLookupError):  # what nobody observes any more cannot be loaded
+        os.kill(command, signal.SIGKILL)
     assert "exit_status_unknown" in only_run(store).verdict().gaps
 
 
@@ -203,9 +210,19 @@ def _outputs(store: Path) -> list[Path]:
 
 
 def _started_pids(store: Path) -> list[int]:
-    events = Recorded(only_run(store).path / "spool").events
-    return [event["data"]["pid"] for event in events if event["type"] == "command_started"]
+    whole = [line for line in spooled(store).splitlines(keepends=True) if line.endswith(b"\n")]
+    return [event["data"]["pid"] for event in map(json.loads, whole) if event["type"] == "command_started"]
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def _children(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []

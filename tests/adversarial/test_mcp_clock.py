@@ -12,13 +12,15 @@ import pytest
 
 import steno
 from conftest import PROGRAM, SECONDS
-from mcp_wrapped import told_in, tool_call
+from mcp_wrapped import told_in
 from recorded import Recorded, only_run
 from steno.bundle.verify import Status
 from steno.events import intake
 
 SOURCES = Path(steno.__file__).parent
 SERVER = Path(__file__).parents[1] / "mcp_raw_server.py"
+CLIENT = Path(__file__).parents[1] / "workloads" / "mcp-policy-agent.py"
+CALLS = json.dumps([{"tool": "read_x", "arguments": {}}] * 3)
 POLICY = """\
 version: 1
 rules:
@@ -64,13 +66,17 @@ def stepping(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(place / "step.so")
 
 
+def called(*options: str) -> list[str]:
+    """Three calls through the wrap, by a client that waits for each answer."""
+    wrap = [str(PROGRAM), "mcp", "wrap", "--policy", "policy.yaml", *options, "--"]
+    return [sys.executable, str(CLIENT), CALLS, *wrap, sys.executable, str(SERVER), "kept"]
+
+
 def wrapped(place: Path, env: dict[str, str], *before: str) -> list[intake.PolicyTold]:
     """Three calls through the wrap, and what it told."""
     (place / "policy.yaml").write_text(POLICY)
-    words = [str(PROGRAM), "mcp", "wrap", "--policy", "policy.yaml", "--log", "log", "--"]
     subprocess.run(
-        [*before, *words, sys.executable, str(SERVER), "kept"],
-        input=b"".join(tool_call(number, "read_x") for number in (1, 2, 3)),
+        [*before, *called("--log", "log")],
         stdout=subprocess.PIPE,
         env=env,
         cwd=place,
@@ -102,11 +108,9 @@ def test_a_wall_clock_that_jumps_moves_no_decision_and_no_limit(
 def recorded(place: Path, env: dict[str, str], *before: str) -> Recorded:
     """A run with the same three calls."""
     (place / "policy.yaml").write_text(POLICY)
-    (place / "asked").write_bytes(b"".join(tool_call(number, "read_x") for number in (1, 2, 3)))
-    wrap = f"{PROGRAM} mcp wrap --policy policy.yaml -- {sys.executable} {SERVER} kept <asked >answers"
     run = [str(PROGRAM), "run", "--no-git", "--observer", "none", "--store", "store", "--"]
     subprocess.run(
-        [*run, *before, "sh", "-c", wrap],
+        [*run, *before, *called()],
         env=env,
         cwd=place,
         check=True,

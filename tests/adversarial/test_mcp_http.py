@@ -24,7 +24,7 @@ from steno.mcp import pins
 
 REQUESTS, ANSWERS = 2000, 1500
 AT_ONCE = 100
-PATIENCE = 0.3  # until a hostile client gives up: what it sent may be half a request
+MOST_IN_A_ROW = 3  # requests on a connection
 HIDES = f"""\
 version: 1
 default: allow
@@ -38,12 +38,16 @@ methods:
 """
 GOOD = mcp_proxied.call("read_file", {})
 LISTING = b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}'
+LAST = {"Connection": "close"}
+LIST = mcp_proxied.post(LISTING % 1, LAST)
 USUAL = (
     b"Host: localhost",
     b"Content-Type: application/json",
     b"Accept: application/json, text/event-stream",
 )
+Address = tuple[str, int]
 Answering = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
+Exchanging = Callable[[Address, list[bytes]], Awaitable[list[bytes]]]
 
 
 # --- both sides ------------------------------------------------------------------------------------------
@@ -70,22 +74,53 @@ class Upstream:
         writer.close()
 
 
-async def exchange(address: tuple[str, int], data: bytes) -> bytes:
+async def answered(address: Address, request: bytes) -> bytes:
+    """What comes to a request that says that it is the last one, until the proxy closes."""
     reader, writer = await asyncio.open_connection(*address)
+    writer.write(request)
+    return await rest(reader, writer)
+
+
+async def rest(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
     got = b""
     with contextlib.suppress(ConnectionError):
-        writer.write(data)
-        with contextlib.suppress(TimeoutError):
-            while piece := await asyncio.wait_for(reader.read(1 << 16), PATIENCE):
+        async with asyncio.timeout(mcp_proxied.SECONDS):
+            while piece := await reader.read(1 << 16):
                 got += piece
-        if writer.can_write_eof():
-            writer.write_eof()
-        got += await asyncio.wait_for(reader.read(), mcp_proxied.SECONDS)
     writer.close()
     return got
 
 
-async def attack(folder: Path, answering: Answering, requests: list[bytes]) -> tuple[Upstream, list[bytes]]:
+async def all_left(address: Address, requests: list[bytes]) -> list[bytes]:
+    """What comes until the client leaves: what it sent may be half a request, that nobody answers."""
+    got: list[bytes] = []
+    for at in range(0, len(requests), AT_ONCE):
+        connections = []
+        for data in requests[at : at + AT_ONCE]:
+            connections.append(await asyncio.open_connection(*address))
+            connections[-1][1].write(data)
+        for _ in range(MOST_IN_A_ROW + 1):  # whoever came before them has been served by then
+            await answered(address, LIST)
+        for _, writer in connections:
+            with contextlib.suppress(OSError):
+                writer.write_eof()
+        got += await asyncio.gather(*(rest(*connection) for connection in connections))
+    return got
+
+
+async def all_answered(address: Address, requests: list[bytes]) -> list[bytes]:
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def in_turn(request: bytes) -> bytes:
+        async with room:
+            return await answered(address, request)
+
+    return await asyncio.gather(*map(in_turn, requests))
+
+
+async def attack(
+    folder: Path, answering: Answering, exchanging: Exchanging, requests: list[bytes]
+) -> tuple[Upstream, list[bytes]]:
     """What came through in both directions; afterwards the proxy answers as before."""
     upstream = Upstream(answers_well)
     server = await asyncio.start_server(upstream, "127.0.0.1", 0)
@@ -95,18 +130,12 @@ async def attack(folder: Path, answering: Answering, requests: list[bytes]) -> t
         proxying = mcp_proxied.proxying(folder, url, HIDES)
         proxy, listening = await asyncio.to_thread(stack.enter_context, proxying)
         address = mcp_proxied.Proxied(listening, url, folder, proxy, None).address
-        before = await exchange(address, mcp_proxied.post(LISTING % 1, {}))
+        before = await answered(address, LIST)
         assert b"read_file" in before  # what nobody has listed cannot be called
         upstream.answering = answering
-        room = asyncio.Semaphore(AT_ONCE)
-
-        async def in_turn(data: bytes) -> bytes:
-            async with room:
-                return await exchange(address, data)
-
-        got = await asyncio.gather(*map(in_turn, requests))
+        got = await exchanging(address, requests)
         upstream.answering = answers_well
-        after = await exchange(address, mcp_proxied.post(LISTING % 1, {}))
+        after = await answered(address, LIST)
         assert after.startswith(b"HTTP/1.1 200 ")
         assert proxy.poll() is None
         await asyncio.to_thread(stack.close)
@@ -174,7 +203,7 @@ def hostile_request(chance: random.Random) -> bytes:
 
 
 def hostile_bytes(chance: random.Random) -> bytes:
-    data = b"".join(hostile_request(chance) for _ in range(chance.choice([1, 1, 1, 2, 3])))
+    data = b"".join(hostile_request(chance) for _ in range(chance.choice([1, 1, 1, 2, MOST_IN_A_ROW])))
     for _ in range(chance.choice([0, 0, 0, 0, 1, 2])):
         at = chance.randrange(len(data) + 1)
         stray = chance.choice([b"\r", b"\n", b"\0", b"\r\n\r\n", b" ", chance.randbytes(2)])
@@ -185,7 +214,7 @@ def hostile_bytes(chance: random.Random) -> bytes:
 def test_thousands_of_hostile_requests_carry_no_denied_call_to_the_upstream(tmp_path: Path) -> None:
     chance = random.Random(20260728)
     requests = [hostile_bytes(chance) for _ in range(REQUESTS)]
-    upstream, got = asyncio.run(attack(tmp_path, answers_well, requests))
+    upstream, got = asyncio.run(attack(tmp_path, answers_well, all_left, requests))
     assert [stream for stream in upstream.streams if carries_a_denied_call(bytes(stream))] == []
     heads = re.compile(rb"(?:POST|GET|DELETE) /mcp HTTP/1\.1\r\n")
     assert all(heads.match(bytes(stream)) for stream in upstream.streams if stream)
@@ -270,8 +299,8 @@ def test_thousands_of_hostile_answers_show_no_changed_or_hidden_tool(tmp_path: P
                 await writer.drain()
         writer.close()
 
-    requests = [mcp_proxied.post(LISTING % number, {}) for number in range(1, ANSWERS + 1)]
-    upstream, got = asyncio.run(attack(tmp_path, answers_badly, requests))
+    requests = [mcp_proxied.post(LISTING % number, LAST) for number in range(1, ANSWERS + 1)]
+    upstream, got = asyncio.run(attack(tmp_path, answers_badly, all_answered, requests))
     for answer in got:
         for payload in payloads(answer):
             assert not shows_what_it_must_not(payload), answer

@@ -259,8 +259,12 @@ HOSTILE = {
 def test_the_time_grows_with_the_input_and_not_faster(piece: bytes) -> None:
     small = b"x " + piece * (WINDOW // 8 // len(piece))
     large = b"x " + piece * ((WINDOW - 2) // len(piece))
-    base = min(_seconds(small) for _ in range(3))
-    assert _seconds(large) < base * 8 * 5 + 0.1
+    assert _least_seconds(large) < _least_seconds(small) * 8 * 5 + 0.1
+
+
+def _least_seconds(data: bytes) -> float:
+    """Of several times: a machine that is shared takes longer now and then, and never less long."""
+    return min(_seconds(data) for _ in range(3))
 
 
 def _seconds(data: bytes) -> float:

@@ -239,11 +239,16 @@ def test_a_secret_is_not_on_the_disk_while_the_command_runs(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
     )
-    until(lambda: any(b" done" in data for path, data in files_of(store) if path.name == "stdout"))
+    until(lambda: any(b" done" in path.read_bytes() for path in _written_down(store)))
     assert_absent(planted, store, tmp_path / "home")
     running.terminate()
     assert running.wait(timeout=60) == 143
     assert_absent(planted, store, tmp_path / "home")
+
+
+def _written_down(store: Path) -> list[Path]:
+    """Where the stdout of runs goes that are being recorded."""
+    return [path for run in runs(store) for path in run.path.glob("spool/terminal/stdout")]
 
 
 @pytest.mark.parametrize("staged", [False, True])

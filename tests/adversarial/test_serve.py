@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from socketserver import ThreadingMixIn
+from typing import Any
 
 import pytest
 
@@ -153,16 +155,25 @@ def test_a_client_that_speaks_one_letter_after_the_other_is_let_go(
 
 def test_a_client_that_does_not_read_is_let_go(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "SEND_SECONDS", 0.2)
-    before = threading.active_count()
+    served_to_the_end = threading.Event()
+    serve = ThreadingMixIn.process_request_thread
+
+    def noticed(self: Any, *connected: Any) -> None:
+        serve(self, *connected)
+        served_to_the_end.set()
+
+    monkeypatch.setattr(ThreadingMixIn, "process_request_thread", noticed)
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
         connection.connect(("127.0.0.1", client.port))
         connection.sendall(request(client, path=f"run/{RUN_ID}/report"))
-        until(lambda: threading.active_count() > before)
-        until(lambda: threading.active_count() <= before)
+        assert served_to_the_end.wait(SECONDS)
 
 
-def test_more_connections_than_there_is_room_for_are_turned_away_and_the_site_lives(client: Client) -> None:
+def test_more_connections_than_there_is_room_for_are_turned_away_and_the_site_lives(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "HEAD_SECONDS", SECONDS)  # or those that are held would be let go meanwhile
     with ExitStack() as held:
         for _ in range(server.MOST_CONNECTIONS + 20):
             held.enter_context(socket.create_connection(("127.0.0.1", client.port), timeout=SECONDS))

@@ -24,12 +24,15 @@ if child == 0:
     os._exit(0)
 os.waitpid(child, 0)
 """
-# The child is gone as soon as it has opened the file: nobody closes, nobody waits.
+# The child is gone as soon as it has opened the file: nobody closes, nobody waits for a process.
 QUICK_EXIT = """
 import os, sys
+reading, writing = os.pipe()
 if os.fork() == 0:
     os.open(sys.argv[1], os.O_RDONLY)
     os._exit(0)
+os.close(writing)
+os.read(reading, 1)
 """
 SIBLINGS = """
 import os, sys

@@ -18,7 +18,7 @@ import pytest
 from assay_archives import lines_in, taken_apart
 from claims_told import sdk
 from conftest import PROGRAM, SECONDS, Steno
-from recorded import Recorded, only_run
+from recorded import Recorded, only_run, spooled
 from spools import RUN_ID
 from steno.bundle.verify import Status
 from steno.capture.shadow import memory_directories
@@ -196,6 +196,11 @@ def test_a_secret_that_an_sdk_tells_is_nowhere_in_the_bundle_nor_in_its_exports(
         assert secret.encode() not in read
 
 
+def started_pids(store: Path) -> list[int]:
+    whole = [line for line in spooled(store).splitlines(keepends=True) if line.endswith(b"\n")]
+    return [event["data"]["pid"] for event in map(json.loads, whole) if event["type"] == "command_started"]
+
+
 def test_what_was_told_to_a_recorder_that_was_killed_is_recovered(
     steno: Steno, store: Path, clean_env: dict[str, str], tmp_path: Path
 ) -> None:
@@ -207,10 +212,9 @@ def test_what_was_told_to_a_recorder_that_was_killed_is_recovered(
         env=clean_env,
         stdin=subprocess.DEVNULL,
     )
-    until(told.exists)
+    until(lambda: told.exists() and bool(started_pids(store)))
     run = only_run(store)
-    events = [json.loads(line) for line in (run.path / "spool/events.ndjson").read_bytes().splitlines()]
-    (command,) = [event["data"]["pid"] for event in events if event["type"] == "command_started"]
+    (command,) = started_pids(store)
     recorder.send_signal(signal.SIGKILL)
     recorder.wait(SECONDS)
     os.kill(command, signal.SIGKILL)

@@ -8,5 +8,8 @@ wait $first
 echo $?
 coproc cat
 echo hi >&"${COPROC[1]}"
+cat=$COPROC_PID
 read -r -u "${COPROC[0]}" word
 echo "$word"
+exec {COPROC[1]}>&-
+wait "$cat"

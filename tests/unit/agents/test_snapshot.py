@@ -190,6 +190,7 @@ def test_a_change_that_hides_behind_size_and_time_is_seen(
 def test_a_file_that_was_young_when_it_was_read_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(snapshot, "AT_REST_NS", 10**12)
     (tmp_path / "a").write_bytes(b"one")
     first = look_again(tmp_path, Look({}))
     failing(monkeypatch, "a", PermissionError(13, "it was opened"))

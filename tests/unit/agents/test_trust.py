@@ -196,7 +196,10 @@ def test_a_directory_whose_name_is_not_utf8_is_refused(home: Path, tmp_path: Pat
         trust.apply(agent("claude"), home, Path(os.fsdecode(bytes(tmp_path) + b"/\xff")), {})
 
 
-def test_two_starts_at_once_both_leave_their_trust(home: Path, tmp_path: Path) -> None:
+def test_two_starts_at_once_both_leave_their_trust(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings_file, "LOCK_SECONDS", 60)  # a slow disk may keep each of them for long
     works = [tmp_path / f"work-{number}" for number in range(8)]
     threads = [
         threading.Thread(target=trust.apply, args=(agent("claude"), home, directory, {}))

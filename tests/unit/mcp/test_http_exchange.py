@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -190,13 +191,17 @@ def test_a_call_waits_for_its_approval(tmp_path: Path, command: str, outcome: st
 
 
 def test_a_client_that_leaves_while_somebody_thinks_gets_nothing_sent(tmp_path: Path) -> None:
+    thought = tmp_path / "thought"
+    os.mkfifo(thought)
+
     async def run() -> tuple[list[str], int]:
-        async with bench(tmp_path, sends(b"200 OK", b""), approval=["sleep", "5"]) as made:
+        async with bench(tmp_path, sends(b"200 OK", b""), approval=["cat", str(thought)]) as made:
             _, writer = await asyncio.open_connection("127.0.0.1", made.port)
             writer.write(post(call("careful")))
             await asyncio.to_thread(waiting.until, lambda: b"opened" in made.log.read_bytes())
             writer.close()
             await asyncio.to_thread(waiting.until, lambda: bool(made.outcomes()))
+            await asyncio.to_thread(thought.write_bytes, b"")
             return made.outcomes(), len(made.received)
 
     assert asyncio.run(run()) == (["denied"], 0)
