@@ -267,6 +267,38 @@ def test_an_output_that_cannot_be_written_ends_the_command(
     assert only_run(store).event("stream_closed")["reason"] == "No space left on device"
 
 
+@pytest.mark.parametrize(
+    ("script", "redirected", "code", "said"),
+    [
+        ("echo x", ">/dev/full", 125, "stdout"),
+        ("echo x >&2", "2>/dev/full", 125, None),
+        ("echo x; exit 7", ">/dev/full", 7, "stdout"),
+        ("echo x; exit 7", ">/dev/full 2>&1", 7, None),
+        ("exit 0", ">/dev/full", 0, None),
+    ],
+)
+def test_an_output_that_could_not_be_written_is_told_and_no_success(
+    clean_env: dict[str, str], tmp_path: Path, script: str, redirected: str, code: int, said: str | None
+) -> None:
+    done = shell(f"steno run --no-git -- sh -c '{script}' {redirected}", clean_env, tmp_path)
+    assert done.returncode == code
+    told = f"steno: what the command wrote to {said} could not be written: No space left on device\nhint: "
+    assert done.stderr.decode().startswith(told if said else "")
+    assert bool(done.stderr) == bool(said)
+
+
+def test_a_reader_that_left_is_no_failure(clean_env: dict[str, str], tmp_path: Path, store: Path) -> None:
+    """The command writes once, when nobody reads any more, and does not mind."""
+    script = "trap true PIPE; until test -e gone; do sleep 0.01; done; echo x; exit 0"
+    done = shell(
+        f"{{ steno run --no-git -- sh -c '{script}'; echo $? >code; }} | {{ exec <&-; touch gone; }}",
+        clean_env,
+        tmp_path,
+    )
+    assert (done.stderr, (tmp_path / "code").read_text()) == (b"", "0\n")
+    assert only_run(store).event("stream_closed")["reason"] == "Broken pipe"
+
+
 def test_the_command_finds_the_environment_that_we_were_given_and_eight_names_more(
     tmp_path: Path, store: Path
 ) -> None:

@@ -143,8 +143,11 @@ def paint() -> Paint:
 
 
 def say(message: str) -> None:
-    click.echo(f"steno: {visible(message)}", err=True)
+    """Where nobody hears it, the exit code still says what is to be said."""
+    with suppress(OSError):
+        click.echo(f"steno: {visible(message)}", err=True)
 
 
 def say_hint(message: str) -> None:
-    click.echo(f"hint: {visible(message)}", err=True)
+    with suppress(OSError):
+        click.echo(f"hint: {visible(message)}", err=True)

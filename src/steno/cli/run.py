@@ -18,6 +18,7 @@ from steno.cli.opening import chosen_store, complete_command, say, say_hint
 from steno.derive.facts import ANY_SHIM, NO_SHIM
 from steno.derive.tails import MAX_TAIL_BYTES
 from steno.errors import BadRequestError, CaptureError, StenoError
+from steno.events import layout
 from steno.events.kinds import KernelObserved, SdkIntake
 from steno.record.claims import NOT_WANTED
 from steno.record.run import Outcome, RunRequest, record
@@ -26,6 +27,7 @@ _START_HINTS = {
     os.strerror(errno.ENOENT): "check the name and PATH",
     os.strerror(errno.EMFILE): "raise the limit of open files with `ulimit -n`",
 }
+_DESTINATIONS = {layout.STDOUT: "stdout", layout.STDERR: "stderr", layout.OUTPUT: "stdout and stderr"}
 SHIMS = (ANY_SHIM, NO_SHIM, "openai-agents", "claude", "codex", "gemini")
 LONG_WORK_BYTES = 100_000_000
 FOREVER = "forever"
@@ -55,7 +57,8 @@ Examples:
   steno run --export capture-run:. -- npm test
 
 Exits with the command's own code (128+n when signal n ended it), 127 when it is not found, 126 when it
-cannot be executed, 125 when Steno itself fails before the command starts.""",
+cannot be executed, 125 when Steno itself fails before the command starts, or the command ended with 0 and
+what it wrote could not be passed on (a full disk; a reader that left is no failure).""",
 )
 @click.option("--cwd", metavar="DIR", help="Run in DIR.")
 @click.option("--git/--no-git", default=True, help="Record the git state before and after (default: on).")
@@ -177,7 +180,7 @@ def command(
     if outcome.manifest is not None:
         for format_name, directory in wanted:
             _export(outcome, format_name, directory)
-    return outcome.exit_code
+    return outcome.exits_with
 
 
 def _directory(cwd: str | None) -> Path:
@@ -254,6 +257,11 @@ def troubles(outcome: Outcome, word: str) -> Iterator[Trouble]:
     if outcome.observed is not None:
         yield from _of_the_filter(outcome.observed)
         yield from _of_the_ignored_paths()
+    for tape, reason in outcome.unwritten.items():
+        yield Trouble(
+            f"what the command wrote to {_DESTINATIONS.get(tape, tape)} could not be written: {reason}",
+            f"`steno play {outcome.path}` shows what was recorded of it",
+        )
     if outcome.swallowed_input:
         yield Trouble(
             f"{outcome.swallowed_input} bytes of input were read ahead and not used by the command",

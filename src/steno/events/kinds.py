@@ -181,8 +181,11 @@ class RecorderSignalled(EventData, frozen=True):
     forwarded: bool
 
 
+READER_LEFT = frozenset({"Broken pipe", "Connection reset by peer"})
+
+
 class StreamClosed(EventData, frozen=True):
-    """The reader of one of our outputs went away, so the command was told (as a bare pipe would)."""
+    """One of our outputs took no more: its reader left, or it failed. The command meets its end, too."""
 
     type: ClassVar[str] = "stream_closed"
 

@@ -52,7 +52,6 @@ from steno.redact.findings import Findings
 OWN_FAILURE = 125
 STATUS_UNKNOWN = "exit_status_unknown"
 
-
 After = Callable[[FolderLayers], Iterable[kinds.EventData]]  # it is given the spool
 
 
@@ -83,7 +82,7 @@ class RunRequest(NamedTuple):
 class Outcome(NamedTuple):
     run_id: str
     path: Path
-    exit_code: int
+    exit_code: int  # of the command
     manifest: Manifest | None  # None: the spool is kept, `steno recover` can seal it
     gaps: list[kinds.Gap]
     not_started: str | None
@@ -91,6 +90,12 @@ class Outcome(NamedTuple):
     observed: kinds.KernelObserved | None
     swallowed_input: int  # bytes of our stdin that the command never read and that could not be put back
     sdk_intake: kinds.SdkIntake | None = None
+    unwritten: Mapping[str, str] = {}  # a tape whose bytes did not reach the user -> why
+
+    @property
+    def exits_with(self) -> int:
+        """As the command did, which could not see that its output was lost behind us."""
+        return OWN_FAILURE if self.unwritten and not self.exit_code else self.exit_code
 
 
 def new_run_id() -> str:
@@ -208,10 +213,7 @@ class _Recording:
         if self._observer is not None:
             self._keep_kernel_layer(self._observer)
         if self._request.after is not None:
-            with (
-                suppress(OSError),
-                self._folder.sub(layout.SPOOL) as spool,
-            ):  # the command may have removed it
+            with suppress(OSError), self._folder.sub(layout.SPOOL) as spool:  # it may have been removed
                 for event in self._request.after(FolderLayers(spool, self._run_id)):
                     self._witness.event(event)
 
@@ -238,11 +240,10 @@ class _Recording:
         witness = self._witness
         manifest, failure = self._seal(Sweeper(self._secrets))
         self._spool.let_go()
-        code = OWN_FAILURE if witness.exit_code is None else witness.exit_code
         return Outcome(
             self._run_id,
             self._folder.path,
-            code,
+            OWN_FAILURE if witness.exit_code is None else witness.exit_code,
             manifest,
             witness.gaps,
             witness.not_started,
@@ -250,6 +251,7 @@ class _Recording:
             self._observed,
             witness.swallowed_input,
             self._claims.sdk_intake,
+            witness.unwritten,
         )
 
     def _open_spool(self) -> Spool:
@@ -374,9 +376,7 @@ class _Recording:
         self._observed = kept.event
         if kept.event is not None:
             self._witness.event(kept.event)
-        told = {gap.reason for gap in self._witness.gaps} & {
-            OUTLIVED.reason
-        }  # by the cgroup, with their names
+        told = {gap.reason for gap in self._witness.gaps} & {OUTLIVED.reason}  # by the cgroup, by name
         for reason, detail in kept.gaps:
             if reason not in told:
                 self._witness.gap(reason, detail)

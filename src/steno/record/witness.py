@@ -60,6 +60,7 @@ class SpoolWitness:
         self.not_started: str | None = None
         self.probe: str | None = None  # its state, where one was wanted
         self.swallowed_input = 0
+        self.unwritten: dict[str, str] = {}  # a tape whose bytes did not reach the user, and why
 
     # --- what the pump tells -----------------------------------------------------------------------
 
@@ -111,7 +112,10 @@ class SpoolWitness:
         self.event(kinds.RecorderSignalled(signal_name(number), forwarded))
 
     def sink_closed(self, tape: str, error: OSError) -> None:
-        self.event(kinds.StreamClosed(tape, error.strerror or str(error)))
+        reason = error.strerror or str(error)
+        self.event(kinds.StreamClosed(tape, reason))
+        if reason not in kinds.READER_LEFT:
+            self.unwritten[tape] = reason
 
     def held(self, tape: str) -> None:
         self.event(kinds.TerminalHeld(tape))

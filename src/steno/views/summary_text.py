@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from steno.events import kinds
 from steno.views import calls_text, health_text, kernel_summary, measures
 from steno.views.folding import folded
 from steno.views.paint import Paint
@@ -143,7 +144,8 @@ def _terminal(found: Data) -> Iterator[str]:
     yield f"{kind}; {apart}; {_STDIN.get(recorded['stdin'], visible(recorded['stdin']))}"
     yield ", ".join(f"{measures.size(count)} {name}" for name, count in seen["bytes"].items()) or "no stream"
     for closed in seen["closed"]:
-        yield visible(f"{closed['stream']}: its reader went away ({closed['reason']})")
+        why = "its reader went away" if closed["reason"] in kinds.READER_LEFT else "it could not be written"
+        yield visible(f"{closed['stream']}: {why} ({closed['reason']})")
     for stream in recorded["held_by_others"]:
         yield visible(f"{stream}: another process still held it when the command ended")
     if recorded["stdin_unread_bytes"]:

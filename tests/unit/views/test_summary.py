@@ -115,6 +115,12 @@ def test_the_terminal_is_described(tmp_path: Path) -> None:
     assert data_of(path)["terminal"]["bytes"]["stdin"] == 4
 
 
+def test_an_output_that_could_not_be_written_had_no_reader_that_went_away(tmp_path: Path) -> None:
+    closed = kinds.StreamClosed("terminal/stdout", "No space left on device")
+    text = text_of(make_run(tmp_path, start(), STARTED, closed, ENDED, FINISH))
+    assert "terminal/stdout: it could not be written (No space left on device)" in text
+
+
 def git_run(tmp_path: Path, after: kinds.RepoSnapshotAfter, changes: list[dict[str, Any]]) -> Path:
     before = kinds.RepoSnapshotBefore(head="a" * 40, branch="main", status_summary=CLEAN, diff_hash="0" * 64)
     return make_run(
