@@ -37,9 +37,12 @@ A command's own exit codes are in its help. These mean the same everywhere, and 
 | 141 | whoever read stdout went away before all was written (128+SIGPIPE); leaving the pager is no such end |
 
 `steno run`, `steno agent start` and `steno agent resume` end as the command does, and with 125 for every
-failure of their own, also a wrong command line; `steno hook` with 1, since agents read more into 2. A stdout
-or stderr that is closed (`>&-`) is taken for `/dev/null`. A bare `steno` prints its help on stdout and ends
-with 0; `steno mcp` and `steno agent`, which lack a word then, print theirs on stderr and end with 2.
+failure of their own, also a wrong command line; `steno hook` with 1, since agents read more into 2. When the
+command of `steno run` ended with 0 and what it wrote could not be passed on (a full disk, not a reader that
+left), it ends with 125 and says so. What any other command would print on a stdout that is closed (`>&-`) or
+full is lost, and that is 125 as well; a closed stderr is taken for `/dev/null`. A bare `steno` prints its
+help on stdout and ends with 0; `steno mcp` and `steno agent`, which lack a word then, print theirs on stderr
+and end with 2.
 """
 
 

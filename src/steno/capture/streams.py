@@ -90,12 +90,16 @@ _closed_at_start: set[int] = set()
 
 
 def guard_standard_descriptors() -> None:
-    """Called once, first of all: a closed 0, 1 or 2 must not become one of our own files."""
+    """Called once, first of all: a closed 0, 1 or 2 must not become one of our own files.
+
+    What is written to a closed stdout still fails, as it would; messages for a closed stderr are for nobody.
+    """
     for fd in range(3):
         try:
             os.fstat(fd)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+            flags = os.O_RDONLY if fd == 1 else os.O_RDWR
+            os.open(os.devnull, flags)  # takes the lowest free number, which is this one
             _closed_at_start.add(fd)
 
 

@@ -6,6 +6,7 @@ In: the command line. Out: an exit code. Subcommands are imported only when they
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from contextlib import suppress
@@ -15,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from steno import __version__
-from steno.capture.streams import guard_standard_descriptors
+from steno.capture.streams import guard_standard_descriptors, is_open
 from steno.cli.entry import FAULT, INTERRUPTED, RUN_FAILURE, failure_code
 from steno.errors import BadPolicyError, StenoError
 from steno.views.plain import visible
@@ -167,7 +168,14 @@ def _on_system_error(cause: BaseException | None, *, running: bool) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if isinstance(cause, BrokenPipeError) and not running:
         return READER_GONE
-    _complain(visible(f"an operation failed: {cause}"), "check the disk and the permissions of what is named")
+    if isinstance(cause, OSError) and cause.errno == errno.EBADF and not is_open(1):
+        _complain(
+            "stdout is closed: nothing can be written to it", "where nobody is to read it, `>/dev/null`"
+        )
+    else:
+        _complain(
+            visible(f"an operation failed: {cause}"), "check the disk and the permissions of what is named"
+        )
     return RUN_FAILURE if running else StenoError.exit_code
 
 

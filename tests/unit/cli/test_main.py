@@ -60,9 +60,15 @@ def test_where_nobody_hears_what_is_wrong_the_exit_code_says_it(
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize(
     ("words", "code"),
-    [(["verify", "@last"], 1), (["list", "--json"], 0), (["show", "nothing"], 2)],
+    [
+        (["verify", "@last"], 125),
+        (["list", "--json"], 125),
+        (["--help"], 125),
+        (["show", "nothing"], 2),
+        (["run", "--no-git", "--observer", "none", "true"], 0),
+    ],
 )
-def test_a_verdict_is_the_same_where_stdout_is_closed(
+def test_what_cannot_be_written_to_a_closed_stdout_is_no_success(
     words: list[str], code: int, closed: str, tampered: Path, clean_env: dict[str, str]
 ) -> None:
     done = subprocess.run(
@@ -73,6 +79,7 @@ def test_a_verdict_is_the_same_where_stdout_is_closed(
         check=False,
     )
     assert (done.returncode, b"Traceback" in done.stderr) == (code, False)
+    assert (b"stdout is closed" in done.stderr) == (code == 125 and closed == ">&-")
 
 
 @pytest.mark.parametrize(
