@@ -48,6 +48,13 @@ def test_an_export_is_one_file_and_the_same_every_time(steno: Steno, name: str, 
     assert path.name.endswith(NAMES[name])
 
 
+def test_only_the_directory_itself_is_made_for_an_export(steno: Steno, tmp_path: Path) -> None:
+    done = steno("export", "@last", "--as", "otlp", "-o", tmp_path / "no" / "where")
+    assert (done.returncode, done.stdout, list(tmp_path.iterdir())) == (125, b"", [])
+    assert f"{tmp_path / 'no'}: No such file or directory\nhint: ".encode() in done.stderr
+    assert exported(steno, "otlp", tmp_path / "new")[0].parent == tmp_path / "new"
+
+
 def test_the_trace_has_every_process_and_every_change(steno: Steno, tmp_path: Path) -> None:
     path, done = exported(steno, "perfetto", tmp_path)
     assert b"kernel events changed and reached nothing" in done.stderr

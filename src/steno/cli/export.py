@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
 from steno.cli.opening import json_option, open_run, print_json, print_path, run_argument, say, store_option
+from steno.errors import BadRequestError, StoreError
 from steno.views.export import FORMATS, directory_of, export_named, trusted
 
 
@@ -45,7 +47,8 @@ sound; an incomplete one is exported as it is, and the export says that it is in
     "--snapshot-dir",
     "output",
     metavar="DIR",
-    help="Where to write (default: the current directory; for agent-snapshot ./snapshot-<run_id>).",
+    help="Where to write; DIR itself is made, nothing above it (default: the current directory; for "
+    "agent-snapshot ./snapshot-<run_id>).",
 )
 @store_option
 @json_option
@@ -54,10 +57,15 @@ def command(run: str, name: str, output: str | None, store: str | None, as_json:
 
     Exporting again gives the same bytes; what is there already and differs is never overwritten.
     """
+    if output == "-":
+        raise BadRequestError(
+            "an export is not written to stdout", hint="name a directory with -o DIR; `-o ./-` is one named -"
+        )
     export = export_named(name)
     with open_run(run, store) as folder:
         verdict = trusted(folder)
         place = Path(output) if output else directory_of(name, verdict.run_id or "")
+        _require_parent(place.absolute())
         written = export(folder, place.absolute())
     for note in written.notes:
         say(note)
@@ -69,3 +77,14 @@ def command(run: str, name: str, output: str | None, store: str | None, as_json:
         )
     else:
         print_path(written.path)
+
+
+def _require_parent(place: Path) -> None:
+    """The directory is made for the user, but not those above it: a mistyped one would hide the export."""
+    try:
+        place.parent.stat()
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {place}: {place.parent}: {error.strerror}",
+            hint=f"`mkdir -p {shlex.quote(str(place.parent))}`, or choose another place with -o DIR",
+        ) from error

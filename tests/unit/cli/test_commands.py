@@ -107,6 +107,7 @@ def test_the_page_of_the_command_line_is_fresh() -> None:
         ["recover", "@last", "--all"],
         ["export", "@last"],
         ["export", "@last", "--as", "nonsense"],
+        ["export", "@last", "--as", "otlp", "--output", "-"],
         ["pack", "@last", "-o", "-", "--json"],
         ["completion", "tcsh"],
         ["nonsense"],
