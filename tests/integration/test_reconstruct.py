@@ -166,6 +166,14 @@ def test_files_that_cannot_be_used_are_refused_and_nothing_is_changed(steno: Ste
     assert log.stat().st_size > 0
 
 
+def test_a_file_that_is_no_trace_is_told_with_a_hint(steno: Steno, tmp_path: Path) -> None:
+    (tmp_path / "junk").write_text("junk\n")
+    done = steno("agent", "reconstruct", "junk", "o", "e")
+    assert done.returncode == 3
+    assert done.stderr.startswith(b"steno: NOT_A_TRACE: 1 line unlike those that strace writes, and ")
+    assert b"\nhint: name a file that " in done.stderr
+
+
 def test_a_device_may_stand_for_a_file(steno: Steno, tmp_path: Path) -> None:
     (tmp_path / "trace.log").write_bytes(b'1 write(1</dev/pts/3>, "a", 1) = 1\n')
     done = steno("agent", "reconstruct", "trace.log", "out", "/dev/null")

@@ -33,22 +33,23 @@ NO_TERMINAL = "NO_TERMINAL"
 SEVERAL_TERMINALS = "SEVERAL_TERMINALS"
 CONTROLLING_TERMINAL = "CONTROLLING_TERMINAL"
 
-# code -> what it means, for a reader; what is counted is named first
+# code -> what it means, for a reader: the thing that is counted, and what is the matter with it
 MEANINGS = {
-    BYTES_LOST: "bytes were written and are not in the trace (strace cuts at -s; -e write=1,2 keeps them)",
-    trace_lines.LINE_TOO_LONG: "lines are too long to be read",
-    trace_lines.LINE_UNREADABLE: "lines begin like a write and cannot be read",
-    trace_lines.WRITE_NOT_RESUMED: "writes were begun, and the trace does not say how they ended",
-    trace_lines.WRITE_NOT_BEGUN: "writes ended whose beginning is not in the trace",
-    OUTCOME_UNKNOWN: "writes to the terminal ended, and the trace does not say how",
-    DESTINATION_UNKNOWN: "writes have no destination in the trace, and were left out (strace -yy shows it)",
-    trace_lines.NOT_A_TRACE: "lines are not such as strace writes, and there is no write in the trace",
-    NO_TERMINAL: "lines are in the trace, and none of them is a write to a terminal",
-    SEVERAL_TERMINALS: "terminals were written to, and all of it is in the streams",
-    CONTROLLING_TERMINAL: "writes went to /dev/tty and are in the streams",
+    BYTES_LOST: ("byte", "written and not in the trace (strace cuts at -s; -e write=1,2 keeps them)"),
+    trace_lines.LINE_TOO_LONG: ("line", "too long to be read"),
+    trace_lines.LINE_UNREADABLE: ("line", "like the beginning of a write, which cannot be read"),
+    trace_lines.WRITE_NOT_RESUMED: ("write", "begun, without a word in the trace about the end"),
+    trace_lines.WRITE_NOT_BEGUN: ("write", "ended, without its beginning in the trace"),
+    OUTCOME_UNKNOWN: ("write", "to the terminal ended, without a word in the trace about how"),
+    DESTINATION_UNKNOWN: ("write", "without a destination in the trace, left out (strace -yy shows it)"),
+    trace_lines.NOT_A_TRACE: ("line", "unlike those that strace writes, and no write in the trace"),
+    NO_TERMINAL: ("line", "in the trace, and no write to a terminal"),
+    SEVERAL_TERMINALS: ("terminal", "written to, and all of it is in the streams"),
+    CONTROLLING_TERMINAL: ("write", "to /dev/tty, in the streams with the others"),
 }
 _DEVICE = re.compile(rb"<char (\d{1,10}):\d+>$")
 _TERMINAL_MAJORS = range(136, 144)
+HINT = "name a file that `strace -f -yy -e write=1,2 -o FILE` or `steno agent` wrote"
 NOT_A_LOSS = frozenset({NO_TERMINAL, SEVERAL_TERMINALS, CONTROLLING_TERMINAL})
 
 
@@ -106,9 +107,7 @@ def trace_file_lines(path: Path) -> Iterator[bytes | LineTooLongError]:
             while block := trace.read(BLOCK):
                 yield from cutter.feed(block)
     except OSError as error:
-        raise BadRequestError(
-            f"cannot read {path}: {error.strerror}", hint="name a file that strace or `steno agent` wrote"
-        ) from error
+        raise BadRequestError(f"cannot read {path}: {error.strerror}", hint=HINT) from error
     if rest := cutter.rest():
         yield rest
 

@@ -12,7 +12,16 @@ import click
 from steno.cli import agent_translate
 from steno.cli.agent_options import require_own_options_first, resume_options, start_options
 from steno.cli.agent_translate import output_may_be_gone
-from steno.cli.opening import chosen_store, json_option, paint, print_json, print_lines, say, terminal_width
+from steno.cli.opening import (
+    chosen_store,
+    json_option,
+    paint,
+    print_json,
+    print_lines,
+    say,
+    say_hint,
+    terminal_width,
+)
 from steno.errors import BadRequestError
 
 if TYPE_CHECKING:
@@ -76,20 +85,25 @@ def reconstruct(trace: str, out: str, err: str, as_json: bool) -> int:
 
     from steno.agents import reconstruct as rebuilding
     from steno.agents.reconstruct_files import reconstruct_files
+    from steno.agents.trace_lines import NOT_A_TRACE
+    from steno.views.measures import counted
 
     made = reconstruct_files(Path(trace), Path(out), Path(err))
     if as_json:
         print_json(msgspec.to_builtins(made))
     else:
         print_lines(
-            f"{name}  {size} bytes in {chunks} writes"
+            f"{name}  {counted(size, 'byte')} in {counted(chunks, 'write')}"
             for name, size, chunks in (
                 ("stdout", made.stdout_bytes, made.stdout_chunks),
                 ("stderr", made.stderr_bytes, made.stderr_chunks),
             )
         )
     for diagnostic in made.diagnostics:
-        say(f"{diagnostic.code}: {diagnostic.count} {rebuilding.MEANINGS[diagnostic.code]}")
+        thing, matter = rebuilding.MEANINGS[diagnostic.code]
+        say(f"{diagnostic.code}: {counted(diagnostic.count, thing)} {matter}")
+        if diagnostic.code == NOT_A_TRACE:
+            say_hint(rebuilding.HINT)
     return 0 if made.complete else INCOMPLETE
 
 
