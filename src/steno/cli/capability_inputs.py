@@ -45,10 +45,7 @@ def read_rules(path: str | None) -> IgnoreRules:
             f"cannot read {path}: {error.strerror}", hint="name a file of rules with --ignore FILE"
         ) from error
     except BadRulesError as error:
-        raise BadRequestError(
-            f"{path}: {error}",
-            hint="put words that begin with * or : in quotes; docs/diff.md tells what a file of rules has",
-        ) from error
+        raise BadRequestError(f"{path}: {error}", hint=error.hint) from error
 
 
 def _evidence(path: Path) -> Evidence:

@@ -84,7 +84,8 @@ def test_a_wrong_wish_is_a_usage_error(
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.count(b"\nhint: ") == 1
     if words[-1] == "bad.yaml":
-        assert b"bad.yaml: line 3: unknown key 'files'" in done.stderr
+        assert b"bad.yaml: line 3: unknown key 'files'\n" in done.stderr
+        assert b"\nhint: a file of rules has lists under paths, prefixes, endpoints, " in done.stderr
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"not json", b"\x1f\x8bnot gzip", b'{"schema":"x"}'])

@@ -29,6 +29,10 @@ _GLOB_SIGNS = (("**/", "(?:.*/)?"), ("**", ".*"), ("*", "[^/]*"), ("?", "[^/]"))
 class BadRulesError(ValueError):
     """The file is not a file of rules; the message says where."""
 
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint or f"a file of rules has lists under {', '.join(KINDS)}; docs/diff.md tells the rest"
+
 
 class Subject(NamedTuple):
     """What a rule is asked about."""
