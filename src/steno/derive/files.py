@@ -37,6 +37,7 @@ _TYPES = {
     stat.S_IFCHR: "char",
     stat.S_IFBLK: "block",
 }
+_MASKED = "****"  # in names: then equal names may be of different ones
 _EXCHANGE = wire.NOTES["exchange"]
 
 
@@ -254,9 +255,15 @@ def _change(
 
 
 def _same_content(before: dict[str, Any], after: dict[str, Any], operations: set[str]) -> bool:
-    """Whether only the time is another: the content is one blob, or only times and the like were set."""
+    """Whether only the time is another: the content is one blob, or the one target (which has been compared),
+    or only times and the like were set."""
     same_blob = before.get("blob") is not None and before.get("blob") == after.get("blob")
-    return same_blob or ("metadata" in operations and "write" not in operations)
+    target = before.get("target")
+    return (
+        same_blob
+        or (target is not None and _MASKED not in target)
+        or ("metadata" in operations and "write" not in operations)
+    )
 
 
 def _differ(before: dict[str, Any], after: dict[str, Any], *names: str) -> bool:

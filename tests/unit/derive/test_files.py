@@ -127,6 +127,18 @@ def test_a_link_that_points_elsewhere_is_modified() -> None:
     assert file_of(made, line("/l", after(mode=0o120777, target=b"/x")))["change"] == "modified"
 
 
+@pytest.mark.parametrize(
+    ("target", "change"), [(b"/x", "metadata"), (b"/****", "modified"), (None, "modified")]
+)
+def test_a_link_that_was_made_again_with_the_same_target_is_metadata(
+    target: bytes | None, change: str
+) -> None:
+    """A masked target may be another one, and so may one that nobody read."""
+    link = Found(mode=0o120777, target=target or b"")
+    made = FakeFrames().process().event("unlink", "/l", state=link).event("symlink", "/l", state=ABSENT)
+    assert file_of(made, line("/l", after(mode=0o120777, target=target, mtime_ns=5)))["change"] == change
+
+
 def test_what_was_only_looked_at_was_not_changed_by_the_run_however_it_was_left() -> None:
     made = FakeFrames().process().event("stat", "/a", state=Found())
     assert file_of(made, line("/a", {"unknown": True}))["change"] == "none"
