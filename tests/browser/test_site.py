@@ -88,6 +88,53 @@ def test_the_list_is_searched_and_filtered(browser: Browser, site: Client) -> No
         keep_screenshot(page, "site-list-phone")
 
 
+_COUNT_REDRAWS = """
+() => {
+  window.redraws = 0;
+  const body = document.querySelector(".list-body");
+  new MutationObserver(() => window.redraws++).observe(body, { childList: true });
+}
+"""
+
+
+def test_the_list_is_drawn_anew_only_when_a_run_is_another(
+    browser: Browser, reports: Reports, tmp_path: Path
+) -> None:
+    shutil.copytree(reports.session.path, tmp_path / "runs" / reports.session.path.name)
+    shutil.copytree(reports.hostile.path, tmp_path / reports.hostile.path.name)
+    with served(tmp_path / "runs") as client, visited(browser, client) as page:
+        rows = page.locator(".list-body .list-row")
+        expect(rows).to_have_count(1)
+        page.evaluate(_COUNT_REDRAWS)
+
+        def ask_again() -> None:
+            with page.expect_response("**/runs.json"):
+                page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+        ask_again()
+        ask_again()
+        (tmp_path / reports.hostile.path.name).rename(tmp_path / "runs" / reports.hostile.path.name)
+        ask_again()
+        expect(rows).to_have_count(2)
+        assert page.evaluate("window.redraws") == 1
+
+
+def test_a_click_is_not_lost_to_a_list_that_is_drawn_anew(
+    browser: Browser, reports: Reports, tmp_path: Path
+) -> None:
+    shutil.copytree(reports.session.path, tmp_path / "runs" / reports.session.path.name)
+    shutil.copytree(reports.hostile.path, tmp_path / reports.hostile.path.name)
+    with served(tmp_path / "runs") as client, visited(browser, client) as page:
+        page.get_by_role("checkbox").hover()
+        page.mouse.down()
+        (tmp_path / reports.hostile.path.name).rename(tmp_path / "runs" / reports.hostile.path.name)
+        for _ in range(2):
+            with page.expect_response("**/runs.json"):
+                page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        page.mouse.up()
+        expect(page.get_by_text("Choose one more to compare")).to_be_visible()
+
+
 def test_two_runs_are_chosen_and_compared(browser: Browser, site: Client) -> None:
     with visited(browser, site) as page:
         boxes = page.get_by_role("checkbox")

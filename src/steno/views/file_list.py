@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from steno.views import measures, not_kept
-from steno.views.kernel_layer import File, Seen, State, whole
+from steno.views.kernel_layer import File, Seen, State, bytes_of, whole
 from steno.views.not_kept import NotKept
 from steno.views.paint import Paint
 from steno.views.plain import ELLIPSIS, columns, pad, visible
@@ -114,13 +114,17 @@ def _as_bytes(name: str) -> bytes:
 
 def _row(file: File) -> _Row:
     kind = file.after.type or file.before.type
-    path = visible(file.name.decode("utf-8", "backslashreplace"))
-    target = file.after.target if file.after.exists else file.before.target
+    path = _text(file.name)
+    shown = file.after if file.after.exists else file.before
     if kind == "directory":
         path += "/"
-    elif kind == "symlink" and target is not None:
-        path += f" -> {visible(target)}"
+    elif kind == "symlink" and shown.target is not None:
+        path += f" -> {_text(bytes_of(shown.target, shown.target_b64))}"
     return _Row(letter_of(file), _size(file), _git_class(file), path)
+
+
+def _text(name: bytes) -> str:
+    return visible(name.decode("utf-8", "backslashreplace"))
 
 
 def _size(file: File) -> str:

@@ -101,11 +101,13 @@ def test_directories_and_links_are_recognised(tmp_path: Path) -> None:
         file("/d", "created", after=state(0, "directory")),
         file("/l", "created", after=state(3, "symlink", target="/etc/\x1bx")),
         file("/gone", "deleted", before=state(3, "symlink", target="old"), after=TOMBSTONE),
+        file("/e", "created", after=state(1, "symlink", target="é", target_b64="6Q==")),
     )
     assert [line.split(maxsplit=2)[-1].split("  ")[-1] for line in lines] == [
         "/d/",
         "/l -> /etc/\\x1bx",
         "/gone -> old",
+        "/e -> \\xe9",
     ]
 
 

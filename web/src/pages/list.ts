@@ -48,6 +48,8 @@ export function drawList(host: HTMLElement, _page: Page): void {
 
 class RunList {
   private runs: Run[] = [];
+  /** The runs as they were told when they were drawn. */
+  private told = "";
   private shown: Run[] = [];
   private readonly chosen = new Set<string>();
   private readonly search = h("input", { type: "search", "aria-label": "Search", placeholder: "Search commands and ids" });
@@ -77,14 +79,20 @@ class RunList {
   }
 
   private async again(): Promise<void> {
+    let runs: Run[];
     try {
-      this.runs = (await ask<{ runs: Run[] }>("./runs.json")).runs;
+      runs = (await ask<{ runs: Run[] }>("./runs.json")).runs;
       this.problem.hidden = true;
     } catch (error) {
       this.problem.textContent = (error as Error).message;
       this.problem.hidden = false;
       return;
     }
+    const told = JSON.stringify(runs);
+    if (told === this.told && !runs.some(isGoingOn)) return;
+    if (this.list.element.matches(":active")) return; // a click has begun, and would end on a row that is gone
+    this.told = told;
+    this.runs = runs;
     this.filter(true);
   }
 
@@ -118,7 +126,7 @@ class RunList {
   private took(run: Run): string {
     const lasted = run.command_ns ?? run.duration_ns;
     if (lasted !== null) return duration(lasted);
-    if (!["running", "orphaned"].includes(run.state) || run.started_at_ms === null) return "";
+    if (!isGoingOn(run) || run.started_at_ms === null) return "";
     return duration((Date.now() - run.started_at_ms) * 1e6);
   }
 
@@ -139,6 +147,11 @@ class RunList {
     else this.compare.removeAttribute("href");
     this.list.refresh();
   }
+}
+
+/** Then the time that it took so far is another one each time. */
+function isGoingOn(run: Run): boolean {
+  return ["running", "orphaned"].includes(run.state);
 }
 
 function address(run: Run): string {

@@ -8,7 +8,7 @@ import { counted, visible } from "../../words";
 import { namesIn } from "../names_in_window";
 import { fileDetail, letterClass } from "./detail";
 import type { Shape } from "./diff/rows";
-import { LETTER_HELP, LETTER_WORDS, gitClass } from "./facts";
+import { LETTER_HELP, LETTER_WORDS, gitClass, targetOf } from "./facts";
 import type { Letter } from "./facts";
 import { CHANGED, chosen, flatRows, letterCounts, listedFiles, treeRows } from "./rows";
 import type { Listed, Row } from "./rows";
@@ -152,9 +152,9 @@ export class FilesView {
       ];
     }
     const { letter, file, size } = row.listed;
-    const target = (file.after.exists ? file.after : file.before).target;
+    const target = targetOf(file.after.exists ? file.after : file.before);
     const isFolder = (file.after.type ?? file.before.type) === "directory";
-    const ending = isFolder ? "/" : target === undefined ? "" : ` → ${target}`;
+    const ending = isFolder ? "/" : target === null ? "" : ` → ${target}`;
     return [
       h(
         "span",

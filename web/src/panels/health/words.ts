@@ -40,7 +40,7 @@ export const GAPS: Words = {
   patch_incomplete: "changes that are not in the patch",
   observer_failed: "all system calls: the kernel refused the observer",
   observer_killed: "system calls after the end of the observer",
-  kernel_events_lost: "system calls that could not be written",
+  kernel_events_lost: "system calls that could not be seen or written",
   kernel_record_damaged: "records of the observer that are not whole, or all of them when they cannot be read",
   kernel_calls_unreadable: "calls of processes that may not be inspected: that they were made is known, not on what",
   changes_unresolved: "changes of files whose name could not be learned, or a renamed directory with too many entries",
