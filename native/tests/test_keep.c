@@ -74,13 +74,33 @@ static void what_the_run_made_is_not_copied_and_what_others_made_is(void)
 static void a_name_that_goes_along_is_what_it_was(void)
 {
     struct place own = at("own"), others = at("never looked at"), along = at("new own"), new = at("new others");
-    note_made_again(&run, &own, &along);
-    note_made_again(&run, &others, &new);
+    note_moved(&run, &own, &along, true);
+    note_moved(&run, &others, &new, true);
     put("new own", "of the run");
     put("new others", "words");
     CHECK(kept(OP_OPEN, "new own").content == CONTENT_NOT_KEPT);
     CHECK(kept(OP_OPEN, "new others").content == CONTENT_KEPT);
     close(own.fd);
+}
+
+static void what_was_never_looked_at_is_kept_under_a_name_that_was_settled(void)
+{
+    struct place never = at("never looked at either"), own = at("own"), first = at("others"), second = at("new own");
+    CHECK(kept(OP_OPEN, "others").content == CONTENT_NOT_KEPT);
+    note_moved(&run, &never, &first, true);
+    note_moved(&run, &own, &second, false); /* who knows what will be there */
+    for (const char *name[] = {"others", "new own", NULL}, **next = name; *next; next++) {
+        struct place place = at(*next);
+        CHECK(unlink(place.resolved) == 0);
+        put(*next, "came by a rename of its directory");
+        close(place.fd);
+        CHECK(kept(OP_OPEN, *next).content == CONTENT_KEPT);
+        put(*next, "changed");
+        CHECK(kept(OP_OPEN, *next).content == CONTENT_NOT_KEPT);
+    }
+    close(own.fd);
+    close(first.fd);
+    close(second.fd);
 }
 
 static void hard_link(const char *old, const char *new)
@@ -150,6 +170,7 @@ int main(void)
     CHECK(run.keeping && run.options.spool >= 0);
     what_the_run_made_is_not_copied_and_what_others_made_is();
     a_name_that_goes_along_is_what_it_was();
+    what_was_never_looked_at_is_kept_under_a_name_that_was_settled();
     the_second_name_of_a_file_has_the_copy_of_the_first();
     a_change_that_may_leave_no_sign_is_not_overlooked();
     the_same_words_in_another_root_are_another_name();

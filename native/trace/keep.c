@@ -266,8 +266,10 @@ void note_made(struct run *run, const struct place *place)
     settle_name(run->keeping->names, place);
 }
 
-void note_made_again(struct run *run, const struct place *old, const struct place *new)
+void note_moved(struct run *run, const struct place *old, const struct place *new, bool to_nothing)
 {
-    if (is_settled_name(run->keeping->names, old))
+    if (to_nothing && is_settled_name(run->keeping->names, old))
         settle_name(run->keeping->names, new);
+    else
+        unsettle_name(run->keeping->names, new);
 }

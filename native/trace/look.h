@@ -20,7 +20,7 @@ void look_at_argument(struct stop *stop, char path[PATH_MAX], struct place *plac
 struct wire_event event_at(struct stop *stop, enum op op, const char *path, const struct place *place, bool changes,
                            uint64_t flags);
 /* A directory is about to get another name: so is everything in it. */
-void tell_moved(struct stop *stop, const struct place *directory, const char *new_name);
+void tell_moved(struct stop *stop, const struct place *directory, const struct place *new);
 /* Appends it with the arguments that the call's row names. */
 void tell(struct stop *stop, struct wire_event *event);
 

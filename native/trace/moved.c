@@ -19,6 +19,7 @@ struct walk {
     struct stop *stop;
     uint32_t entries;
     bool cut;
+    bool to_nothing;
     struct place old, new;
 };
 
@@ -39,7 +40,7 @@ static void tell_entry(struct walk *walk, int directory, const char *name)
     record_event(walk->stop, &from);
     record_event(walk->stop, &to);
     if (!walk->stop->seen)
-        note_made_again(walk->stop->run, old, new);
+        note_moved(walk->stop->run, old, new, walk->to_nothing);
 }
 
 /* Puts the name behind a path; false when there is no room. */
@@ -77,15 +78,15 @@ static void walk_directory(struct walk *walk, int fd, int depth)
     closedir(stream);
 }
 
-void tell_moved(struct stop *stop, const struct place *directory, const char *new_name)
+void tell_moved(struct stop *stop, const struct place *directory, const struct place *new)
 {
     if (!directory->exists || directory->fd < 0 || !S_ISDIR(directory->found.st_mode))
         return;
-    struct walk walk = {.stop = stop, .old = {.fd = -1, .notes = directory->notes},
+    struct walk walk = {.stop = stop, .to_nothing = !new->exists, .old = {.fd = -1, .notes = directory->notes},
                         .new = {.fd = -1, .error = ENOENT, .notes = directory->notes}};
     snprintf(walk.old.resolved, PATH_MAX, "%s", directory->resolved);
-    snprintf(walk.new.resolved, PATH_MAX, "%s", new_name);
-    bool named = directory->resolved[0] == '/' && new_name[0] == '/';
+    snprintf(walk.new.resolved, PATH_MAX, "%s", new->resolved);
+    bool named = directory->resolved[0] == '/' && new->resolved[0] == '/';
     int fd = named ? openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (fd >= 0)
         walk_directory(&walk, fd, 0);

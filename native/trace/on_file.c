@@ -151,11 +151,11 @@ static void tell_moved_already(struct stop *stop, const struct place *old, const
     if (!seen_success(stop->seen))
         return;
     snprintf(moved.resolved, PATH_MAX, "%s", old->resolved);
-    tell_moved(stop, &moved, new->resolved);
+    tell_moved(stop, &moved, new);
     if (exchange) {
         moved = *old;
         snprintf(moved.resolved, PATH_MAX, "%s", new->resolved);
-        tell_moved(stop, &moved, old->resolved);
+        tell_moved(stop, &moved, old);
     }
 }
 
@@ -189,9 +189,9 @@ void on_two(struct stop *stop)
         if (op == OP_RENAME && stop->seen)
             tell_moved_already(stop, &old, &new, exchange);
         else if (op == OP_RENAME && first.result == WIRE_RESULT_UNKNOWN) {
-            tell_moved(stop, &old, new.resolved);
+            tell_moved(stop, &old, &new);
             if (exchange)
-                tell_moved(stop, &new, old.resolved);
+                tell_moved(stop, &new, &old);
         }
     }
     close_place(&old);

@@ -178,14 +178,16 @@ struct keeping *start_keeping(void);
 void keep_content(struct run *run, enum op op, const struct place *place, struct wire_state *state);
 /* Nothing is there, and the run is about to make something: whatever it changes there from now on is its own. */
 void note_made(struct run *run, const struct place *place);
-/* The same of a name that goes along with its directory, if it was so of the old one. */
-void note_made_again(struct run *run, const struct place *old, const struct place *new);
+/* A name goes along with its directory: what comes to the new one is what the old one had. `to_nothing`: the new directory is not
+ * there yet; else the call fails or exchanges, and what will be there is kept once more, at worst for nothing. */
+void note_moved(struct run *run, const struct place *old, const struct place *new, bool to_nothing);
 
 /* --- names.c: names of which nothing more is to be kept --------------------------------------------------- */
 
 struct names *start_names(void);
 bool is_settled_name(struct names *names, const struct place *place);
 void settle_name(struct names *names, const struct place *place);
+void unsettle_name(struct names *names, const struct place *place);
 
 /* --- emit.c: the spool ----------------------------------------------------------------------------------- */
 

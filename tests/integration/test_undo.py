@@ -255,6 +255,8 @@ SCRIPTS = {
     "install": "mkdir draft; echo x > draft/file; mkdir draft/deep; echo y > draft/deep/file; mv draft place",
     "detour": "mkdir a; mv sub a/; mv a/sub e; rmdir a; rm e/deleted; ln -s e sub",
     "new": "cp -r sub new; mv sub old; mv new sub; rm -r old; echo x > sub/deleted",
+    "swap": "mkdir o; : > o/deleted; rm -r o; mv sub o; echo x >> o/deleted; mkdir sub; echo y > sub/deleted",
+    "two swaps": "mkdir new; : > new/deleted; mv sub old; mv new sub; mv old new; rm -r new",
     "link": "ln notes.txt second; echo more >> second; ln -sf sub/deleted here",
     "touch": "touch -d 2001-02-03 notes.txt sub",
 }
