@@ -201,6 +201,8 @@ static void births(void)
     CHECK(!read_birth_text(empty, &birth) && !read_birth_text(no_name, &birth));
     CHECK(read_thread_group_text("Name:\tx\\nTgid:\t5\nUmask:\t0\nTgid:\t12\nNgid:\t0\n") == 12);
     CHECK(read_thread_group_text("Name:\tx\n") == 0 && read_thread_group_text("") == 0);
+    CHECK(read_capabilities_text("Name:\tx\nCapPrm:\t3\nCapEff:\t0000000000200000\nCapBnd:\t1\n") == 0x200000);
+    CHECK(read_capabilities_text("") == UINT64_MAX); /* it may have them */
 }
 
 static void children(void)

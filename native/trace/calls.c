@@ -130,8 +130,10 @@ static const struct call x86_64[] = {
     {332, CALL_RECORDED, WHEN_ALWAYS, OP_STAT, on_path, 0, 1, 2, 2, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* statx */
     {424, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* pidfd_send_signal */
     {425, CALL_RECORDED, WHEN_ALWAYS, OP_IO_URING, on_io_uring, -1, -1, -1, 0, -1, -1, -1, 0}, /* io_uring_setup */
-    COUNTED(428 /* open_tree */), COUNTED(429 /* move_mount */), COUNTED(430 /* fsopen */), COUNTED(431 /*
-    fsconfig */), COUNTED(432 /* fsmount */), COUNTED(433 /* fspick */),
+    COUNTED(428 /* open_tree */),
+    {429, CALL_RECORDED, WHEN_ALWAYS, OP_MOUNT, on_mount, 2, 3, -1, -1, -1, -1, 1, TRAIT_NOFOLLOW | TRAIT_EMPTY}, /* move_mount */
+    COUNTED(430 /* fsopen */), COUNTED(431 /* fsconfig */), COUNTED(432 /* fsmount */), COUNTED(433 /*
+    fspick */),
     {435, CALL_RECORDED, WHEN_ALWAYS, OP_FORK, on_clone3, -1, -1, -1, -1, -1, -1, -1, 0}, /* clone3 */
     {437, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN, on_openat2, 0, 1, -1, -1, -1, -1, -1, 0}, /* openat2 */
     COUNTED(438 /* pidfd_getfd */),
@@ -304,8 +306,10 @@ static const struct call i386[] = {
     {412, CALL_RECORDED, WHEN_ALWAYS, OP_UTIMES, on_path, 0, 1, 3, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY | TRAIT_NULL}, /* utimensat_time64 */
     {424, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* pidfd_send_signal */
     {425, CALL_RECORDED, WHEN_ALWAYS, OP_IO_URING, on_io_uring, -1, -1, -1, 0, -1, -1, -1, 0}, /* io_uring_setup */
-    COUNTED(428 /* open_tree */), COUNTED(429 /* move_mount */), COUNTED(430 /* fsopen */), COUNTED(431 /*
-    fsconfig */), COUNTED(432 /* fsmount */), COUNTED(433 /* fspick */),
+    COUNTED(428 /* open_tree */),
+    {429, CALL_RECORDED, WHEN_ALWAYS, OP_MOUNT, on_mount, 2, 3, -1, -1, -1, -1, 1, TRAIT_NOFOLLOW | TRAIT_EMPTY}, /* move_mount */
+    COUNTED(430 /* fsopen */), COUNTED(431 /* fsconfig */), COUNTED(432 /* fsmount */), COUNTED(433 /*
+    fspick */),
     {435, CALL_RECORDED, WHEN_ALWAYS, OP_FORK, on_clone3, -1, -1, -1, -1, -1, -1, -1, 0}, /* clone3 */
     {437, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN, on_openat2, 0, 1, -1, -1, -1, -1, -1, 0}, /* openat2 */
     COUNTED(438 /* pidfd_getfd */),
@@ -431,8 +435,10 @@ static const struct call aarch64[] = {
     COUNTED(294 /* kexec_file_load */),
     {424, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* pidfd_send_signal */
     {425, CALL_RECORDED, WHEN_ALWAYS, OP_IO_URING, on_io_uring, -1, -1, -1, 0, -1, -1, -1, 0}, /* io_uring_setup */
-    COUNTED(428 /* open_tree */), COUNTED(429 /* move_mount */), COUNTED(430 /* fsopen */), COUNTED(431 /*
-    fsconfig */), COUNTED(432 /* fsmount */), COUNTED(433 /* fspick */),
+    COUNTED(428 /* open_tree */),
+    {429, CALL_RECORDED, WHEN_ALWAYS, OP_MOUNT, on_mount, 2, 3, -1, -1, -1, -1, 1, TRAIT_NOFOLLOW | TRAIT_EMPTY}, /* move_mount */
+    COUNTED(430 /* fsopen */), COUNTED(431 /* fsconfig */), COUNTED(432 /* fsmount */), COUNTED(433 /*
+    fspick */),
     {435, CALL_RECORDED, WHEN_ALWAYS, OP_FORK, on_clone3, -1, -1, -1, -1, -1, -1, -1, 0}, /* clone3 */
     {437, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN, on_openat2, 0, 1, -1, -1, -1, -1, -1, 0}, /* openat2 */
     COUNTED(438 /* pidfd_getfd */),

@@ -30,6 +30,11 @@ static bool is_fstat(const struct stop *stop)
            (first == 0 || stop->args[stop->call->path] == 0);
 }
 
+static bool changes_mounts(enum op op)
+{
+    return op == OP_MOUNT || op == OP_UMOUNT;
+}
+
 static void on_one_path(struct stop *stop, enum op op)
 {
     char path[PATH_MAX];
@@ -40,9 +45,14 @@ static void on_one_path(struct stop *stop, enum op op)
     look_at_argument(stop, path, &place);
     if (stop->seen)
         seen_outcome(stop, op, 0, &place);
+    bool our_mounts = changes_mounts(op) && (!stop->other_root || sees_our_mounts(stop->tid));
+    if (changes_mounts(op) && !our_mounts)
+        place.notes |= NOTE_OTHER_ROOT; /* the directory may be ours; what is mounted upon it is not */
     if (still_waiting(stop)) {
         struct wire_event event = event_at(stop, op, path, &place, op_changes(op), 0);
         event.extra = second_word(stop);
+        if (our_mounts && !stop->seen && event.result == WIRE_RESULT_UNKNOWN && !may_change_our_mounts(stop->tid))
+            event.result = WIRE_RESULT_FAILED;
         tell(stop, &event);
     }
     close_place(&place);

@@ -1,8 +1,10 @@
 /* What /proc tells of a process. In: its number. Out: what text.c reads there. Keeps nothing. */
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/personality.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trace.h"
@@ -36,6 +38,28 @@ pid_t thread_group(pid_t tid)
     char path[64], text[4096];
     snprintf(path, sizeof path, "/proc/%d/status", tid);
     return read_small_file(path, text, sizeof text) > 0 ? read_thread_group_text(text) : 0;
+}
+
+static bool is_in_our(const char *namespace, pid_t tid)
+{
+    char path[64], own[64];
+    struct stat theirs, ours;
+    snprintf(path, sizeof path, "/proc/%d/ns/%s", tid, namespace);
+    snprintf(own, sizeof own, "/proc/self/ns/%s", namespace);
+    return stat(path, &theirs) == 0 && stat(own, &ours) == 0 && theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev;
+}
+
+bool sees_our_mounts(pid_t tid)
+{
+    return is_in_our("mnt", tid);
+}
+
+bool may_change_our_mounts(pid_t tid)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/%d/status", tid);
+    bool told = read_small_file(path, text, sizeof text) > 0;
+    return !told || (read_capabilities_text(text) & UINT64_C(1) << CAP_SYS_ADMIN && is_in_our("user", tid));
 }
 
 /* Without randomization a new program's stack may begin where the old one's did. */

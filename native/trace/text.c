@@ -156,6 +156,12 @@ pid_t read_thread_group_text(const char *text)
     return line ? (pid_t)strtol(line + 6, NULL, 10) : 0;
 }
 
+uint64_t read_capabilities_text(const char *text)
+{
+    const char *line = strstr(text, "\nCapEff:");
+    return line ? strtoull(line + 8, NULL, 16) : UINT64_MAX;
+}
+
 pid_t next_child(const char **text)
 {
     char *end;

@@ -223,6 +223,10 @@ ssize_t read_small_file(const char *path, char *into, size_t size);
 bool read_birth(pid_t pid, struct birth *birth);
 pid_t thread_group(pid_t tid);
 bool stacks_are_random(pid_t pid);
+/* False: it is in another mount namespace, or gone. */
+bool sees_our_mounts(pid_t tid);
+/* Of one that sees them. False: the kernel refuses it whatever it asks for. */
+bool may_change_our_mounts(pid_t tid);
 
 /* --- tracees.c: the processes of the run ----------------------------------------------------------------- */
 
@@ -339,6 +343,8 @@ struct birth {
 bool read_birth_text(char *text, struct birth *birth);
 /* Of /proc/TID/status; 0: it does not say. */
 pid_t read_thread_group_text(const char *text);
+/* Of the same: the effective ones, or all where it does not say. */
+uint64_t read_capabilities_text(const char *text);
 /* The next number of /proc/TID/children, or 0: a number at the very end may be cut, and is none. */
 pid_t next_child(const char **text);
 

@@ -278,6 +278,43 @@ def test_a_real_run_is_undone_and_restored(steno: Steno, root: Path, script: str
         assert substance(root) == kept(after)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+@pytest.mark.parametrize("observer", observers())
+@pytest.mark.parametrize("what", ["--bind sub", "-t tmpfs none"])
+def test_what_lies_below_a_mount_of_the_run_is_neither_stated_nor_undone(
+    steno: Steno, root: Path, store: Path, what: str, observer: str
+) -> None:
+    (root / "m").mkdir()
+    script = f"mount {what} m; echo y >> m/deleted; echo n > m/made; umount m; mkdir fresh"
+    done = steno("run", "--observer", observer, "--", "sh", "-c", script, cwd=root)
+    assert b"changes_unresolved: 2 paths were changed where the run mounted something" in done.stderr, done
+    (files,) = store.glob("*/files.json")
+    below = [file for file in json.loads(files.read_bytes())["files"] if f"{root}/m/" in file["path"]]
+    assert [file["change"] for file in below] == ["unknown", "unknown"]
+    assert all(file["before"] == file["after"] == {"unknown": True} for file in below)
+    after = snapshot(root)
+    refused = steno("undo", "@last", cwd=root)
+    assert (refused.returncode, snapshot(root)) == (1, after), refused
+    steno("undo", "@last", "--force", cwd=root)
+    assert not (root / "fresh").exists()
+    assert list((root / "m").iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+@pytest.mark.parametrize("observer", observers(STOPPING))
+def test_what_is_mounted_in_a_namespace_of_its_own_hides_nothing_of_ours(
+    steno: Steno, root: Path, store: Path, observer: str
+) -> None:
+    inside = "mount --make-rprivate /; mount -t tmpfs none sub; echo x > sub/deleted; umount sub"
+    script = f"unshare --mount sh -c '{inside}'; rm sub/deleted"
+    done = steno("run", "--observer", observer, "--", "sh", "-c", script, cwd=root)
+    assert b"gap" not in done.stderr, done
+    (files,) = store.glob("*/files.json")
+    changes = {file["path"]: file["change"] for file in json.loads(files.read_bytes())["files"]}
+    assert changes[f"{root}/sub/deleted"] == "deleted"
+    assert steno("undo", "@last", cwd=root).returncode == 0
+
+
 @pytest.mark.skipif("ebpf" not in observers(), reason="no probe here; `steno doctor` says why")
 def test_what_a_probe_alone_saw_is_not_undone_by_guessing(steno: Steno, root: Path) -> None:
     """It sees a call when it is over: what was created can be removed, what was overwritten is gone."""

@@ -39,6 +39,8 @@ static void own_world(int flags)
 
 ONE(mount_refused, "mount", "mount @/empty -> @/dir",
     syscall(SYS_mount, in("dir"), in("empty"), "no such file system", 0, 0))
+ONE(move_mount_refused, "move_mount", "mount @/empty -> @/dir",
+    syscall(SYS_move_mount, AT_FDCWD, in("dir"), AT_FDCWD, in("empty"), 0))
 ONE(umount_refused, "umount2", "umount @/empty", syscall(SYS_umount2, in("empty"), 0))
 ONE(pivot_root_refused, "pivot_root", "pivot_root @/empty -> @/dir", syscall(SYS_pivot_root, in("empty"), in("dir")))
 ONE(chroot_refused, "chroot", "chroot @/file", syscall(SYS_chroot, in("file")))

@@ -216,6 +216,7 @@ static void descriptors(void)
 static void mounts(void)
 {
     DO("mount @/empty -> @/dir", __NR_mount, in("dir"), in("empty"), "no such file system", 0, 0);
+    DO("mount @/empty -> @/dir", __NR_move_mount, HERE, in("dir"), HERE, in("empty"), 0);
     DO("umount @/empty", __NR_umount, in("empty"));
     DO("umount @/empty", __NR_umount2, in("empty"), 0);
     DO("pivot_root @/empty -> @/dir", __NR_pivot_root, in("empty"), in("dir"));
@@ -349,7 +350,7 @@ static const struct { const char *name, *calls; void (*run)(void); } cases[] = {
      attributes},
     {"descriptors", "fchmod fchown fchown32 fsetxattr fremovexattr ftruncate ftruncate64 mmap mmap2 dup dup2 dup3 fcntl "
                     "fcntl64 write writev pwritev2 sendfile sendfile64 splice", descriptors},
-    {"mounts", "mount umount umount2 pivot_root io_uring_setup personality unshare setns seccomp prctl ptrace", mounts},
+    {"mounts", "mount move_mount umount umount2 pivot_root io_uring_setup personality unshare setns seccomp prctl ptrace", mounts},
     {"processes", "fork clone clone3 execve execveat exit exit_group kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo "
                   "pidfd_send_signal waitpid waitid wait4", processes},
     {"vforked", "vfork", vforked},

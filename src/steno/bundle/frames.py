@@ -18,6 +18,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.frame_order import in_order_of_time
 from steno.bundle.frame_records import LENGTH, Batch, FramesError, States, Strings, read_at
 from steno.derive.distinct import LARGE
+from steno.derive.mounts import lies_below, mounted_upon
 from steno.derive.operations import CHANGING, has_failed
 from steno.derive.path_ledger import FOUND, PathLedger, Rows
 from steno.events import wire
@@ -46,6 +47,7 @@ class FirstLook(NamedTuple):
     content: int  # one of wire.CONTENT
     changed: bool  # some operation may have changed it
     unresolved: bool  # the path was joined from words, or nobody could look
+    mounted: bool = False  # the run mounted something there or above: nothing is said of its states
 
 
 class Frames:
@@ -210,6 +212,7 @@ class _FirstLooks:
         self._frames = frames
         self._ledger: PathLedger[int] = PathLedger()
         self._before: dict[int, _Before] = {}
+        self._mounted_upon: set[int] = set()
         self._kept: dict[tuple[int, ...], wire.State] = {}  # by what a file is, whatever its name
 
     def take(self, calls: Batch) -> None:
@@ -234,6 +237,7 @@ class _FirstLooks:
             look=[min(FOUND, number) for number in states],
             mode=[modes.get(number, 0) for number in states],
         )
+        self._mounted_upon |= mounted_upon(rows)
         for key, row in self._ledger.take(rows):
             self._before[key] = _Before(state(states[row]), bool(rows.notes[row] & _UNRESOLVED))
         told = {number for number, content in zip(numbers, words[16::18].tolist(), strict=True) if content}
@@ -247,12 +251,15 @@ class _FirstLooks:
 
     def looks(self) -> dict[bytes, FirstLook]:
         found: dict[bytes, FirstLook] = {}
+        directories = {self._frames.strings[key] for key in self._mounted_upon}
         for key, operations in self._ledger.operations.items():
             path = self._frames.strings[key]
             if not path.startswith(b"/"):
                 continue
             first = found.get(path)
-            if first is None:
+            if first is None and lies_below(path, directories):
+                found[path] = _look(None, frozenset(operations))._replace(mounted=True)
+            elif first is None:
                 found[path] = _look(self._with_content(key), frozenset(operations))
             else:  # the same words under another number
                 together = first.operations | operations

@@ -30,6 +30,8 @@ class Look(Protocol):
     def operations(self) -> frozenset[str]: ...
     @property
     def changed(self) -> bool: ...
+    @property
+    def mounted(self) -> bool: ...
 
 
 class FileState(NamedTuple):
@@ -68,7 +70,7 @@ def observe(
     with Directories() as directories:
         observer = _Observer(directories)
         for path in wanted:
-            found = observer.look(path) if looked else NOT_LOOKED
+            found = observer.look(path) if looked and not looks[path].mounted else NOT_LOOKED
             if observer.is_recorded(path, looks[path], found):
                 seen[path] = found
     return seen

@@ -1,8 +1,9 @@
 """`files.json`: every recorded path, what was done to it, its state before and after, and what changed.
 
 In: layers with a kernel table and `layers/files.ndjson`. Out: canonical JSON in the order of the paths. The
-state before is that of the first call that looked at the path; the state after, the contents and the facts
-of git stand in the lines. It holds no time but those of the files, so equal runs give equal bytes.
+state before is that of the first call that looked at the path, and unknown where the run mounted something;
+the state after, the contents and the facts of git stand in the lines. It holds no time but those of the
+files, so equal runs give equal bytes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import msgspec
 
 from steno.derive.distinct import distinct_rows
 from steno.derive.kernel_rows import BadTableError, RowBatch, batches, named_text
+from steno.derive.mounts import lies_below, mounted_upon
 from steno.derive.operations import CHANGING, has_failed
 from steno.derive.path_ledger import ABSENT, FOUND, NOBODY_LOOKED, PathLedger, Rows
 from steno.events import canonical, layout, wire
@@ -153,13 +155,24 @@ class _Touched:
     def __init__(self) -> None:
         self._ledger: PathLedger[bytes | None] = PathLedger()
         self._before: dict[bytes, dict[str, Any]] = {}
-        self.renames: list[dict[str, Any]] = []
+        self._mounted_upon: set[bytes | None] = set()
+        self._renames: list[tuple[bytes, bytes, dict[str, Any]]] = []
 
     def operations(self, path: bytes) -> set[str]:
         return self._ledger.operations.get(path, set())
 
     def before(self, path: bytes) -> dict[str, Any]:
-        return self._before.get(path, UNKNOWN) if self._ledger.knows_before(path) else UNKNOWN
+        known = self._ledger.knows_before(path) and not lies_below(path, self._mounted_upon)
+        return self._before.get(path, UNKNOWN) if known else UNKNOWN
+
+    @property
+    def renames(self) -> list[dict[str, Any]]:
+        """Directories that got another name, and with them all that is in them."""
+        return [
+            told
+            for *names, told in self._renames
+            if not any(lies_below(name, self._mounted_upon) for name in names)
+        ]
 
     def take(self, batch: RowBatch) -> None:
         numbers = [call.row for call in distinct_rows(batch, _KEYS)]
@@ -175,6 +188,7 @@ class _Touched:
             ],
             mode=batch.modes(numbers),
         )
+        self._mounted_upon |= mounted_upon(rows)
         found: dict[int, bytes] = {}
         for path, place in self._ledger.take(rows):
             if path is None:
@@ -197,7 +211,6 @@ class _Touched:
             self._before[path] = state(mode, size=size, mtime_ns=mtime_ns, uid=uid, gid=gid, target=target)
 
     def _note_renames(self, batch: RowBatch) -> None:
-        """Directories that got another name, and with them all that is in them."""
         rows = batch.rows_of({"rename"})
         if not rows:
             return
@@ -208,7 +221,7 @@ class _Touched:
         for (old, new), (mode, result, notes) in zip(names, figures, strict=True):
             if old and new and stat.S_ISDIR(mode) and not has_failed(result):
                 more = {"exchange": True} if notes & _EXCHANGE else {}
-                self.renames.append({**named_text("from", old), **named_text("to", new), **more})
+                self._renames.append((old, new, {**named_text("from", old), **named_text("to", new), **more}))
 
 
 def _file(line: FileLine, touched: _Touched) -> dict[str, Any]:

@@ -26,6 +26,12 @@ _PROCESS, _CALL, _EVENT = ("process", "processes"), ("call", "calls"), ("event",
 _CHANGE_WAS = ("change was", "changes were")
 OUTLIVED = CountedGap("processes_outlived", "process was", "processes were", "alive when the recording ended")
 CORES = CountedGap("core_unobserved", *_PROCESS, "left a core, which the kernel wrote unseen")
+BELOW_MOUNTS = CountedGap(
+    "changes_unresolved",
+    "path was",
+    "paths were",
+    "changed where the run mounted something: what else it names is not known",
+)
 EVENTS_LOST = CountedGap("events_lost", *_EVENT, "could not be written")
 _UNWATCHED = ("descriptor", "descriptors", "of the terminal could not be watched")
 

@@ -158,6 +158,8 @@ class _FilesLayer:
             facts = classify((path for path in seen if _may_be_tracked(looks[path], seen[path])), store)
         self._mask_together(list(seen))
         gaps = [("git", "; ".join(facts.failures[:_TOLD]))] if facts.failures else []
+        if below_mounts := sum(look.mounted and look.changed for look in looks.values()):
+            gaps.append((counted_gaps.BELOW_MOUNTS.reason, counted_gaps.BELOW_MOUNTS.says(below_mounts)))
         alike = self._drop_alike(seen)
         kept = self._keep_contents(looks, seen, facts)
         gaps += kept.gaps

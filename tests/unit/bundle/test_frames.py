@@ -294,6 +294,18 @@ def test_only_absolute_paths_of_the_file_system_are_looked_at(tmp_path: Path) ->
     assert list(looks_of(made, tmp_path)) == [b"/"]
 
 
+def test_where_the_run_mounted_something_nobody_knows_what_was_there(tmp_path: Path) -> None:
+    made = FakeFrames().process().event("stat", "/m/x", state=Found()).event("stat", "/mm", state=Found())
+    made.event("mount", "/m", state=DIRECTORY).event(
+        "unlink", "/m/x", state=Found(size=1, blob=1, content="kept")
+    )
+    looks = looks_of(made, tmp_path)
+    assert {path for path, look in looks.items() if look.mounted} == {b"/m", b"/m/x"}
+    hidden = looks[b"/m/x"]
+    assert (hidden.state, hidden.blob, hidden.unresolved, hidden.changed) == (None, 0, True, True)
+    assert looks[b"/mm"].state is not None
+
+
 @given(
     st.lists(
         st.tuples(

@@ -57,6 +57,12 @@ def test_a_file_is_seen_as_it_is_at_the_end(place: Path) -> None:
     assert (state.dev, state.ino, state.mtime_ns) == (found.st_dev, found.st_ino, found.st_mtime_ns)
 
 
+def test_where_the_run_mounted_something_nobody_looks(place: Path) -> None:
+    path = place / "file"
+    path.write_text("of whichever file this is now")
+    assert seen({path: look(None, "write")._replace(mounted=True)}) == {path: Seen(None, known=False)}
+
+
 def test_a_link_is_seen_with_its_target_and_not_followed(place: Path) -> None:
     path = place / "link"
     path.symlink_to(b"somewhere/\xff".decode("utf-8", "surrogateescape"))

@@ -209,3 +209,13 @@ def test_it_holds_nothing_that_differs_between_equal_runs() -> None:
 def test_lines_that_are_not_ours_are_refused(lines: list[Any]) -> None:
     with pytest.raises(BadTableError, match=r"files\.ndjson"):
         told(FakeFrames(), *lines)
+
+
+def test_where_the_run_mounted_something_nothing_is_said_of_states_at_any_time() -> None:
+    made = FakeFrames().process().event("stat", "/m/x", state=Found()).event("mount", "/m", state=DIRECTORY)
+    made.event("rename", "/m/a", state=DIRECTORY, extra="/m/b").event("umount", "/m", state=DIRECTORY)
+    made.event("open", "/m/x", state=Found(size=2), arg=CREATE).event("unlink", "/mm", state=Found())
+    found = told(made, line("/m/x", {"unknown": True}), line("/mm", {"exists": False}))
+    hidden, beside = found["files"]
+    assert (hidden["before"], hidden["after"]) == ({"unknown": True}, {"unknown": True})
+    assert (hidden["change"], beside["change"], found["directory_renames"]) == ("unknown", "deleted", [])
