@@ -134,6 +134,10 @@ static void words_start_from_a_directory_that_is_known(void)
     CHECK(words_from(0, "/home", 5, "./a", words) && strcmp(words, "/home/a") == 0);
     CHECK(words_from(0, "/", 1, "a", words) && strcmp(words, "/a") == 0);
     CHECK(!words_from(NAME_DELETED, "/home", 5, "a", words));
+    CHECK(words_from(NAME_DELETED, "/home/me", 8, "../a/../b", words) && strcmp(words, "/home/a/../b") == 0);
+    CHECK(words_from(NAME_DELETED, "/home/me", 8, "..//../a", words) && strcmp(words, "/a") == 0);
+    CHECK(words_from(NAME_DELETED, "/home/me", 8, "..", words) && strcmp(words, "/home") == 0);
+    CHECK(!words_from(NAME_DELETED, "/home/me", 8, "./../a", words) && !words_from(NAME_DELETED, "/home", 5, "..a", words));
     CHECK(!words_from(NAME_CUT, "/home", 5, "a", words) && !words_from(NAME_UNREAD, "/home", 5, "a", words));
     CHECK(!words_from(0, "", 0, "a", words));
     memset(longest, 'd', sizeof longest);

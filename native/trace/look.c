@@ -101,7 +101,7 @@ static void count_what_is_unclear(const struct stop *stop, enum op op, const str
 {
     bool of_mounts = op == OP_MOUNT || op == OP_UMOUNT || op == OP_PIVOT_ROOT; /* its own, if it has any */
     bool other_root = place->notes & NOTE_OTHER_ROOT, compared = !stop->seen || place->compared || of_mounts;
-    bool nameless = stop->seen && !place->resolved[0] && place->error != EBADF;
+    bool nameless = stop->seen && !place->resolved[0]; /* and yet it was done */
     bool was_there = place->exists || place->error == ENAMETOOLONG || nameless;
     if ((other_root && !compared) || (was_there && place->notes & NOTE_NOT_RESOLVED))
         count(&stop->run->header->unresolved);

@@ -135,11 +135,27 @@ static bool name_of_directory(const struct seen *seen, char base[PATH_MAX])
     return true;
 }
 
+/* A directory that was removed still has the one above it: what begins with ".." has a name. Returns the rest of the path. */
+static const char *climb_out(const char *path, char base[PATH_MAX])
+{
+    const char *rest = path;
+    while (strncmp(rest, "..", 2) == 0 && (!rest[2] || rest[2] == '/')) {
+        char *slash = strrchr(base, '/');
+        if (!slash)
+            return NULL;
+        slash[slash == base] = 0;
+        rest += 2 + strspn(rest + 2, "/");
+    }
+    return rest == path ? NULL : rest;
+}
+
 bool seen_words(const struct seen *seen, int dir, const char *path, char words[PATH_MAX])
 {
     char base[PATH_MAX];
     const struct probe_part *part = find_part(seen, PART_BASE, (uint64_t)(int64_t)dir);
-    if (!(part ? !(part->flags & NAME_DELETED) && copy_name(part, 0, base) : name_of_directory(seen, base)))
+    if (!(part ? copy_name(part, 0, base) : name_of_directory(seen, base)))
+        return false;
+    if (part && part->flags & NAME_DELETED && !(path = climb_out(path, base)))
         return false;
     if (strlen(base) + strlen(path) + 2 > PATH_MAX)
         return false; /* what does not fit would be left out */

@@ -370,6 +370,18 @@ CASE(links_that_change, "stat rename symlink link unlink mkdir rmdir")
     looked("later/inner", "stat @/dir/inner");
 }
 
+CASE(out_of_a_directory_that_was_removed, "chdir rmdir unlink rename")
+{
+    must(attempt(chdir(in("empty"))));
+    say("chdir @/empty");
+    must(attempt(rmdir("../empty")));
+    say("rmdir @/empty");
+    must(attempt(unlink("../file")));
+    say("unlink @/file");
+    must(attempt(rename("../other", ".././another")));
+    say("rename @/other -> @/another");
+}
+
 /* Nobody tells that a descriptor is closed, and its number is another directory's at once. */
 CASE(descriptors_that_change, "newfstatat openat getdents64")
 {

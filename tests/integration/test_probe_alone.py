@@ -1,0 +1,48 @@
+"""What a probe alone cannot know, because it looks after a call, is told as unknown or as a gap."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Steno
+from observers import observers
+from recorded import Recorded, only_run
+
+pytestmark = pytest.mark.skipif(not observers(("ebpf",)), reason="no probe can be loaded here")
+
+
+class Probed:
+    def __init__(self, steno: Steno, store: Path, room: Path) -> None:
+        self._steno = steno
+        self._store = store
+        self.room = room
+
+    def run(self, *command: str) -> Recorded:
+        done = self._steno("run", "--no-git", "--observer", "ebpf", "--", *command, cwd=self.room)
+        assert done.returncode == 0, done.stderr
+        return only_run(self._store)
+
+    def files(self, run: Recorded) -> dict[str, dict[str, Any]]:
+        """By their names in the room."""
+        above = f"{self.room}/"
+        files = run.json("files.json")["files"]
+        return {one["path"].removeprefix(above): one for one in files if one["path"].startswith(above)}
+
+
+@pytest.fixture
+def probed(steno: Steno, store: Path, tmp_path: Path) -> Probed:
+    room = tmp_path / "room"
+    room.mkdir()
+    return Probed(steno, store, room)
+
+
+def test_a_change_without_a_name_is_a_gap(probed: Probed) -> None:
+    (probed.room / "gone").mkdir()
+    run = probed.run(
+        sys.executable, "-c", "import os; os.chdir('gone'); os.rmdir('../gone'); os.chmod('.', 0o700)"
+    )
+    assert run.verdict().gaps == ["changes_unresolved"]
