@@ -128,10 +128,11 @@ void on_exec(struct stop *stop)
             count(&stop->run->header->privilege_lost);
         }
         record_event(stop, &event);
+        uint64_t told_at = stop->told_at[stop->told_count - 1];
         if (program.exists)
             tell_interpreter(stop, &program);
         if (!stop->seen)
-            note_exec(stop, stop->told_at[stop->told_count - 1]);
+            note_exec(stop, told_at);
     }
     free(list.bytes);
     close_place(&program);

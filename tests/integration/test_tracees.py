@@ -282,6 +282,15 @@ def test_a_script_is_recorded_with_its_interpreter(traced: Traced) -> None:
     assert os.path.realpath(found["interpreter"]["path"]) == os.path.realpath("/bin/sh")
 
 
+def test_a_script_whose_interpreter_is_not_there_did_not_run(traced: Traced) -> None:
+    run = traced.run("processes", "execve_a_script_without_its_interpreter")
+    script = str(traced.room / "lonely")
+    execs = [one for process in _processes(run) for one in process["execs"]]
+    (found,) = [one for one in execs if one["path"] == script]
+    assert found["result"] in {"ENOENT", "failed"}
+    assert script not in run.json("capability-surface.json")["steno"]["execs"]["ran"]
+
+
 def test_a_program_executed_from_a_thread_is_still_the_same_process(traced: Traced) -> None:
     run = traced.run("processes", "execve_from_a_thread")
     assert [one["parent"] for one in _processes(run)] == [0, 1]

@@ -257,6 +257,17 @@ CASE(execve_a_script, "execve")
     say_only("interpreter");
 }
 
+CASE(execve_a_script_without_its_interpreter, "execve")
+{
+    int fd = (int)must(attempt(open(in("lonely"), O_WRONLY | O_CREAT, 0700)));
+    say("open write @/lonely");
+    must(write(fd, "#!/nonexistent\n", 15));
+    close(fd);
+    attempt(syscall(SYS_execve, in("lonely"), (char *[]){"lonely", NULL}, environ));
+    say("exec @/lonely");
+    say("interpreter /nonexistent");
+}
+
 ONE(execve_what_is_absent, "execve", "exec @/absent",
     syscall(SYS_execve, in("absent"), (char *[]){"absent", NULL}, environ))
 ONE(execve_what_is_not_executable, "execve", "exec @/file",
