@@ -46,3 +46,9 @@ def test_a_change_without_a_name_is_a_gap(probed: Probed) -> None:
         sys.executable, "-c", "import os; os.chdir('gone'); os.rmdir('../gone'); os.chmod('.', 0o700)"
     )
     assert run.verdict().gaps == ["changes_unresolved"]
+
+
+def test_a_file_that_was_written_and_has_its_time_back_may_be_another(probed: Probed) -> None:
+    (probed.room / "file").write_text("same\n")
+    script = "touch -r file time; echo SAME >file; touch -r time file"
+    assert probed.files(probed.run("sh", "-c", script))["file"]["change"] == "unknown"

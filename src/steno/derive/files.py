@@ -41,6 +41,7 @@ _TYPES = {
 }
 _MASKED = "****"  # in names: then equal names may be of different ones
 _EXCHANGE = wire.NOTES["exchange"]
+_RACED = "raced"  # read by the run, and touched by somebody after that
 
 
 class Repository(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -77,7 +78,7 @@ class FileLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     before_content: str | None = None
     after_blob: str | None = None
     after_content: str | None = None
-    same_content: bool | None = None  # whether the content after is the one before, byte for byte
+    same_content: bool | None = None  # whether the content after is the one before; None: not known
     git: dict[str, Any] | None = None
 
     @property
@@ -263,20 +264,30 @@ def _change(
         sizes_differ or (times_differ and not (same_content or _same_content(before, after, operations)))
     ):
         return "modified"
+    in_doubt = before["type"] == "file" and not same_content and _may_be_another(before, after, operations)
     differ = times_differ or sizes_differ or _differ(before, after, "mode", "uid", "gid")
-    return "metadata" if differ else "none"
+    return "unknown" if in_doubt else "metadata" if differ else "none"
+
+
+def _may_be_another(before: dict[str, Any], after: dict[str, Any], operations: set[str]) -> bool:
+    """Whether the content may be another although size and time are the same: a time can be put back."""
+    touched = "write" in operations or before.get("content") == _RACED
+    return touched and before["size"] != 0 and not _has_same_blob(before, after)
 
 
 def _same_content(before: dict[str, Any], after: dict[str, Any], operations: set[str]) -> bool:
     """Whether only the time is another: the content is one blob, or the one target (which has been compared),
     or only times and the like were set."""
-    same_blob = before.get("blob") is not None and before.get("blob") == after.get("blob")
     target = before.get("target")
     return (
-        same_blob
+        _has_same_blob(before, after)
         or (target is not None and _MASKED not in target)
         or ("metadata" in operations and "write" not in operations)
     )
+
+
+def _has_same_blob(before: dict[str, Any], after: dict[str, Any]) -> bool:
+    return before.get("blob") is not None and before.get("blob") == after.get("blob")
 
 
 def _differ(before: dict[str, Any], after: dict[str, Any], *names: str) -> bool:

@@ -30,6 +30,8 @@ _KEPT = wire.CONTENT["kept"]
 _WHY = {number: name for name, number in wire.CONTENT.items() if name not in {"not_kept", "kept"}}
 _CONTENT_USED = frozenset({"read", "write", "execute", "delete"})
 _CONTENT_CHANGED = frozenset({"write", "delete"})
+_IDENTITY = 5  # dev, ino, size, mtime_ns, ctime_ns: the same file with the same content
+_FIGURES = slice(2, 4)  # size, mtime_ns
 
 
 class Content(NamedTuple):
@@ -37,7 +39,7 @@ class Content(NamedTuple):
 
     blob: str | None = None
     why: str = ""
-    is_as_before: bool | None = None  # of a content after: byte for byte the one before; None: not known
+    is_as_before: bool | None = None  # of a content after: whether it is the one before; None: not known
 
 
 NOTHING = Content()
@@ -58,9 +60,11 @@ class ContentKeeper:
         contents: Contents,
         redactor: Redactor,
         findings: Findings,
+        ends: Mapping[bytes, Seen],
         *,
         largest: int,
     ) -> None:
+        """`ends`: all paths at the end of the run."""
         self._writer = writer
         self._frames = frames
         self._contents = contents
@@ -68,7 +72,12 @@ class ContentKeeper:
         self._findings = findings
         self._largest = largest
         self._keys: set[str] = set()
-        self._digest = b""  # of the content before, where the helper kept it
+        self._digest = b""  # of the content before, where the helper kept it, or it has another name now
+        self._ends = {
+            end.state[:_IDENTITY]: (path, end.state)
+            for path, end in ends.items()
+            if end.state is not None and stat.S_ISREG(end.state.mode)
+        }
         self.lost = 0  # contents that the helper kept and that are not whole
         self.left_out = 0  # contents for which the disk has no room
 
@@ -84,7 +93,7 @@ class ContentKeeper:
         if agree and not look.operations & _CONTENT_CHANGED:
             return before, before
         if look.changed or not _is_file(look.state) or look.operations & _CONTENT_USED:
-            return before, self._after(path, name, found.state, before)
+            return before, self._after(path, name, look, found.state)
         return before, NOTHING
 
     def _before(
@@ -113,14 +122,24 @@ class ContentKeeper:
             return Content(why=RACED if why == CHANGING else why)
         return self._write("before", name, data)
 
-    def _after(self, path: bytes, name: str, state: FileState, before: Content) -> Content:
+    def _after(self, path: bytes, name: str, look: FirstLook, state: FileState) -> Content:
+        untouched = bool(look.operations & _CONTENT_CHANGED) and not differs(look.state, state)
         data, why = self._contents.copy(path, state)
         if data is None:
-            return Content(why=why)
+            return Content(why=why, is_as_before=untouched or None)
         after = self._write("after", name, data, why)
-        if before.blob is None or after.blob is None or why or not self._digest:
-            return after
+        if not self._digest and not untouched:
+            self._digest = self._digest_under_another_name(look.state, state)
+        if after.blob is None or why or not self._digest:
+            return after._replace(is_as_before=untouched or None)
         return after._replace(is_as_before=self._digest == _digest(data))
+
+    def _digest_under_another_name(self, before: wire.State | None, after: FileState) -> bytes:
+        """Two files of one size and time may have changed their names: then the content tells."""
+        if before is None or before[_FIGURES] != after[_FIGURES] or before[:_IDENTITY] not in self._ends:
+            return b""
+        data, why = self._contents.copy(*self._ends[before[:_IDENTITY]])
+        return b"" if why or data is None else _digest(data)
 
     def _from_frames(self, name: str, number: int, state: wire.State) -> Content:
         gathered = io.BytesIO()

@@ -211,6 +211,7 @@ class _FilesLayer:
                 Contents(directories, self._max_blob),
                 self._redactor,
                 self._findings,
+                seen,
                 largest=self._max_blob,
             )
             try:

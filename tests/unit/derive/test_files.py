@@ -90,21 +90,35 @@ def test_a_path_that_was_only_asked_for() -> None:
 @pytest.mark.parametrize(
     ("changes", "more", "change"),
     [
-        ({}, {}, "none"),
+        ({}, {"same_content": True}, "none"),
+        ({}, {"before_blob": "before:/a", "after_blob": "before:/a"}, "none"),
+        ({}, {}, "unknown"),  # a time can be put back
+        ({"mode": 0o100600}, {}, "unknown"),
         ({"size": 9}, {}, "modified"),
         ({"mtime_ns": NS + 1}, {}, "modified"),
         ({"mtime_ns": NS + 1}, {"before_blob": "before:/a", "after_blob": "before:/a"}, "metadata"),
         ({"mtime_ns": NS + 1}, {"same_content": True}, "metadata"),
         ({"size": 9}, {"same_content": True}, "modified"),
         ({}, {"same_content": False}, "modified"),
-        ({"mode": 0o100600}, {}, "metadata"),
-        ({"uid": 0}, {}, "metadata"),
+        ({"mode": 0o100600}, {"same_content": True}, "metadata"),
+        ({"uid": 0}, {"same_content": True}, "metadata"),
         ({"mode": 0o40755}, {}, "modified"),
     ],
 )
 def test_what_changed_follows_from_the_two_states(changes: Line, more: Line, change: str) -> None:
-    made = FakeFrames().process().event("open", "/a", state=Found(), arg=os.O_RDWR)
-    assert file_of(made, line("/a", after(**changes), **more))["change"] == change
+    made = FakeFrames().process().event("open", "/a", state=Found(size=5), arg=os.O_RDWR)
+    assert file_of(made, line("/a", after(**{"size": 5, **changes}), **more))["change"] == change
+
+
+def test_a_file_that_was_read_and_touched_after_that_may_be_another() -> None:
+    made = FakeFrames().process().event("open", "/a", state=Found(size=5), arg=READ)
+    assert file_of(made, line("/a", after(size=5)))["change"] == "none"
+    assert file_of(made, line("/a", after(size=5), before_content="raced"))["change"] == "unknown"
+
+
+def test_nothing_is_as_nothing_was() -> None:
+    made = FakeFrames().process().event("open", "/a", state=Found(size=0), arg=os.O_RDWR)
+    assert file_of(made, line("/a", after(size=0)))["change"] == "none"
 
 
 @pytest.mark.parametrize("changes", [{"mtime_ns": NS + 1}, {"size": 8192, "mtime_ns": NS + 1}])

@@ -15,7 +15,7 @@ from steno.bundle.frames import FirstLook
 from steno.capture.contents import Contents
 from steno.capture.directories import Directories
 from steno.capture.ignore import IgnoreRules
-from steno.capture.observed import Seen, observe
+from steno.capture.observed import FileState, Seen, observe
 from steno.capture.observed_git import GitClass, Repository
 from steno.record.file_contents import LOST, NOTHING, Content, ContentKeeper, without_blobs
 from steno.redact.engine import Redactor
@@ -59,12 +59,19 @@ class Keeping:
         found = observe({path: before}, IgnoreRules(()), Path("/no/store"), looked=looked)[path]
         return self.keep_as(before, found, git)
 
-    def keep_as(self, before: FirstLook, found: Seen, git: GitClass | None = None) -> tuple[Content, Content]:
+    def keep_as(
+        self,
+        before: FirstLook,
+        found: Seen,
+        git: GitClass | None = None,
+        others: dict[bytes, Seen] | None = None,
+    ) -> tuple[Content, Content]:
         with Folder(self.folder) as folder, Directories() as directories:
             writer = BlobWriter(folder, KEY)
             redactor = Redactor(findings=self.findings, literals=[b"value-of-this-run"])
+            contents = Contents(directories, LARGEST)
             keeper = ContentKeeper(
-                writer, self.helper, Contents(directories, LARGEST), redactor, self.findings, largest=LARGEST
+                writer, self.helper, contents, redactor, self.findings, others or {}, largest=LARGEST
             )
             kept = keeper.keep(os.fsencode(self.path), "/file", before, found, git)
             self.lost = keeper.lost
@@ -137,6 +144,50 @@ def test_a_file_opened_for_writing_and_left_alone_has_its_content_after(keeping:
     same = Content("after:/file", is_as_before=True)
     assert keeping.keep(before) == (Content("before:/file"), same)
     assert keeping.blobs() == {"before:/file": b"same", "after:/file": b"same"}
+
+
+def test_a_file_whose_inode_shows_no_change_is_as_before_although_its_content_was_not_kept(
+    keeping: Keeping,
+) -> None:
+    keeping.path.write_bytes(b"same")
+    before = first_look(keeping.path, "write")
+    assert keeping.keep(before) == (LOST, Content("after:/file", is_as_before=True))
+    keeping.path.write_bytes(bytes(LARGEST + 1))
+    before = first_look(keeping.path, "write")
+    assert keeping.keep(before)[1] == Content(why="too_large", is_as_before=True)
+
+
+def test_of_a_file_that_was_written_and_has_its_time_back_nobody_knows_whether_it_is_as_before(
+    keeping: Keeping,
+) -> None:
+    keeping.path.write_bytes(b"same")
+    before = first_look(keeping.path, "write", "metadata")
+    was = before.state
+    assert was is not None
+    found = keeping.keep_as(before, Seen(FileState(*was[:4], was.ctime_ns + 1, was.mode, was.uid, was.gid)))
+    assert found[1].is_as_before is None
+
+
+@pytest.mark.parametrize(("content", "is_same"), [(b"two", False), (b"one", True)])
+def test_a_file_that_took_the_place_of_one_of_its_size_and_time_is_compared_with_it(
+    keeping: Keeping, content: bytes, *, is_same: bool
+) -> None:
+    """Directories changed their names: what was in them has the times that it had."""
+    old, new = (keeping.path.parent / name / "file" for name in ("old", "new"))
+    for path, holds in ((old, b"one"), (new, content)):
+        path.parent.mkdir()
+        path.write_bytes(holds)
+        os.utime(path, ns=(5, 5))
+    before = first_look(old, "write", "delete")
+    keeping.path = old
+    aside = old.parent.with_name("aside")
+    old.parent.rename(aside)
+    new.parent.rename(old.parent)
+    ends = observe(
+        {os.fsencode(path): before for path in (old, aside / "file")}, IgnoreRules(()), Path("/no/store")
+    )
+    kept = keeping.keep_as(before, ends[os.fsencode(old)], others=ends)
+    assert kept[1] == Content("after:/file", is_as_before=is_same)
 
 
 def test_a_new_file_has_only_a_content_after(keeping: Keeping) -> None:

@@ -51,6 +51,18 @@ def test_states_are_read_as_they_were_written() -> None:
     assert [tuple(rename) for rename in found.renames] == [(b"/d", b"/e", False), (b"/\xfe", b"/y", True)]
 
 
+def test_a_file_that_may_be_another_was_not_what_size_and_time_say() -> None:
+    kept = {**FILE, "blob": "before:/a"}
+    doubtful = [
+        record(before=FILE, change="unknown"),
+        record("/b", before=kept, change="unknown"),
+        record("/c", before=FILE, after={"unknown": True}, change="unknown"),
+        record("/d", before=FILE, change="none"),
+    ]
+    found = read_records(files(*doubtful)).files
+    assert [one.before.kind for one in found] == [Kind.UNKNOWN, Kind.FILE, Kind.FILE, Kind.FILE]
+
+
 @pytest.mark.parametrize(
     "path",
     [
