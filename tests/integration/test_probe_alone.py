@@ -52,3 +52,27 @@ def test_a_file_that_was_written_and_has_its_time_back_may_be_another(probed: Pr
     (probed.room / "file").write_text("same\n")
     script = "touch -r file time; echo SAME >file; touch -r time file"
     assert probed.files(probed.run("sh", "-c", script))["file"]["change"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    "doing",
+    [
+        "os.rename('old', 'in/new'); open('in/new/file', 'a').close(); os.unlink('in/new/file')",
+        "fd = os.open('old', 0); os.rename('old', 'in/new'); os.unlink('file', dir_fd=fd)",
+        "os.rename('old', 'next'); os.rename('next', 'in/new')",
+        "os.rename('old', 'in/new'); os.unlink('in/new/file'); os.rmdir('in/new')",
+    ],
+)
+def test_what_was_in_a_renamed_directory_is_told_or_the_record_says_that_it_is_not(
+    probed: Probed, doing: str
+) -> None:
+    (probed.room / "in").mkdir()
+    (probed.room / "old").mkdir()
+    (probed.room / "old" / "file").write_text("content")
+    run = probed.run(sys.executable, "-c", f"import os; {doing}")
+    files = probed.files(run)
+    told = "old/file" in files and not files["old/file"]["after"]["exists"]
+    assert told or run.verdict().gaps == ["changes_unresolved"]
+    assert not any(
+        files[name]["before"].get("exists") for name in ("next/file", "in/new/file") if name in files
+    )

@@ -57,6 +57,7 @@ class Frames:
         self._files: list[int] = []
         self.header = _header(folder)
         self.damaged = 0  # records that are left out; counted anew by every pass over `batches`
+        self.unlisted = 0  # renamed directories that had held more than is told; counted by `first_states`
         self.torn = False  # a file ends before the place that the header calls whole
         self._events, events_bytes = self._open(wire.EVENTS_FILE, self.header.events)
         states, states_bytes = self._open(wire.STATES_FILE, self.header.states)
@@ -113,6 +114,7 @@ class Frames:
         book = _FirstLooks(self)
         for batch in self.batches():
             book.take(batch.kinds.calls)
+        self.unlisted = book.unlisted
         return book.looks()
 
     def blob(self, number: int) -> Iterator[bytes]:
@@ -210,7 +212,7 @@ class _Before(NamedTuple):
 class _FirstLooks:
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
-        self._ledger: PathLedger[int] = PathLedger()
+        self._ledger: PathLedger[int] = PathLedger(frames.strings.__getitem__)
         self._before: dict[int, _Before] = {}
         self._mounted_upon: set[int] = set()
         self._kept: dict[tuple[int, ...], wire.State] = {}  # by what a file is, whatever its name
@@ -248,6 +250,10 @@ class _FirstLooks:
             for number in told:
                 if (kept := state(number)) is not None and kept.blob:
                     self._kept[kept[:_IDENTITY]] = kept
+
+    @property
+    def unlisted(self) -> int:
+        return self._ledger.late_renames.unlisted
 
     def looks(self) -> dict[bytes, FirstLook]:
         found: dict[bytes, FirstLook] = {}

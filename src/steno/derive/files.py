@@ -154,7 +154,7 @@ class _Touched:
     """What the table says of every path."""
 
     def __init__(self) -> None:
-        self._ledger: PathLedger[bytes | None] = PathLedger()
+        self._ledger: PathLedger[bytes | None] = PathLedger(lambda path: path or b"")
         self._before: dict[bytes, dict[str, Any]] = {}
         self._mounted_upon: set[bytes | None] = set()
         self._renames: list[tuple[bytes, bytes, dict[str, Any]]] = []

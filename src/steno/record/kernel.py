@@ -160,6 +160,9 @@ class _FilesLayer:
         gaps = [("git", "; ".join(facts.failures[:_TOLD]))] if facts.failures else []
         if below_mounts := sum(look.mounted and look.changed for look in looks.values()):
             gaps.append((counted_gaps.BELOW_MOUNTS.reason, counted_gaps.BELOW_MOUNTS.says(below_mounts)))
+        if self._frames.unlisted:
+            unlisted = counted_gaps.OF_COUNTERS["unlisted"]
+            gaps.append((unlisted.reason, unlisted.says(self._frames.unlisted)))
         alike = self._drop_alike(seen)
         kept = self._keep_contents(looks, seen, facts)
         gaps += kept.gaps

@@ -233,3 +233,41 @@ def test_where_the_run_mounted_something_nothing_is_said_of_states_at_any_time()
     hidden, beside = found["files"]
     assert (hidden["before"], hidden["after"]) == ({"unknown": True}, {"unknown": True})
     assert (hidden["change"], beside["change"], found["directory_renames"]) == ("unknown", "deleted", [])
+
+
+def _renamed_late(*, listed: bool) -> FakeFrames:
+    late = ["late"]
+    made = FakeFrames().process()
+    made.event("rename", "/old", state=ABSENT, result=0, notes=late, extra="/new")
+    made.event("rename_to", "/new", state=Found(mode=0o40755), result=0, notes=late, extra="/old")
+    if listed:
+        made.event("moved", "/old/a", state=Found(size=5), result=0, notes=late, extra="/new/a")
+        made.event("moved_to", "/new/a", state=ABSENT, result=0, notes=late, extra="/old/a")
+    return made.event("open", "/new/a", state=Found(size=5), result=0, arg=READ)
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_what_is_found_below_a_directory_that_came_there_was_not_there_before(*, listed: bool) -> None:
+    made = _renamed_late(listed=listed)
+    assert file_of(made, line("/new/a", after(size=5)))["before"] == {"unknown": True}
+
+
+def test_what_is_made_below_a_directory_that_came_there_was_not_there_before() -> None:
+    made = _renamed_late(listed=False).event("open", "/new/b", state=ABSENT, result=0, arg=CREATE)
+    assert file_of(made, line("/new/b", after()))["change"] == "created"
+
+
+def test_what_is_made_again_below_a_directory_that_went_away_may_have_been_there_before() -> None:
+    made = _renamed_late(listed=False).event("open", "/old/b", state=ABSENT, result=0, arg=CREATE)
+    assert file_of(made, line("/old/b", after()))["before"] == {"unknown": True}
+
+
+def test_what_was_seen_before_its_directory_was_renamed_is_known() -> None:
+    late = ["late"]
+    made = FakeFrames().process()
+    made.event("stat", "/old/a", state=Found(size=5), result=0)
+    made.event("access", "/old/b", state=ABSENT, result=0, notes=late)  # which may be of later
+    made.event("rename", "/old", state=ABSENT, result=0, notes=late, extra="/new")
+    made.event("rename_to", "/new", state=Found(mode=0o40755), result=0, notes=late, extra="/old")
+    assert file_of(made, line("/old/a", {"exists": False}))["change"] == "deleted"
+    assert file_of(made, line("/old/b", {"exists": False}))["before"] == {"unknown": True}
