@@ -63,7 +63,9 @@ class Recorder:
     def exchange(self, one: Path, other: Path) -> None:
         self.see(one, "write")
         self.see(other, "write")
-        self._renames.append({"from": str(one), "to": str(other), "exchange": True})
+        if directory := next((path for path in (one, other) if path.is_dir()), None):
+            new = other if directory == one else one
+            self._renames.append({"from": str(directory), "to": str(new), "exchange": True})
         self._list(one, other)
         self._list(other, one)
         done = ctypes.CDLL(None).renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)

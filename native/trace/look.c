@@ -72,6 +72,8 @@ static int16_t result_of(enum op op, const struct place *place, uint64_t flags)
     if (!place->exists && place->known_result) {
         bool makes = op == OP_MKDIR || op == OP_SYMLINK || makes_file(op, flags);
         bool could_be_made = makes && place->error == ENOENT && !(place->notes & NOTE_NOT_RESOLVED);
+        if (could_be_made && op == OP_RENAME_TO && flags & RENAME_EXCHANGE)
+            return WIRE_RESULT_FAILED; /* ENOENT, unless something else is found wrong before */
         return could_be_made ? WIRE_RESULT_UNKNOWN : (int16_t)-place->error;
     }
     if (!place->exists)

@@ -19,8 +19,8 @@ void look_at_argument(struct stop *stop, char path[PATH_MAX], struct place *plac
 /* The event of a call that names a place. `changes`: keep the content first. `flags` are those of an open. */
 struct wire_event event_at(struct stop *stop, enum op op, const char *path, const struct place *place, bool changes,
                            uint64_t flags);
-/* A directory is about to get another name: so is everything in it. */
-void tell_moved(struct stop *stop, const struct place *directory, const struct place *new);
+/* A directory is about to get another name: so is everything in it. `replaced` is what has that name until then, or null. */
+void tell_moved(struct stop *stop, const struct place *directory, const struct place *replaced, const char *new_name);
 /* Appends it with the arguments that the call's row names. */
 void tell(struct stop *stop, struct wire_event *event);
 

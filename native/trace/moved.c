@@ -1,7 +1,8 @@
 /* What lies in a directory that gets another name: each entry loses one name and gains one.
  *
  * The tree is walked before the rename takes effect, by descriptors, following no link, within bounds; a tree that is
- * larger is counted, so that the record can say that it is not whole.
+ * larger is counted, so that the record can say that it is not whole. Beside it goes what has the new name until then: a
+ * directory that is exchanged with it, or one that is not empty, for which the kernel will refuse the rename.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,16 +24,22 @@ struct walk {
     struct place old, new;
 };
 
-static void tell_entry(struct walk *walk, int directory, const char *name)
+static void look_at_entry(int directory, const char *name, struct place *place)
+{
+    place->exists = directory >= 0 && fstatat(directory, name, &place->found, AT_SYMLINK_NOFOLLOW) == 0;
+    place->error = place->exists ? 0 : directory >= 0 ? errno : ENOENT;
+    place->target[0] = 0;
+    if (place->exists && S_ISLNK(place->found.st_mode)) {
+        ssize_t length = readlinkat(directory, name, place->target, PATH_MAX - 1);
+        place->target[length < 0 ? 0 : length] = 0;
+    }
+}
+
+static void tell_entry(struct walk *walk, int directory, int replaced, const char *name)
 {
     struct place *old = &walk->old, *new = &walk->new;
-    old->exists = fstatat(directory, name, &old->found, AT_SYMLINK_NOFOLLOW) == 0;
-    old->error = old->exists ? 0 : errno;
-    old->target[0] = 0;
-    if (old->exists && S_ISLNK(old->found.st_mode)) {
-        ssize_t length = readlinkat(directory, name, old->target, PATH_MAX - 1);
-        old->target[length < 0 ? 0 : length] = 0;
-    }
+    look_at_entry(directory, name, old);
+    look_at_entry(replaced, name, new);
     struct wire_event from = event_at(walk->stop, OP_MOVED, "", old, false, 0);
     struct wire_event to = event_at(walk->stop, OP_MOVED_TO, "", new, false, 0);
     from.extra = to.resolved, to.extra = from.resolved;
@@ -49,7 +56,35 @@ static bool push(char path[PATH_MAX], size_t length, const char *name)
     return snprintf(path + length, PATH_MAX - length, "/%s", name) < (int)(PATH_MAX - length);
 }
 
-static void walk_directory(struct walk *walk, int fd, int depth)
+static bool is_directory(const struct place *place)
+{
+    return place->exists && S_ISDIR(place->found.st_mode);
+}
+
+static int open_below(int directory, const char *name)
+{
+    return openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static void walk_directory(struct walk *walk, int fd, int replaced, int depth);
+
+static void walk_below(struct walk *walk, int directory, int replaced, const char *name, int depth)
+{
+    bool is_replaced = is_directory(&walk->new);
+    int fd = open_below(directory, name), other = is_replaced ? open_below(replaced, name) : -1;
+    if (fd >= 0 && (other >= 0 || !is_replaced)) {
+        walk_directory(walk, fd, other, depth + 1);
+    } else {
+        walk->cut = true;
+        if (fd >= 0)
+            close(fd);
+    }
+    if (other >= 0)
+        close(other);
+}
+
+/* `replaced` is the directory that has the new name now, or -1. */
+static void walk_directory(struct walk *walk, int fd, int replaced, int depth)
 {
     DIR *stream = fdopendir(fd);
     if (!stream || depth == MOST_DEPTH) {
@@ -65,31 +100,27 @@ static void walk_directory(struct walk *walk, int fd, int depth)
                      !push(walk->new.resolved, new_length, entry->d_name);
         if (walk->cut)
             break;
-        tell_entry(walk, dirfd(stream), entry->d_name);
-        if (walk->old.exists && S_ISDIR(walk->old.found.st_mode)) {
-            int below = openat(dirfd(stream), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            if (below >= 0)
-                walk_directory(walk, below, depth + 1);
-            else
-                walk->cut = true;
-        }
+        tell_entry(walk, dirfd(stream), replaced, entry->d_name);
+        if (is_directory(&walk->old))
+            walk_below(walk, dirfd(stream), replaced, entry->d_name, depth);
     }
     walk->old.resolved[old_length] = walk->new.resolved[new_length] = 0;
     closedir(stream);
 }
 
-void tell_moved(struct stop *stop, const struct place *directory, const struct place *new)
+void tell_moved(struct stop *stop, const struct place *directory, const struct place *replaced, const char *new_name)
 {
-    if (!directory->exists || directory->fd < 0 || !S_ISDIR(directory->found.st_mode))
+    if (!is_directory(directory) || directory->fd < 0)
         return;
-    struct walk walk = {.stop = stop, .to_nothing = !new->exists, .old = {.fd = -1, .notes = directory->notes},
-                        .new = {.fd = -1, .error = ENOENT, .notes = directory->notes}};
+    struct walk walk = {.stop = stop, .to_nothing = !replaced || !replaced->exists, .old = {.fd = -1, .notes = directory->notes},
+                        .new = {.fd = -1, .notes = directory->notes}};
     snprintf(walk.old.resolved, PATH_MAX, "%s", directory->resolved);
-    snprintf(walk.new.resolved, PATH_MAX, "%s", new->resolved);
-    bool named = directory->resolved[0] == '/' && new->resolved[0] == '/';
-    int fd = named ? openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    snprintf(walk.new.resolved, PATH_MAX, "%s", new_name);
+    bool named = directory->resolved[0] == '/' && new_name[0] == '/';
+    bool is_replaced = replaced && is_directory(replaced), can_look = named && (!is_replaced || replaced->fd >= 0);
+    int fd = can_look ? openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (fd >= 0)
-        walk_directory(&walk, fd, 0);
+        walk_directory(&walk, fd, is_replaced ? replaced->fd : -1, 0);
     if (fd < 0 || walk.cut)
         count(&stop->run->header->unlisted);
 }

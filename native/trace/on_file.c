@@ -161,11 +161,11 @@ static void tell_moved_already(struct stop *stop, const struct place *old, const
     if (!seen_success(stop->seen))
         return;
     snprintf(moved.resolved, PATH_MAX, "%s", old->resolved);
-    tell_moved(stop, &moved, new);
+    tell_moved(stop, &moved, exchange ? old : NULL, new->resolved);
     if (exchange) {
         moved = *old;
         snprintf(moved.resolved, PATH_MAX, "%s", new->resolved);
-        tell_moved(stop, &moved, old);
+        tell_moved(stop, &moved, new, old->resolved);
     }
 }
 
@@ -199,9 +199,9 @@ void on_two(struct stop *stop)
         if (op == OP_RENAME && stop->seen)
             tell_moved_already(stop, &old, &new, exchange);
         else if (op == OP_RENAME && first.result == WIRE_RESULT_UNKNOWN) {
-            tell_moved(stop, &old, &new);
+            tell_moved(stop, &old, &new, new.resolved);
             if (exchange)
-                tell_moved(stop, &new, &old);
+                tell_moved(stop, &new, &old, old.resolved);
         }
     }
     close_place(&old);

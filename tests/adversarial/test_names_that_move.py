@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from observers import STOPPING, observers
 from recorded import only_run
+from snapshots import snapshot, without_directory_times
 
 Steno = Callable[..., Any]
 OLD = "old\n"
@@ -105,6 +107,77 @@ def test_directories_that_changed_places_are_changed_back(changed: Changed, sten
     assert steno("undo", "@last").returncode == 0
     assert [(work / name / "f").read_text() for name in ("a", "b")] == ["a" * 10, "b" * 10]
     assert not (work / "c").exists()
+
+
+@pytest.fixture
+def pair(work: Path) -> Path:
+    for name in ("a", "b"):
+        (work / name / "sub").mkdir(parents=True)
+        (work / name / "f").write_text(name)
+        (work / name / "sub/g").write_text(name * 3)
+    return work
+
+
+TO_EXCHANGE = """
+import ctypes, os
+def exchange(one, other):
+    return ctypes.CDLL(None).renameat2(-100, one.encode(), -100, other.encode(), 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("exchange('a', 'b'); exchange('a', 'b')", {}),
+        ("exchange('a', 'b'); os.rename('a', 'c'); os.rename('b', 'a'); os.rename('c', 'b')", {}),
+        ("os.mkdir('c'); exchange('a', 'c'); exchange('b', 'c'); exchange('a', 'b'); os.rmdir('c')", None),
+        ("exchange('a', 'b'); open('a/f', 'w').write('new'); exchange('b', 'a')", {"b/f": "modified"}),
+        ("exchange('a', 'victim')", None),
+        ("exchange('victim', 'a'); open('victim/f', 'w').write('new')", None),
+        ("os.rename('b/sub', 'c'); assert exchange('a', 'b/sub'); open('a/f', 'w').write('new')", None),
+        ("try: os.rename('a', 'b')\nexcept OSError: open('b/f', 'w').write('new')", {"b/f": "modified"}),
+    ],
+    ids=["twice", "and renamed", "three", "and written", "file", "file first", "with nothing", "refused"],
+)
+def test_what_lies_in_directories_that_change_places_was_there_before(
+    changed: Changed, steno: Steno, pair: Path, script: str, told: dict[str, str] | None
+) -> None:
+    before = without_directory_times(snapshot(pair))
+    found = changed("python3", "-c", TO_EXCHANGE + script)
+    assert told is None or found == told
+    assert steno("undo", "@last").returncode == 0
+    assert without_directory_times(snapshot(pair)) == before
+
+
+DOING = """
+for word, one, other in json.loads(sys.argv[1]):
+    with contextlib.suppress(OSError):
+        match word:
+            case "write": open(one, "w").write(other)
+            case "exchange": exchange(one, other)
+            case "rename": os.rename(one, other)
+            case _: getattr(os, word)(one)
+"""
+WORDS = ("mkdir", "write", "write", "unlink", "rmdir", "rename", "rename", *["exchange"] * 3)
+NAMES = ("a", "b", "c", "a/sub", "a/c", "b/f", "b/sub", "c/f", "a/sub/g", "victim")
+
+
+@pytest.mark.parametrize("seed", [7, 8, 9, 10])
+def test_whatever_is_renamed_the_record_is_true_and_undo_is_right_or_refused(
+    changed: Changed, steno: Steno, store: Path, pair: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    doings = [(chance.choice(WORDS), chance.choice(NAMES), chance.choice(NAMES)) for _ in range(20)]
+    before = snapshot(pair)
+    changed("python3", "-c", "import contextlib, json, sys" + TO_EXCHANGE + DOING, json.dumps(doings))
+    after = snapshot(pair)
+    for file in json.loads((only_run(store).path / "files.json").read_text())["files"]:
+        if file["path"].startswith(f"{pair}/"):
+            for told, tree in ((file["before"], before), (file["after"], after)):
+                assert told.get("unknown") or told["exists"] == (file["path"].encode() in tree), file["path"]
+    undone = steno("undo", "@last").returncode
+    assert undone or without_directory_times(snapshot(pair)) == without_directory_times(before)
+    assert not undone or snapshot(pair) == after
 
 
 def test_a_link_to_a_secret_place_is_not_brought_back_to_a_masked_one(

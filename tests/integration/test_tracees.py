@@ -247,6 +247,13 @@ def test_a_rename_that_must_not_replace_anything_moves_nothing_onto_what_is_ther
     assert [row.where for row in _of(run, "moved_to")] == moved
 
 
+def test_an_exchange_with_nothing_is_known_to_have_failed(stopped: Traced) -> None:
+    run = stopped.run("changing", "swap_with_nothing")
+    failed = {-2, wire.RESULT_FAILED}
+    assert [row.result in failed for op in ("rename", "rename_to") for row in _of(run, op)] == [True, True]
+    assert run.json("files.json")["directory_renames"] == []
+
+
 def test_a_file_that_was_removed_keeps_its_content_in_the_record(stopped: Traced) -> None:
     run = stopped.run("changing", "unlink_old")
     key = _file(run, stopped.room / "file")["before"]["blob"]

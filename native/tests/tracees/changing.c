@@ -257,6 +257,12 @@ CASE(swap_two_names, "renameat2")
     say("exchange @/file -> @/other");
 }
 
+CASE(swap_with_nothing, "renameat2")
+{
+    attempt(syscall(SYS_renameat2, AT_FDCWD, in("dir"), AT_FDCWD, in("absent"), RENAME_EXCHANGE));
+    say("exchange @/dir -> @/absent");
+}
+
 CASE(write_after_the_name_is_gone, "unlink ftruncate")
 {
     int fd = writable_file();

@@ -158,6 +158,7 @@ class _Touched:
         self._before: dict[bytes, dict[str, Any]] = {}
         self._mounted_upon: set[bytes | None] = set()
         self._renames: list[tuple[bytes, bytes, dict[str, Any]]] = []
+        self._exchanged: set[tuple[bytes, bytes]] = set()  # told by the row of one name; the other's follows
 
     def operations(self, path: bytes) -> set[str]:
         return self._ledger.operations.get(path, set())
@@ -212,17 +213,31 @@ class _Touched:
             self._before[path] = state(mode, size=size, mtime_ns=mtime_ns, uid=uid, gid=gid, target=target)
 
     def _note_renames(self, batch: RowBatch) -> None:
-        rows = batch.rows_of({"rename"})
+        rows = batch.rows_of({"rename", "rename_to"})
         if not rows:
             return
         names = zip(batch.texts("resolved", rows), batch.texts("extra", rows), strict=True)
         figures = zip(
-            batch.modes(rows), batch.optional("result", rows), batch.numbers("notes", rows), strict=True
+            batch.ops(rows),
+            batch.modes(rows),
+            batch.optional("result", rows),
+            batch.numbers("notes", rows),
+            strict=True,
         )
-        for (old, new), (mode, result, notes) in zip(names, figures, strict=True):
-            if old and new and stat.S_ISDIR(mode) and not has_failed(result):
-                more = {"exchange": True} if notes & _EXCHANGE else {}
-                self._renames.append((old, new, {**named_text("from", old), **named_text("to", new), **more}))
+        for (name, other), (op, mode, result, notes) in zip(names, figures, strict=True):
+            exchange = bool(notes & _EXCHANGE)
+            if not name or not other or has_failed(result) or not (op == "rename" or exchange):
+                continue
+            pair = (name, other) if op == "rename" else (other, name)
+            is_noted = op == "rename_to" and pair in self._exchanged
+            self._exchanged.discard(pair)
+            if is_noted or not stat.S_ISDIR(mode):
+                continue
+            if exchange:
+                self._exchanged.add(pair)
+            more = {"exchange": True} if exchange else {}
+            told = {**named_text("from", name), **named_text("to", other), **more}
+            self._renames.append((name, other, told))
 
 
 def _file(line: FileLine, touched: _Touched) -> dict[str, Any]:

@@ -190,6 +190,23 @@ def test_renames_of_directories_are_in_order_and_failed_ones_are_not() -> None:
     ]
 
 
+def test_an_exchange_is_told_once_from_a_directory_whichever_name_it_had() -> None:
+    made = FakeFrames().process()
+    for one, other in (
+        (DIRECTORY, DIRECTORY),
+        (Found(), DIRECTORY),
+        (DIRECTORY, Found()),
+        (Found(), Found()),
+    ):
+        made.event("rename", "/a", extra="/b", state=one, notes=["exchange"])
+        made.event("rename_to", "/b", extra="/a", state=other, notes=["exchange"])
+    made.event("rename", "/a", extra="/b", state=Found(), notes=["exchange"], result=-2)
+    made.event("rename_to", "/b", extra="/a", state=DIRECTORY, notes=["exchange"], result=-2)
+    there = {"from": "/a", "to": "/b", "exchange": True}
+    back = {"from": "/b", "to": "/a", "exchange": True}
+    assert told(made)["directory_renames"] == [there, back, there]
+
+
 def test_repositories_and_git_facts_are_those_of_the_lines() -> None:
     repository = {"root": "/r", "head": "a" * 40, "dirty": True}
     git = {"in_repo": True, "root": "/r", "relative_path": "x"}

@@ -38,7 +38,7 @@ def do(run: Recorder, root: Path, number: int, doing: tuple[str, str, str]) -> N
         case "rename" if path.exists() and other.parent.is_dir() and not nested:
             if not other.exists() or (path.is_file() and other.is_file()):
                 run.rename(path, other)
-        case "exchange" if path.is_dir() and other.is_dir() and not nested:
+        case "exchange" if path.exists() and other.exists() and not nested:
             run.exchange(path, other)
 
 
