@@ -7,7 +7,8 @@ run, below the old one. Never looks at the file system.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from steno.restore.journeys import Journeys, Thing
@@ -40,6 +41,7 @@ class History:
     def __init__(self, drafts: dict[bytes, Draft], renames: Sequence[DirectoryRename]) -> None:
         self.drafts = drafts
         self.journeys = Journeys(renames)
+        self._paths = sorted(drafts)
         self._listed: dict[DirectoryRename, bool] = {}
         self._arrived = {rename.new for rename in renames}
 
@@ -72,14 +74,24 @@ class History:
             return ABSENT
         if final in self.drafts:
             return self.drafts[final].after
-        names = self.recorded_names(thing)
-        if not names:
+        last = next(
+            (self.drafts[name] for name in self.journeys.latest_names(thing) if name in self.drafts), None
+        )
+        if last is None:
             return UNKNOWN
-        last = self.drafts[names[-1]]
         # What goes along with a directory is told under its new name: what is not was gone by then. And what
         # was not there at first, and is under the old name now, was made after the directory had gone.
         made_later = not last.before.exists and last.after.exists
         return ABSENT if made_later or "delete" in last.operations else UNKNOWN
+
+    def recorded_in(self, directory: bytes) -> Iterator[bytes]:
+        """The names in the record of a directory and of what is below it."""
+        if directory in self.drafts:
+            yield directory
+        for place in range(bisect_left(self._paths, directory + b"/"), len(self._paths)):
+            if not is_below(self._paths[place], directory):
+                return
+            yield self._paths[place]
 
     def recorded_names(self, thing: Thing) -> list[bytes]:
         return [name for name in self.journeys.names(thing) if name in self.drafts]
@@ -91,10 +103,10 @@ class History:
         """Whether all that went along is in the record, so that what is not was not there."""
         if rename not in self._listed:
             self._listed[rename] = any(
-                is_below(path, rename.old)
-                and "delete" in draft.operations
+                path != rename.old
+                and "delete" in self.drafts[path].operations
                 and rename.new + path[len(rename.old) :] in self.drafts
-                for path, draft in self.drafts.items()
+                for path in self.recorded_in(rename.old)
             )
         return self._listed[rename]
 

@@ -9,10 +9,12 @@ renames anything: `MovedTree` only looks as if.
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from steno.restore.history import Draft, History
-from steno.restore.journeys import Journeys, Thing, forth
+from steno.restore.journeys import Journeys, Thing, forth, names_above
 from steno.restore.looking import Sight, Tree
 from steno.restore.states import (
     ABSENT,
@@ -116,6 +118,62 @@ class _Pending(NamedTuple):
         return DirectoryRename(self.source, self.destination)
 
 
+class _Waiting:
+    """Moves that are still to be made, in the order in which they are tried. It knows what is where, so that
+    nobody has to be held against all others."""
+
+    def __init__(self, wanted: Iterable[_Pending]) -> None:
+        self._moves: dict[bytes, _Pending] = {}  # by destination
+        self._sources: Counter[bytes] = Counter()
+        self._inside: Counter[bytes] = Counter()  # sources at a name or below it
+        for one in sorted(wanted, key=lambda one: (one.destination.count(b"/"), one.destination)):
+            self._put(one)
+
+    def __iter__(self) -> Iterator[_Pending]:
+        return iter([*self._moves.values()])
+
+    def __bool__(self) -> bool:
+        return bool(self._moves)
+
+    def first_ready(self) -> _Pending | None:
+        return next((one for one in self._moves.values() if not self._must_wait(one)), None)
+
+    def is_to_leave(self, name: bytes) -> bool:
+        return self._sources[name] > 0
+
+    def remove(self, one: _Pending) -> None:
+        del self._moves[one.destination]
+        self._count(one.source, -1)
+
+    def follow(self, move: DirectoryRename) -> None:
+        """A move is made: what was in there has another name now, and some may have come to their place."""
+        if not self._inside[move.old] and not self._inside[move.new]:
+            return
+        for one in self:
+            source = forth(one.source, move) or one.source
+            if source == one.destination:
+                self.remove(one)
+            elif source != one.source:
+                self._count(one.source, -1)
+                self._put(one._replace(source=source))
+
+    def _must_wait(self, one: _Pending) -> bool:
+        """Another has to go first: it is under the name, or the place is in one that is itself to move."""
+        own = is_at_or_below(one.source, one.destination)
+        return self._inside[one.destination] > own or any(
+            name in self._moves or self.is_to_leave(name) for name in names_above(parent_of(one.destination))
+        )
+
+    def _put(self, one: _Pending) -> None:
+        self._moves[one.destination] = one
+        self._count(one.source, 1)
+
+    def _count(self, source: bytes, by: int) -> None:
+        self._sources[source] += by
+        for name in names_above(source):
+            self._inside[name] += by
+
+
 class _Chooser:
     def __init__(self, history: History, tree: MovedTree, *, undoing: bool, uid: int | None) -> None:
         self._history = history
@@ -123,17 +181,15 @@ class _Chooser:
         self._undoing = undoing
         self._uid = uid
         self._moves = Moves()
-        self._pending: list[_Pending] = []
+        self._waiting = _Waiting(one for thing in history.renamed() if (one := self._wanted(thing)))
 
     def choose(self) -> Moves:
-        wanted = [one for thing in self._history.renamed() if (one := self._wanted(thing))]
-        self._pending = sorted(wanted, key=lambda one: (one.destination.count(b"/"), one.destination))
-        while self._pending:
-            ready = next((one for one in self._pending if not self._waits(one)), None)
+        while self._waiting:
+            ready = self._waiting.first_ready()
             if ready is None:
                 self._exchange()
             else:
-                self._pending.remove(ready)
+                self._waiting.remove(ready)
                 self._take(ready)
         return self._moves
 
@@ -145,16 +201,6 @@ class _Chooser:
             return None
         here, there = (final, thing.path) if self._undoing else (thing.path, final)
         return _Pending(here, here, there)
-
-    def _waits(self, one: _Pending) -> bool:
-        """Another has to go first: it is under the name, or the place is in one that is itself to move."""
-        return is_below(one.destination, one.source) or any(
-            is_at_or_below(other.source, one.destination)
-            or is_below(one.destination, other.source)
-            or is_below(one.destination, other.destination)
-            for other in self._pending
-            if other is not one
-        )
 
     def _take(self, one: _Pending) -> None:
         source, destination = self._tree.look(one.source).state.kind, self._tree.look(one.destination)
@@ -176,25 +222,23 @@ class _Chooser:
 
     def _exchange(self) -> None:
         """Nobody can go first: two change places, if each has the name that the other is to have."""
-        for one in self._pending:
-            other = next((other for other in self._pending if other.source == one.destination), None)
+        for one in self._waiting:
             ends = (one.source, one.destination)
-            if other is None or is_below(*ends) or is_below(*reversed(ends)):
+            if not self._waiting.is_to_leave(one.destination) or is_below(*ends) or is_below(*reversed(ends)):
                 continue
             done = self._is_done(one)
             if not done and any(self._tree.look(end).state.kind is not Kind.DIRECTORY for end in ends):
                 continue
-            self._pending.remove(one)
+            self._waiting.remove(one)
             (self._mean if done else self._do)(one.move._replace(exchange=True))
             return
-        for one in self._pending:
+        for one in self._waiting:
             self._refuse(one, "its name is taken")
-        self._pending = []
+            self._waiting.remove(one)
 
     def _mean(self, move: DirectoryRename) -> None:
         self._moves.meant.add(move)
-        followed = [one._replace(source=forth(one.source, move) or one.source) for one in self._pending]
-        self._pending = [one for one in followed if one.source != one.destination]
+        self._waiting.follow(move)
 
     def _do(self, move: DirectoryRename) -> None:
         self._moves.steps.append(move)
@@ -211,11 +255,10 @@ class _Chooser:
     def _is_done(self, one: _Pending) -> bool:
         """Both names are taken: the paths below them tell at which end of the run we are."""
         balance = 0
-        for path, draft in self._history.drafts.items():
-            if is_at_or_below(path, one.recorded) or is_at_or_below(path, one.destination):
-                target, left = self._ends(draft)
-                now = self._tree.real.look(path).state
-                balance += _likeness(now, target) - _likeness(now, left)
+        for path in {*self._history.recorded_in(one.recorded), *self._history.recorded_in(one.destination)}:
+            target, left = self._ends(self._history.drafts[path])
+            now = self._tree.real.look(path).state
+            balance += _likeness(now, target) - _likeness(now, left)
         return balance > 0
 
     def _what_to_clear(self, one: _Pending) -> list[Cleared] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,9 @@ import pytest
 
 from renaming_recorder import Recorder
 from snapshots import snapshot, without_directory_times
+from steno.restore import renames
 from steno.restore.plan import Do
+from steno.restore.states import is_at_or_below
 from steno.restore.tasks import Direction
 
 
@@ -186,3 +189,28 @@ def test_a_restore_says_what_the_record_does_not_know(root: Path) -> None:
     recorded.apply(Direction.UNDO, force=True)
     plan, _ = recorded.apply(Direction.RESTORE)
     assert plan.impossible == [(os.fsencode(root / "q" / "first"), "the record does not know what was there")]
+
+
+def test_many_directories_that_wait_for_each_other_are_not_all_held_against_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 240
+    held = 0
+
+    def counted(path: bytes, directory: bytes) -> bool:
+        nonlocal held
+        held += 1
+        return is_at_or_below(path, directory)
+
+    names = [tmp_path / f"root/{number}" for number in range(count + 1)]
+    for name in names[:-1]:
+        name.mkdir(parents=True)
+        (name / "file").write_text(name.name)
+    run = Recorder(tmp_path / "root", lists=True)
+    for old, new in reversed(list(itertools.pairwise(names))):
+        run.rename(old, new)
+    recorded, _ = run.end()
+    monkeypatch.setattr(renames, "is_at_or_below", counted)
+    recorded.undo()
+    assert [(name / "file").read_text() for name in names[:-1]] == [name.name for name in names[:-1]]
+    assert held <= count**2
