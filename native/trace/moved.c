@@ -112,8 +112,8 @@ void tell_moved(struct stop *stop, const struct place *directory, const struct p
 {
     if (!is_directory(directory) || directory->fd < 0)
         return;
-    struct walk walk = {.stop = stop, .to_nothing = !replaced || !replaced->exists, .old = {.fd = -1, .notes = directory->notes},
-                        .new = {.fd = -1, .notes = directory->notes}};
+    struct walk walk = {.stop = stop, .to_nothing = !replaced || !replaced->exists,
+                        .old = {.fd = -1, .notes = directory->notes}, .new = {.fd = -1, .notes = directory->notes}};
     snprintf(walk.old.resolved, PATH_MAX, "%s", directory->resolved);
     snprintf(walk.new.resolved, PATH_MAX, "%s", new_name);
     bool named = directory->resolved[0] == '/' && new_name[0] == '/';
