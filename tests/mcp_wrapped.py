@@ -11,7 +11,7 @@ from steno.events.claims import ProcessKey
 from steno.mcp.globs import Globs
 from steno.mcp.journal import Journal
 from steno.mcp.policy import Action, Policy, Rule
-from steno.mcp.session import Session
+from steno.mcp.session import Answer, Session
 
 CURRENT = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
 
@@ -78,3 +78,10 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def said(step: Any) -> Any:
+    """What the client is told instead of the server's answer."""
+    assert isinstance(step, Answer)
+    assert step.data is not None
+    return json.loads(step.data)

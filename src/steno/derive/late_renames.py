@@ -35,7 +35,7 @@ class LateRenames:
         if op == "moved_to":
             self._listed.add(name)
 
-    def hide(self, name: bytes) -> bool:
+    def may_hide(self, name: bytes) -> bool:
         """Whether something of this name may have come or gone with a directory."""
         return _above(name, self._old) is not None or _above(name, self._new) is not None
 

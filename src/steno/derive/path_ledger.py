@@ -49,7 +49,7 @@ class PathLedger(Generic[Key]):
         """Whether the first look at a path can be its state before the command."""
         if key not in self._looked_at_late:
             return True
-        return not self.operations[key] & CHANGING and not self.late_renames.hide(self._name_of(key))
+        return not self.operations[key] & CHANGING and not self.late_renames.may_hide(self._name_of(key))
 
     def take(self, rows: Rows[Key]) -> Iterator[tuple[Key, int]]:
         """Note a batch. Gives every path that is looked at for the first time, and the row that does.

@@ -15,7 +15,7 @@ import msgspec
 from steno.bundle.store import RunState
 from steno.errors import BadRequestError
 from steno.events import layout
-from steno.views.kernel_layer import checked, how_to_seal, read_json
+from steno.views.kernel_layer import checked, not_yet, read_json
 from steno.views.record import Record
 
 
@@ -191,17 +191,7 @@ def _correlation(record: Record) -> Correlation | None:
 
 
 def _why_not(record: Record) -> BadRequestError:
-    if record.state is RunState.RUNNING:
-        return BadRequestError(
-            "this run is still going on: its calls are told when it has ended",
-            hint=f"`steno show {record.run_id}` tells the facts so far",
-        )
-    if record.state is not RunState.SEALED:
-        return BadRequestError(
-            "this run is not sealed: its calls are told when it is",
-            hint=how_to_seal(record.state, record.run_id),
-        )
-    return BadRequestError(
+    return not_yet(record, "its calls are") or BadRequestError(
         "this run was recorded by a version that did not tell calls",
         hint="record the run again",
     )

@@ -245,18 +245,23 @@ def how_to_seal(state: RunState, run_id: str) -> str:
     return f"{after}`steno recover {run_id}` seals what was recorded"
 
 
-def _why_not(record: Record) -> BadRequestError:
+def not_yet(record: Record, what: str) -> BadRequestError | None:
+    """Why something is not told of a run: it is not sealed. None: it is."""
     if record.state is RunState.RUNNING:
         return BadRequestError(
-            "this run is still going on: what the kernel saw is told when it has ended",
+            f"this run is still going on: {what} told when it has ended",
             hint=f"`steno show {record.run_id}` tells the facts so far",
         )
     if record.state is not RunState.SEALED:
         return BadRequestError(
-            "this run is not sealed: what the kernel saw is told when it is",
+            f"this run is not sealed: {what} told when it is",
             hint=how_to_seal(record.state, record.run_id),
         )
-    return BadRequestError(
+    return None
+
+
+def _why_not(record: Record) -> BadRequestError:
+    return not_yet(record, "what the kernel saw is") or BadRequestError(
         f"this run has no kernel layer: it was recorded with observer {record.facts.start.observer!r}",
         hint="`steno doctor` says whether this machine can observe the kernel; then record the run again",
     )

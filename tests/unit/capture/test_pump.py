@@ -1,0 +1,66 @@
+"""The end of a command whose observer is late: its last words are waited for while nobody else is left."""
+
+from __future__ import annotations
+
+import os
+import select
+import struct
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from steno.capture import pump
+from steno.capture.descendants import Awaited
+from steno.capture.keeper import Descriptors, StatusRecord, What
+from steno.capture.streams import Wiring
+from steno.events import layout
+
+WORDS = struct.pack("<QBI", 7, 1, 5) + b"late\n"
+
+
+class EndedKeeper:
+    """Of a command that has just ended; what else a keeper does is not asked of it."""
+
+    def __init__(self) -> None:
+        self.status, end = os.pipe()
+        os.close(end)
+        self._left = [[StatusRecord(What.ENDED, 0)]]
+
+    def read_records(self) -> Iterator[StatusRecord]:
+        return iter(self._left.pop() if self._left else [])
+
+
+class Left:
+    """Processes of the run that are left: always, or never."""
+
+    def __init__(self, populated: bool) -> None:
+        self._populated = populated
+        self.changes = (os.open("/dev/null", os.O_RDONLY), select.POLLPRI)
+
+    def populated(self) -> bool:
+        return self._populated
+
+
+@pytest.mark.parametrize("somebody_is_left", [False, True])
+def test_a_late_observer_is_waited_for_unless_somebody_is_left_who_may_hold_the_terminal(
+    somebody_is_left: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pump, "GRACE_SECONDS", -1.0)
+    told, observer = os.pipe()
+    os.set_blocking(told, False)
+    wiring = Wiring(Descriptors(None, None, None), None, None, [], [], "closed", "split", [], told)
+    witness = Mock()
+
+    def speak_at_last() -> None:
+        os.write(observer, WORDS)
+        os.close(observer)
+
+    witness.idle.side_effect = speak_at_last
+    keeper: Any = EndedKeeper()
+    pump.Pump(keeper, wiring, witness, Awaited(Left(somebody_is_left), 0.0)).run()
+    assert [call.args for call in witness.told.call_args_list] == (
+        [] if somebody_is_left else [(layout.STDOUT, 7, b"late\n")]
+    )
+    os.close(keeper.status)
