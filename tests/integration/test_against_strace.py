@@ -25,7 +25,7 @@ WORK = {
     "a compilation": "echo 'int main(void){return 3;}' > m.c && gcc -o m m.c && ./m; echo $?",
     "an archive": "mkdir -p d/e && echo x > d/e/f && ln -s f d/e/l && tar cf t d && rm -r d && tar xf t",
     "copies": "mkdir a; echo x > a/x; cp -a a b; mv b c; ln c/x h; chmod 600 h; touch -d @5 h; rmdir c",
-    "a connection": "exec 3<>/dev/tcp/127.0.0.1/1 || true",
+    "a connection": "exec 3<>/dev/tcp/127.0.0.1/1 || true; ls; cat /etc/passwd >/dev/null",
     "moving about": "mkdir -p p/q; cd p; echo 1 > q/f; cd q; cat f; cd ../..; cat p/q/f; (cd p; ls q)",
 }
 # Names that a program makes up anew each time.

@@ -19,10 +19,11 @@ MAX_HEAD = 64 << 10
 END_OF_HEAD = b"\r\n\r\n"
 WITHOUT_BODY = frozenset({204, 304})
 _TOKEN = rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+"
-_VISIBLE = rb"[!-~\x80-\xff]+"
+_VISIBLE = rb"[!-~\x80-\xff]++"
 _REQUEST = re.compile(rb"(%s) ([!-~]+) HTTP/1\.1" % _TOKEN)
 _STATUS = re.compile(rb"HTTP/1\.1 ([2-5][0-9][0-9])(?: [\t -~\x80-\xff]*)?")
-_FIELD = re.compile(rb"(%s):[ \t]*+((?:%s(?:[ \t]+%s)*+)?+)[ \t]*+" % (_TOKEN, _VISIBLE, _VISIBLE))
+# No possessive group: before 3.11.5 Python lets one end in the midst of what it repeats.
+_FIELD = re.compile(rb"(%s):[ \t]*+((?:%s(?:[ \t]++%s)*)?)[ \t]*+" % (_TOKEN, _VISIBLE, _VISIBLE))
 _CHANGES_THE_REST = frozenset({b"expect", b"upgrade"})
 _MOST_DIGITS = 18
 

@@ -74,6 +74,7 @@ def _read(head: bytes, http: h11.Connection) -> tuple[object, bytes | None]:
 
 @given(_HEADS)
 @example(_REQUEST)
+@example(_REQUEST + b"\r\nX: a b \t")
 @example(b"GET /mcp HTTP/1.1\r\nHost: [::1]:80")
 def test_a_plain_request_is_the_same_for_h11(head: bytes) -> None:
     plain = http_heads.plain_request(head + END_OF_HEAD) if END_OF_HEAD not in head else None
@@ -88,6 +89,7 @@ def test_a_plain_request_is_the_same_for_h11(head: bytes) -> None:
 
 @given(_HEADS)
 @example(_ANSWER)
+@example(_ANSWER + b"\r\nX: a b \t")
 @example(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked")
 def test_a_plain_answer_is_the_same_for_h11(head: bytes) -> None:
     plain = http_heads.plain_response(head + END_OF_HEAD) if END_OF_HEAD not in head else None
