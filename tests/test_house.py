@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SOURCES = sorted((ROOT / "src" / "steno").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
-MOST_LINES = 400
+MOST_LINES = 600
 FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "misc"}
 # Where a gap is written down: the reasons are literals there.
 GAP_SOURCES = [
