@@ -20,6 +20,7 @@ const SDK_NAME = '@openai/agents';
 const MAX_TOLD = 64 * 1024; // bytes of an input, an output or a message, as JSON
 const MAX_LINE = 1024 * 1024;
 const MAX_DEPTH = 32;
+const TOO_DEEP = '<nested too deeply>';
 
 // The tool call that the code which runs now belongs to. The framework gives a resolver the run, not the call.
 const current = new AsyncLocalStorage();
@@ -35,10 +36,10 @@ export function recordRun(runner) {
     const call = details?.toolCall;
     const input = parsed(call?.arguments ?? call?.action ?? call?.operation);
     current.enterWith({ callId: call?.callId, input, sent: false });
-    log.tool('tool_call_started', tool, call, { input });
+    log.start(tool, call, { input });
   });
   runner.on('agent_tool_end', (runContext, agent, tool, result, details) => {
-    log.tool('tool_call_completed', tool, details?.toolCall, { output: result });
+    log.complete(tool, details?.toolCall, { output: result });
   });
   runner.on('agent_end', (runContext, agent, output) => log.end('run_finished', output));
   tellFailures(runner, log);
@@ -84,6 +85,7 @@ class Log {
   #version = sdkVersion();
   #lost = 0;
   #said = false;
+  #withoutId = []; // open calls that the framework gave no id: their tool, and the id that was written
 
   constructor(path, runId, origin) {
     this.#path = path;
@@ -101,39 +103,60 @@ class Log {
     return new Log(path, runId, /^[0-9]+$/.test(origin) ? BigInt(origin) : null);
   }
 
-  tool(eventType, tool, toolCall, told) {
-    this.#write(eventType, toolCall?.callId ?? null, tool?.name ?? null, told);
+  start(tool, toolCall, told) {
+    const given = toolCall?.callId || null;
+    const written = this.#write('tool_call_started', given, tool?.name ?? null, told);
+    if (given === null && written !== null) {
+      this.#withoutId.push({ tool, id: written });
+    }
+  }
+
+  // Of a call without an id, the oldest open one of its tool has ended.
+  complete(tool, toolCall, told) {
+    const given = toolCall?.callId || null;
+    const at = given === null ? this.#withoutId.findIndex((open) => open.tool === tool) : -1;
+    const started = at < 0 ? null : this.#withoutId.splice(at, 1)[0].id;
+    this.#write('tool_call_completed', given, tool?.name ?? null, told, started);
   }
 
   end(eventType, message) {
     this.#write(eventType, null, null, { message });
   }
 
-  #write(eventType, callId, tool, told) {
+  // The id that the line has, null when it was not written. The recorder refuses a call without one.
+  #write(eventType, given, tool, told, inferred = null) {
+    const isCall = eventType.startsWith('tool_call_');
     try {
-      const detail = { ...this.#detail(), ...bounded(told) };
-      append(this.#path, (last) => ({
-        schema: SCHEMA,
-        run_id: this.#runId,
-        seq: last + 1 + this.#lost,
-        event_type: eventType,
-        source: SOURCE,
-        sdk_name: SDK_NAME,
-        sdk_version: this.#version,
-        tool_call_id: callId,
-        tool,
-        steno: detail,
-      }));
+      const detail = { ...this.#detail(isCall && given === null ? 'inferred' : 'sdk'), ...bounded(told) };
+      let callId = given ?? inferred;
+      append(this.#path, (last) => {
+        const seq = last + 1 + this.#lost;
+        callId ??= isCall ? `inferred:${seq}` : null;
+        return {
+          schema: SCHEMA,
+          run_id: this.#runId,
+          seq,
+          event_type: eventType,
+          source: SOURCE,
+          sdk_name: SDK_NAME,
+          sdk_version: this.#version,
+          tool_call_id: callId,
+          tool,
+          steno: detail,
+        };
+      });
       this.#lost = 0;
+      return callId;
     } catch (error) {
       this.#lost += 1;
       this.#sayOnce(error);
+      return null;
     }
   }
 
-  #detail() {
+  #detail(idFrom) {
     const at = this.#origin === null ? null : Number(process.hrtime.bigint() - this.#origin);
-    return { schema: DETAIL_SCHEMA, id_from: 'sdk', at_ns: at };
+    return { schema: DETAIL_SCHEMA, id_from: idFrom, at_ns: at };
   }
 
   #sayOnce(error) {
@@ -185,7 +208,13 @@ function lastSeq(fd) {
 function bounded(told) {
   const kept = {};
   for (const [name, value] of Object.entries(told)) {
-    const known = plain(value);
+    let known;
+    try {
+      known = new Plain().of(value);
+    } catch (error) {
+      known = `<${typeof value} that cannot be written: ${error?.name}>`; // it costs itself, not the line
+      kept.cut = true;
+    }
     const text = typeof known === 'string' ? known : JSON.stringify(known);
     kept[name] = name === 'message' ? text : known;
     if (!fits(kept[name])) {
@@ -209,23 +238,56 @@ function fits(value) {
   return Buffer.byteLength(JSON.stringify(value)) <= MAX_TOLD;
 }
 
-// JSON that every reader reads alike; what is no JSON becomes text.
-function plain(value, depth = 0) {
-  if (value === null || value === undefined) {
-    return null;
+// JSON that every reader reads alike; what is no JSON becomes text. A value that holds another one twice would be
+// written twice, and so on at each level. So the walk ends when it has made more than is kept: its JSON is then longer
+// than the bound, and is cut there.
+class Plain {
+  #room = MAX_TOLD + 1;
+
+  of(value, depth = 0) {
+    this.#room -= typeof value === 'string' ? value.length : 1;
+    if (value === null || value === undefined) {
+      return null;
+    }
+    if (typeof value === 'string' || typeof value === 'boolean') {
+      return value;
+    }
+    if (typeof value === 'number' && Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))) {
+      return value;
+    }
+    if (typeof value === 'object') {
+      return depth < MAX_DEPTH ? this.#inside(value, depth + 1) : TOO_DEEP;
+    }
+    const text = String(value);
+    this.#room -= text.length;
+    return text;
   }
-  if (typeof value === 'string' || typeof value === 'boolean') {
-    return value;
+
+  #inside(value, depth) {
+    if (typeof value.toJSON === 'function') {
+      return this.of(value.toJSON(), depth);
+    }
+    if (Array.isArray(value) || value instanceof Set) {
+      const made = [];
+      for (const one of value) {
+        if (this.#room <= 0) {
+          break;
+        }
+        made.push(this.of(one, depth));
+      }
+      return made;
+    }
+    const made = {};
+    for (const [key, one] of value instanceof Map ? value : Object.entries(value)) {
+      if (this.#room <= 0) {
+        break;
+      }
+      const name = String(key);
+      this.#room -= name.length;
+      Object.defineProperty(made, name, { value: this.of(one, depth), enumerable: true, configurable: true });
+    }
+    return made;
   }
-  if (typeof value === 'number' && Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))) {
-    return value;
-  }
-  if (typeof value === 'object' && depth < MAX_DEPTH) {
-    return Array.isArray(value)
-      ? value.map((one) => plain(one, depth + 1))
-      : Object.fromEntries(Object.entries(value).map(([name, one]) => [name, plain(one, depth + 1)]));
-  }
-  return String(value);
 }
 
 // JSON.stringify writes half a pair of surrogates as an escape; not every reader takes that.

@@ -232,7 +232,11 @@ def test_an_attempt_that_crashed_keeps_its_number_gets_its_files_and_can_be_resu
     go.write_bytes(b"")
     until(lambda: agent.listed()[0]["attempts"][0]["state"] == "crashed")
     left = audit_files(run)
-    told = agent.steno("status", run["handle"]).stdout.decode()
+    status = agent.steno("status", run["handle"])
+    assert "attempt 1  crashed" in status.stdout.decode()
+    assert "steno agent recover" in status.stderr.decode()
+    assert audit_files(run) == left  # it only reads
+    told = agent.steno("recover", run["handle"]).stdout.decode()
     found = audit_files(run)
     meta = json.loads(found["meta.1.json"])
     assert "attempt 1  interrupted (PROCESS_EXIT_NON_ZERO)" in told

@@ -180,6 +180,18 @@ def test_the_settings_are_printed_with_the_program_that_printed_them(steno: Sten
     assert b"settings.json" in done.stderr or b"hooks.json" in done.stderr
 
 
+def test_hooks_of_a_module_run_no_code_of_the_project_they_work_in(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "steno", "hook", "claude", "--print-settings"]
+    printed = subprocess.run(words, cwd="/", capture_output=True, check=True, timeout=SECONDS)
+    command = json.loads(printed.stdout)["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
+    (tmp_path / "json.py").write_text("open('ran', 'w')\nraise SystemExit(9)\n")
+    hook = subprocess.run(
+        command, shell=True, cwd=tmp_path, input=TOLD, capture_output=True, check=False, timeout=SECONDS
+    )
+    assert (hook.returncode, hook.stderr) == (0, b"")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_what_hooks_tell_in_a_run_is_in_its_record(steno: Steno, store: Path, tmp_path: Path) -> None:
     for position, name in enumerate(["claude-PreToolUse-Bash", "claude-PostToolUse-Bash", "claude-Stop"]):
         (tmp_path / f"{position}.json").write_bytes(payload(name))

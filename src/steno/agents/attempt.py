@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import msgspec
 from msgspec import Struct
 
-from steno.agents.completion import Rules
+from steno.agents.completion import rules_of
 from steno.agents.streams.reading import read
 from steno.agents.streams.said import Event
 from steno.agents.streams.session import Session, session_of
@@ -45,7 +44,7 @@ class Attempt(Struct, frozen=True, kw_only=True, dict=True):
 
 def attempt_of(meta: Meta, session_field: str | None, stdout: bytes, stderr: bytes) -> Attempt:
     completion = meta.protocol.completion or {}
-    rules = msgspec.convert(meta.steno.rules or {}, Rules)
+    rules = rules_of(meta.steno.rules)
     return Attempt(
         run_id=meta.run_id,
         number=meta.attempt.number,

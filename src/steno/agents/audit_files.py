@@ -90,14 +90,26 @@ class AuditFiles:
         self.write(part, lambda: [encoded(value)])
 
     def read(self, part: str) -> bytes:
-        """What we wrote; nothing when that is not there, or not so any more."""
+        """What we wrote. `BadRequestError`: it is not there, not so any more, or too much to be held."""
         name = file_name(part, self.attempt)
         try:
             with open_audit(self._run) as audit:
-                content = audit.read_all(name, MOST_BYTES)
-        except (OSError, BadRequestError):
-            return b""
-        return content if digest([content]) == self.files.get(name) else b""
+                size = os.stat(name, dir_fd=audit.fd, follow_symlinks=False).st_size
+                content = audit.read_all(name, MOST_BYTES) if size <= MOST_BYTES else None
+        except OSError as error:
+            raise BadRequestError(
+                f"{name} cannot be read: {error.strerror}", hint=f"look into {self._run.path / AUDIT}"
+            ) from error
+        if content is None:
+            raise BadRequestError(
+                f"{name} has {size} bytes, and at most {MOST_BYTES} can be translated",
+                hint=f"read {self._run.path / AUDIT / name} itself: it is whole",
+            )
+        if digest([content]) != self.files.get(name):
+            raise BadRequestError(
+                f"{name} is not as Steno wrote it", hint=f"look into {self._run.path / AUDIT}"
+            )
+        return content
 
     def _placed(self, audit: Folder, name: str, make: Callable[[], Iterable[bytes]]) -> str:
         earlier = False

@@ -9,7 +9,7 @@ on count.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,7 @@ from steno.agents.done_signal import DoneSignal, State
 from steno.agents.log_evidence import MOST_PROBLEMS, PLACES, Evidence, Gathered, gather
 from steno.agents.streams.reading import parser
 from steno.agents.terminal_signal import Log, TerminalSignal, TerminalSignals
+from steno.errors import BadRequestError
 
 LOGS: tuple[Log, ...] = ("pty", "stdout", "stderr")  # in order of rank
 
@@ -56,6 +57,19 @@ class Rules(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     parser: str = "plain"
     terminal_signals: list[TerminalSignal] = msgspec.field(default_factory=list)
     given: list[str] = msgspec.field(default_factory=list)  # what is kept of skills, as `endings` has it
+
+
+def rules_of(kept: Any) -> Rules:
+    """The rules that an attempt was judged by, as they were kept. A newer Steno may have kept other ones."""
+    try:
+        rules = msgspec.convert(kept or {}, Rules)
+    except msgspec.ValidationError as error:
+        raise BadRequestError(
+            f"the attempt was judged by rules that this version does not know: {error}",
+            hint="use the version of Steno that recorded it, or a newer one",
+        ) from None
+    parser(rules.parser)
+    return rules
 
 
 class Completion(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -18,7 +18,7 @@ import msgspec
 
 from steno.agents import register
 from steno.agents.catalogue import Catalogue
-from steno.agents.completion import Rules
+from steno.agents.completion import Rules, rules_of
 from steno.agents.description import AgentDescription
 from steno.agents.finishing import (
     STREAMS,
@@ -53,6 +53,14 @@ def finish_crashed(root: Path, selector: str, catalogue: Catalogue) -> list[str]
                 with runs.sub(name.run_id) as run:
                     _Finishing(root, run, name, catalogue.known.get(name.agent), notes).finish(unfinished)
     return notes
+
+
+def can_be_finished(root: Path, selector: str) -> bool:
+    """Whether `finish_crashed` would write something. Only reads."""
+    with open_runs(root) as runs:
+        name = find_run(runs, selector)
+        path = runs.path / name.run_id
+        return directory_problem(path) is None and bool(_unfinished(root, name, path))
 
 
 def _unfinished(root: Path, name: RunName, run: Path) -> list[int]:
@@ -122,7 +130,7 @@ class _Finishing:
         with _recovered(prepared.entry) as recorded:
             write_streams(prepared, recorded, RecordedStreams(), self._notes)
             how = ended(recorded.layers, tuple(recorded.completeness["gaps"]))
-            rules = msgspec.convert(prepared.entry.known.rules or {}, Rules)
+            rules = rules_of(prepared.entry.known.rules)
             known = msgspec.structs.replace(
                 prepared.entry.known,
                 steps=agent_steps(recorded.layers).told,

@@ -33,10 +33,11 @@ class Trust(Struct, frozen=True, forbid_unknown_fields=True):
     format: Format
     key: list[str]
     value: str | bool
-    moved: dict[str, str] = field(default_factory=dict)  # a variable that is set -> the file below its value
+    # A variable that is set -> the file below its value, or "": its value is the file. The first one wins.
+    moved: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for path in (self.file, *self.moved.values()):
+        for path in (self.file, *filter(None, self.moved.values())):
             _require_plain(path)
         _require_variables(self.moved)
         _require_places(self.key, {"directory"})

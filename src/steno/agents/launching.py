@@ -83,6 +83,7 @@ class Job(NamedTuple):
     arguments: Callable[[Sequence[str]], list[str]]  # of the program, with more that it is given
     selector: str | None  # of the run; None: a new one
     detail: str  # of step 1
+    options: Sequence[str] = ()  # the arguments without what is said to the model
     policy: PolicyGiven | None = None
     notes: Sequence[str] = ()  # for the user, of what was found out on the way to it
 
@@ -184,7 +185,7 @@ class _Attempt:
                 description,
                 home,
                 self._prepared.run_dir,
-                self._job.arguments(()),
+                self._job.options,
                 hooks=around.hooks,
                 policy=around.policy,
             )
@@ -289,17 +290,19 @@ class _Attempt:
         notes += self._prepared.audit.notes
         if (problem := self._prepared.directory_problem()) is not None:
             notes.append(f"{self._prepared.name.run_id}: {problem}; {DIRECTORY_HINT}")
-        return Attempted(meta, outcome, self._attempt(meta) if self._around.translate else None, notes)
+        return Attempted(meta, outcome, self._attempt(meta, notes) if self._around.translate else None, notes)
 
     def _session(self, recorded: Record) -> SessionFound:
         described = self._job.description
         return session_told(recorded, self._split, described.stream, described.session_field)
 
-    def _attempt(self, meta: Meta) -> Attempt:
-        audit = self._prepared.audit
-        return attempt_of(
-            meta, self._job.description.session_field, audit.read("stdout"), audit.read("stderr")
-        )
+    def _attempt(self, meta: Meta, notes: list[str]) -> Attempt | None:
+        """None: it cannot be translated, and the notes say why."""
+        audit, attempt = self._prepared.audit, None
+        with noting(notes):
+            stdout, stderr = audit.read("stdout"), audit.read("stderr")
+            attempt = attempt_of(meta, self._job.description.session_field, stdout, stderr)
+        return attempt  # noqa: RET504 - None when it was noted
 
     def _without_a_record(self, exit_code: int | None, error: str | None, *, started: bool) -> Ended:
         return Ended(

@@ -192,7 +192,10 @@ def _compare(run: dict[str, Any], audit: Folder, records: list[AttemptRecord]) -
 
 
 def _judgement_that_differs(audit: Folder, meta: Meta) -> dict[str, Any]:
-    again = judged_again(audit, meta)
+    try:
+        again = judged_again(audit, meta)
+    except BadRequestError as error:
+        return {"problem": f"it cannot be judged again: {error}; {error.hint}"}
     judged = None if again is None else msgspec.to_builtins(again)
     return {} if judged in (None, meta.protocol.completion) else {"judgedAgain": judged}
 

@@ -14,14 +14,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from steno.agents import json_edit, settings_file
-from steno.agents.description import AgentDescription
+from steno.agents.description import AgentDescription, Servers
 from steno.agents.isolation import Home
 from steno.agents.wrapped_servers import WrappedServers, Written
 from steno.derive.audit_meta import PolicyGiven
@@ -63,8 +62,8 @@ def observed(
 ) -> Iterator[Observed]:
     """For as long as the agent runs, no other attempt changes which policy its servers stand behind.
 
-    `directory` is where the agent works, `arguments` are those that it is started with, and `steno` are the
-    words that start this very program.
+    `directory` is where the agent works, `arguments` are those that it is started with, without what is said
+    to the model, and `steno` are the words that start this very program.
     """
     if home.kind == "default":
         _require_nothing_asked(hooks=hooks, policy=policy)
@@ -80,14 +79,22 @@ def observed(
         more = list(description.hook_settings.arguments) if description.hook_settings else []
     with ExitStack() as held:
         files = [
-            WrappedServers(list(places), home.path, directory, words, given)
-            for _, places in groupby(description.servers, key=lambda place: place.file)
+            WrappedServers(places, home.path, directory, words, given)
+            for places in _by_file(description.servers)
         ]
         for file in files:
             held.enter_context(file.held())
             written += file.written
         unguarded = [] if policy is None else _unguarded(description, directory, arguments, files)
         yield Observed(arguments=more, written=written, unguarded=unguarded, policy=given)
+
+
+def _by_file(places: Sequence[Servers]) -> list[list[Servers]]:
+    """A file is held once, whatever the order of its places: its lock is not given twice."""
+    found: dict[str, list[Servers]] = {}
+    for place in places:
+        found.setdefault(place.file, []).append(place)
+    return list(found.values())
 
 
 def policy_given(path: Path) -> PolicyGiven:

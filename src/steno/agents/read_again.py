@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import msgspec
-
 from steno.agents.attempt import Attempt, attempt_of
 from steno.agents.audit_files import AuditFiles, compared, open_audit
-from steno.agents.completion import Completion, Rules, completion
+from steno.agents.completion import Completion, completion, rules_of
 from steno.agents.given_words import words_of_command
 from steno.agents.register import AttemptRecord, Entry, attempts
 from steno.agents.run_directory import RunName, find_run, open_run, open_runs
@@ -37,7 +35,7 @@ def judged_again(audit: Folder, meta: Meta) -> Completion | None:
         exit_code=meta.exit_code,
         signal=meta.signal,
         logs={log: _stream(audit, part, meta) for log, part in _LOGS.items()},
-        rules=msgspec.convert(meta.steno.rules, Rules),
+        rules=rules_of(meta.steno.rules),
         given=[*words_of_command(meta.launch.args), b"".join(_stream(audit, "stdin", meta))],
     )
 
@@ -65,7 +63,7 @@ def _require_written(entry: Entry, name: RunName) -> None:
     if lacking := [file for file in needed if file in entry.unwritten]:
         raise BadRequestError(
             f"{', '.join(lacking)} could not be written when the attempt ended",
-            hint=f"`steno agent status {name.suffix}` writes them from the recording, when that can be done",
+            hint=f"`steno agent recover {name.suffix}` writes them from the recording, when that can be done",
         )
 
 

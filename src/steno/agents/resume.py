@@ -67,6 +67,7 @@ def resume(
         arguments=lambda more: description.resume_words(last.session, said.said, [*more, *said.own]) or [],
         selector=selector,
         detail=f"resume {name.agent}, the session of attempt {last.attempt}",
+        options=description.resume_words("", None if said.said is None else "", said.own) or [],
         policy=check(description, around, said.said),
         notes=notes,
     )

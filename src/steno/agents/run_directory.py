@@ -233,7 +233,8 @@ def is_running(name: RunName, outlived: Entry | None) -> BadRequestError:
     process = None if outlived is None else agent_process(outlived)
     told = "wait until it has ended" if process is None else process.told
     return BadRequestError(
-        f"an attempt is running in {name.run_id}", hint=f"{told}, or leave --run-dir out for a new run"
+        f"an attempt is running in {name.run_id}",
+        hint=f"{told}, or begin a new run with `steno agent start {name.agent}`",
     )
 
 

@@ -42,6 +42,7 @@ def start(
         arguments=lambda more: description.start_words(said.said, [*more, *said.own]),
         selector=selector,
         detail=f"start {agent}, {'interactive' if said.said is None else 'with a prompt'}",
+        options=description.start_words(None if said.said is None else "", said.own),
         policy=policy,
         notes=notes,
     )

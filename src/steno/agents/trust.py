@@ -34,7 +34,7 @@ def apply(
     editor = toml_edit if trust.format == "toml" else json_edit
     real = _as_text(os.path.realpath(directory))
     keys = [key.replace("{directory}", real) for key in trust.key]
-    base, file = _place(trust, home, environ)
+    base, file = _place(trust, home, directory, environ)
     changed = settings_file.change(base, file, lambda text: editor.set_value(text, keys, trust.value))
     return TrustApplied(file=str(base / file), key=keys, changed=changed)
 
@@ -45,13 +45,14 @@ def _as_text(directory: str) -> str:
     except UnicodeEncodeError:
         raise AgentSetupError(
             f"{directory!r} cannot be trusted: its name is not UTF-8, which settings are",
-            hint="use another --run-dir",
+            hint="choose another place for runs with STENO_AGENTS",
         ) from None
     return directory
 
 
-def _place(trust: Trust, home: Path, environ: Mapping[str, str]) -> tuple[Path, str]:
+def _place(trust: Trust, home: Path, directory: Path, environ: Mapping[str, str]) -> tuple[Path, str]:
     for variable, file in trust.moved.items():
         if environ.get(variable):
-            return Path(environ[variable]), file
+            named = directory / environ[variable]  # the agent works there
+            return (named, file) if file else (named.parent, named.name)
     return home, trust.file

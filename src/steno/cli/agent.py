@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -258,27 +259,57 @@ Examples:
   steno agent status 3fa1c2d4
   steno agent status 3fa1c2d4 --json
 
-An attempt whose recorder was killed gets its files now. Files in .audit that are not as they were written are
-named; how an attempt ended is not taken from them.""",
+It only reads. An attempt whose recorder was killed is told as crashed; `steno agent recover` seals what was
+recorded of it. Files in .audit that are not as they were written are named; how an attempt ended is not taken
+from them.""",
 )
 @click.argument("selector", metavar="SEL")
 @json_option
 def status(selector: str, as_json: bool) -> None:
     """Say how each attempt of a run ended."""
+    from steno.agents.crashed import can_be_finished
+
+    _print_run(selector, as_json=as_json)
+    if can_be_finished(_root(), selector):
+        say("not all of it is written: a recorder was killed, or files are missing")
+        say_hint(f"`steno agent recover {shlex.quote(selector)}` writes what the recording gives")
+
+
+@command.command(
+    "recover",
+    epilog="""\b
+Examples:
+  steno agent recover 3fa1c2d4
+
+`steno agent resume` and `steno agent start --run-dir` do this by themselves before they go on in a run.""",
+)
+@click.argument("selector", metavar="SEL")
+@json_option
+def recover(selector: str, as_json: bool) -> None:
+    """Finish attempts whose recorder was killed.
+
+    What was recorded is sealed, and .audit gets the files that the recording gives. Streams and a meta file
+    that are missing from another attempt are written again. An attempt that runs is left alone.
+    """
     from steno.agents.catalogue import Catalogue
     from steno.agents.crashed import finish_crashed
-    from steno.agents.listing import lines_of_status, one_run
 
     for note in finish_crashed(_root(), selector, Catalogue.load(_environ())):
         say(note)
+    _print_run(selector, as_json=as_json)
+
+
+command.add_command(agent_translate.command)
+
+
+def _print_run(selector: str, *, as_json: bool) -> None:
+    from steno.agents.listing import lines_of_status, one_run
+
     run = one_run(_root(), selector)
     if as_json:
         print_json(run)
     else:
         print_lines(lines_of_status(run))
-
-
-command.add_command(agent_translate.command)
 
 
 def _home(choice: str) -> str:

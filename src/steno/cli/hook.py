@@ -54,6 +54,7 @@ def _program() -> str:
     found = shutil.which("steno")
     if found is not None and own.exists() and own.samefile(found):
         return "steno"
-    return (
-        shlex.quote(str(own.absolute())) if own.name == "steno" else f"{shlex.quote(sys.executable)} -m steno"
-    )
+    if own.name == "steno":
+        return shlex.quote(str(own.absolute()))
+    # -P: the agent runs the hook in its project, and a json.py there must not be taken for Python's own.
+    return shlex.join([sys.executable, "-P", "-m", "steno"])

@@ -37,6 +37,7 @@ _ORIGIN_NS = "STENO_CLOCK_ORIGIN_NS"
 _MAX_TOLD = 64 << 10  # bytes of an input, an output or a message, as JSON
 _MAX_LINE = 1 << 20
 _MAX_DEPTH = 32
+_TOO_DEEP = "<nested too deeply>"
 _EXACT = (1 << 53) - 1  # larger integers are not read alike by everybody
 _LOCK_TRIES, _LOCK_PAUSE = 200, 0.005
 
@@ -239,7 +240,11 @@ def _bounded(told: dict[str, object]) -> dict[str, Any]:
     """What was told as JSON, each part cut to its bound; a message is always text."""
     kept: dict[str, Any] = {}
     for name, value in told.items():
-        plain = _plain(value)
+        try:
+            plain = _Plain().of(value)
+        except Exception as error:  # noqa: BLE001 - a value of the tool's own: it costs itself, not the line
+            plain = f"<{type(value).__name__} that cannot be written: {type(error).__name__}>"
+            kept["cut"] = True
         text = plain if isinstance(plain, str) else _json(plain)
         kept[name] = text if name == "message" else plain
         if len(_json(kept[name]).encode("utf-8", "replace")) > _MAX_TOLD:
@@ -260,22 +265,55 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _plain(value: object, depth: int = 0) -> Any:
-    """JSON that every reader reads alike; what is no JSON becomes text."""
-    if value is None or isinstance(value, bool | str):
-        return value
-    if (isinstance(value, int) and abs(value) <= _EXACT) or (
-        isinstance(value, float) and math.isfinite(value)
-    ):
-        return value
-    if depth < _MAX_DEPTH:
+class _Plain:
+    """JSON that every reader reads alike; what is no JSON becomes text.
+
+    A value that holds another one twice would be written twice, and so on at each level. So the walk ends
+    when it has made more than is kept: its JSON is then longer than the bound, and is cut there.
+    """
+
+    def __init__(self) -> None:
+        self._room = _MAX_TOLD + 1
+
+    def of(self, value: object, depth: int = 0) -> Any:
+        self._room -= len(value) if isinstance(value, str) else 1
+        if value is None or isinstance(value, bool | str):
+            return value
+        if (isinstance(value, int) and abs(value) <= _EXACT) or (
+            isinstance(value, float) and math.isfinite(value)
+        ):
+            return value
         if isinstance(value, Mapping):
-            return {str(name): _plain(one, depth + 1) for name, one in value.items()}
+            return self._object(value, depth)
         if isinstance(value, list | tuple):
-            return [_plain(one, depth + 1) for one in value]
-        if callable(dump := getattr(value, "model_dump", None)):
-            return _plain(dump(mode="json"), depth + 1)
-    return str(value)
+            return self._list(value, depth)
+        if depth < _MAX_DEPTH and callable(dump := getattr(value, "model_dump", None)):
+            return self.of(dump(mode="json"), depth + 1)
+        text = str(value)
+        self._room -= len(text)
+        return text
+
+    def _object(self, value: Mapping[Any, Any], depth: int) -> Any:
+        if depth == _MAX_DEPTH:
+            return _TOO_DEEP
+        made: dict[str, Any] = {}
+        for key, one in value.items():
+            if self._room <= 0:
+                break
+            name = str(key)
+            self._room -= len(name)
+            made[name] = self.of(one, depth + 1)
+        return made
+
+    def _list(self, value: list[Any] | tuple[Any, ...], depth: int) -> Any:
+        if depth == _MAX_DEPTH:
+            return _TOO_DEEP
+        made: list[Any] = []
+        for one in value:
+            if self._room <= 0:
+                break
+            made.append(self.of(one, depth + 1))
+        return made
 
 
 def _parsed(arguments: str | None) -> Any:

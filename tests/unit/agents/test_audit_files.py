@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from steno.agents import audit_files
 from steno.agents.audit_files import (
     AuditFiles,
     UnwrittenError,
@@ -17,7 +18,7 @@ from steno.agents.audit_files import (
     open_audit,
 )
 from steno.bundle.folder import Folder
-from steno.errors import StoreError
+from steno.errors import BadRequestError, StoreError
 
 
 @pytest.fixture
@@ -38,7 +39,19 @@ def test_a_file_is_private_and_its_digest_is_known(run: Folder) -> None:
     assert {path.stat().st_mode & 0o777 for path in Path(run.path, ".audit").iterdir()} == {0o600}
     assert files.files == {"stdout.2.log": digest([b"out\n"]), "fs-before.2.json": digest([b"{}"])}
     assert files.parts == ("stdout", "fs-before")
-    assert (files.read("stdout"), files.read("stderr")) == (b"out\n", b"")
+    assert files.read("stdout") == b"out\n"
+    with pytest.raises(BadRequestError, match=r"stderr\.2\.log cannot be read"):
+        files.read("stderr")
+
+
+def test_a_file_that_is_too_large_to_be_held_is_not_read_as_an_empty_one(
+    run: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = AuditFiles(run, 1)
+    files.write("stdout", lambda: [b"out\n"])
+    monkeypatch.setattr(audit_files, "MOST_BYTES", 3)
+    with pytest.raises(BadRequestError, match="has 4 bytes, and at most 3"):
+        files.read("stdout")
 
 
 @pytest.mark.parametrize("planted", ["file", "link", "directory"])
@@ -72,7 +85,8 @@ def test_a_file_that_was_changed_is_not_read_as_ours(run: Folder) -> None:
     files = AuditFiles(run, 1)
     files.write("stdout", lambda: [b"out\n"])
     Path(run.path, ".audit", "stdout.1.log").write_bytes(b"forged")
-    assert files.read("stdout") == b""
+    with pytest.raises(BadRequestError, match="is not as Steno wrote it"):
+        files.read("stdout")
     assert AuditFiles(run, 1, {"stdout.1.log": digest([b"forged"])}).read("stdout") == b"forged"
 
 
@@ -95,7 +109,8 @@ def test_an_audit_folder_that_is_none_is_refused(run: Folder, planted: str) -> N
     assert (files.unwritten, files.parts) == (("stdout.1.log", "stderr.1.log"), ())
     (note,) = files.notes
     assert note.startswith("not written: stdout.1.log, stderr.1.log: ")
-    assert AuditFiles(run, 1, {"stdout.1.log": ""}).read("stdout") == b""
+    with pytest.raises(BadRequestError, match="is not a directory"):
+        AuditFiles(run, 1, {"stdout.1.log": ""}).read("stdout")
     place.unlink()
     files.write("stdout", lambda: [b""])
     assert files.unwritten == ("stderr.1.log",)

@@ -13,11 +13,11 @@ import pytest
 from making import RUN_ID, make_run, start
 from steno.agents.audit_files import AuditFiles
 from steno.agents.catalogue import Catalogue
-from steno.agents.crashed import finish_crashed
+from steno.agents.crashed import can_be_finished, finish_crashed
 from steno.agents.finishing import keep_meta
 from steno.agents.listing import one_run
 from steno.agents.read_again import attempt_left
-from steno.agents.register import AttemptState, attempts, open_register, read_entry
+from steno.agents.register import AttemptState, attempts, keep, open_register, read_entry
 from steno.agents.run_directory import PreparedRun, prepare_run
 from steno.bundle.folder import Folder
 from steno.errors import BadRequestError, RunNotFoundError
@@ -249,3 +249,23 @@ def test_a_word_that_names_no_run_is_an_error(tmp_path: Path, crashed: PreparedR
     with pytest.raises(RunNotFoundError):
         finish_crashed(tmp_path, "00000000", CATALOGUE)
     assert crashed.audit_dir.exists()
+
+
+def test_that_something_can_be_finished_is_told_without_writing(tmp_path: Path, crashed: PreparedRun) -> None:
+    recorded(tmp_path)
+    before = files(crashed)
+    assert can_be_finished(tmp_path, crashed.name.run_id)
+    assert files(crashed) == before
+    assert (tmp_path / "store" / RUN_ID / "spool").is_dir()
+    assert finish(tmp_path, crashed) == []
+    assert not can_be_finished(tmp_path, crashed.name.run_id)
+
+
+def test_rules_of_a_newer_steno_are_noted_and_not_guessed(tmp_path: Path, crashed: PreparedRun) -> None:
+    recorded(tmp_path)
+    with open_register(tmp_path, crashed.name.run_id) as kept:
+        entry = read_entry(kept, 1)
+        known = msgspec.structs.replace(entry.known, rules={"parser": "codex", "fromTomorrow": 1})
+        keep(kept, msgspec.structs.replace(entry, known=known))
+    (note,) = finish(tmp_path, crashed)
+    assert "rules that this version does not know" in note

@@ -23,7 +23,7 @@ from steno.agents.listing import (
 from steno.agents.read_again import attempt_left
 from steno.agents.run_directory import PreparedRun, prepare_run
 from steno.derive.audit_meta import describe
-from steno.errors import RunNotFoundError
+from steno.errors import BadRequestError, RunNotFoundError
 
 NOW = datetime(2026, 1, 25, 12, tzinfo=UTC)
 
@@ -274,3 +274,18 @@ def test_no_line_of_the_list_is_wider_than_the_terminal(width: int) -> None:
 def test_a_narrow_terminal_has_two_lines_a_run() -> None:
     lines = list(lines_of_list(runs_made("crashed", "running"), width=48))
     assert lines[:2] == ["crashed", "  20260125T120000-codex-00000001 attempt 1"]
+
+
+@pytest.mark.parametrize("rules", [{"parser": "codex", "fromTomorrow": 1}, {"parser": "of-tomorrow"}])
+def test_an_attempt_judged_by_rules_of_a_newer_steno_is_listed_and_not_judged_again(
+    tmp_path: Path, prepared: PreparedRun, rules: dict[str, Any]
+) -> None:
+    prepared.keep(known=msgspec.structs.replace(prepared.entry.known, rules=rules))
+    finish(tmp_path, prepared)
+    for part in ("stderr", "pty-output", "stdin"):
+        prepared.audit.write(part, lambda: [b""])
+    told = status(tmp_path, prepared)
+    assert "attempt 1  completed (DONE_MARKER_FOUND)" in told
+    assert "it cannot be judged again: " in told
+    with pytest.raises(BadRequestError):
+        attempt_left(tmp_path, prepared.name.run_id, None)

@@ -162,3 +162,16 @@ def test_servers_that_the_run_directory_brings_along_are_said_to_be_unguarded(
     put(home, ".claude.json", SERVER)
     (home.path.parent / ".mcp.json").write_text("{}")
     assert prepared("claude", home, policy=policy).unguarded == [observing.BY_DIRECTORY]
+
+
+def test_places_of_one_file_are_held_once_in_whatever_order_they_are_described(
+    home: Home, policy: Path
+) -> None:
+    """A lock that is asked for a second time would never be given."""
+    text = b'program = "x"\ninstall = "-"\nstart = ["{prompt}"]\nresume = ["{session}"]\n'
+    for file, key in (("a.json", "one"), ("b.json", "two"), ("a.json", "three")):
+        text += f'[[servers]]\nfile = "{file}"\nformat = "json"\nkey = ["{key}"]\n'.encode()
+    put(home, "a.json", '{"one": {"s": {"command": "s"}}, "three": {"t": {"command": "t"}}}')
+    put(home, "b.json", '{"two": {"u": {"command": "u"}}}')
+    with observing.observed(described("mine", text), home, home.path, hooks=False, policy=policy) as found:
+        assert sorted(one.name for one in found.written) == ["s", "t", "u"]

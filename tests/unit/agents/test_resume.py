@@ -60,6 +60,7 @@ def test_the_newest_session_goes_on_in_its_own_home(
     attempt(around.root, None, name.run_id)
     job, world = resumed(around, name.suffix, monkeypatch)
     assert "t-2" in job.arguments(())
+    assert "Go on." not in job.options
     assert (job.selector, world.home, job.notes) == (name.suffix, "/home-2", ["a note"])
 
 

@@ -317,7 +317,7 @@ def test_a_start_is_refused_while_the_agent_of_a_killed_recorder_goes_on(root: P
             agent.wait()
             assert record.entry is not None
             assert agent_process(record.entry) is None
-    assert f"`kill {agent.pid}` (sleep 60), or leave --run-dir out" in caught.value.hint
+    assert f"`kill {agent.pid}` (sleep 60), or begin a new run with `steno agent start" in caught.value.hint
     assert told["pid"] == agent.pid
     assert f"`kill {agent.pid}` (sleep 60)" in told["problem"]
     assert attempts(root, first.name.run_id)[0].state is AttemptState.CRASHED

@@ -86,6 +86,19 @@ def test_a_start_in_a_run_first_finishes_what_crashed_there(
     assert [list(job.notes) for job in made] == [[], ["finished in 0123abcd"]]
 
 
+def test_what_is_said_to_the_model_is_no_argument_that_brings_servers_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Job] = []
+    monkeypatch.setattr(starting, "run_attempt", lambda job, *_, **__: made.append(job))
+    monkeypatch.setattr(starting, "installed", lambda *_: Path("/bin/true"))
+    words = ["mcp_servers", "are", "broken", "--", "-c", "mcp_servers.x.command=y"]
+    starting.start("codex", words, around(tmp_path), selector=None, on_sealing=lambda _: None)
+    (job,) = made
+    assert "mcp_servers are broken" in job.arguments(())
+    assert [word for word in job.options if word.startswith("mcp_servers")] == ["mcp_servers.x.command=y"]
+
+
 def test_what_few_starts_need_is_not_loaded_before_the_agent_is_started() -> None:
     told = subprocess.run(
         [sys.executable, "-c", "import steno.agents.start, sys; print(*sys.modules)"],

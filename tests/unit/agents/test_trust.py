@@ -246,3 +246,20 @@ def test_a_file_that_never_rests_is_given_up(home: Path) -> None:
     with pytest.raises(AgentSetupError, match="changes all the time"):
         settings_file.change(home, "settings.json", changed)
     assert os.listdir(home) == ["settings.json"]
+
+
+@pytest.mark.parametrize("named", ["elsewhere/folders.json", "/ROOT/elsewhere/folders.json"])
+def test_a_variable_that_names_the_file_itself_is_heeded_before_one_that_moves_the_home(
+    home: Path, work: Path, named: str
+) -> None:
+    """A relative name is one below the directory that the agent works in."""
+    file = put(work / "elsewhere" / "folders.json", GEMINI)
+    environ = {
+        "GEMINI_CLI_HOME": str(home / "other"),
+        "GEMINI_CLI_TRUSTED_FOLDERS_PATH": named.replace("/ROOT", str(work)),
+    }
+    applied = trust.apply(agent("gemini"), home, work, environ)
+    assert applied is not None
+    assert applied.file == str(file)
+    assert f'"{work}": "TRUST_FOLDER"' in file.read_text()
+    assert list(home.iterdir()) == []

@@ -167,6 +167,46 @@ test('values that are read differently become text', async () => {
   });
 });
 
+test('an answer that holds itself is walked no further than is kept', async () => {
+  let shared = ['leaf'];
+  for (let level = 0; level < 31; level += 1) {
+    shared = [shared, shared];
+  }
+  const cyclic = { name: 'x' };
+  cyclic.again = [cyclic, cyclic];
+  for (const answer of [shared, cyclic]) {
+    const runner = recordRun(new Runner());
+    runner.emit('agent_tool_end', null, null, { name: 'answer' }, answer, { toolCall: { callId: 'call-1' } });
+  }
+  assert.deepEqual(lines().map((line) => [line.seq, line.steno.cut]), [[0, true], [1, true]]);
+  assert.ok(lines().every((line) => JSON.stringify(line.steno.output).length <= 64 * 1024));
+});
+
+test('a call without an id gets one that says so, the same at its end', async () => {
+  const runner = recordRun(new Runner());
+  const shell = { name: 'shell' };
+  runner.emit('agent_tool_start', null, null, shell, { toolCall: {} });
+  runner.emit('agent_tool_start', null, null, shell, undefined);
+  runner.emit('agent_tool_end', null, null, shell, 'first', {});
+  runner.emit('agent_tool_end', null, null, shell, 'second', {});
+  runner.emit('agent_tool_end', null, null, shell, 'never started', {});
+  assert.deepEqual(
+    lines().map((line) => [line.tool_call_id, line.steno.id_from]),
+    ['inferred:0', 'inferred:1', 'inferred:0', 'inferred:1', 'inferred:4'].map((id) => [id, 'inferred']),
+  );
+});
+
+test('dates, maps and what cannot be read are told as far as they can be', async () => {
+  const unreadable = { get value() { throw new TypeError('no'); } };
+  const runner = recordRun(new Runner());
+  for (const answer of [{ when: new Date(0), map: new Map([['a', 1]]), set: new Set([2]) }, unreadable]) {
+    runner.emit('agent_tool_end', null, null, { name: 'answer' }, answer, { toolCall: { callId: 'call-1' } });
+  }
+  const [known, unknown] = lines();
+  assert.deepEqual(known.steno.output, { when: '1970-01-01T00:00:00.000Z', map: { a: 1 }, set: [2] });
+  assert.deepEqual([unknown.steno.output, unknown.steno.cut], ['<object that cannot be written: TypeError>', true]);
+});
+
 function server(seen) {
   return {
     name: 'files', cacheToolsList: false, toolMetaResolver,

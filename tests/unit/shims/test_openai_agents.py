@@ -253,15 +253,39 @@ class Unsayable:
         raise RuntimeError("no words")
 
 
-def test_an_answer_that_cannot_be_told_costs_a_line_and_not_the_agent(
-    log: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_answer_that_cannot_be_told_costs_itself_and_not_the_line(log: Path) -> None:
     hooks = StenoRunHooks()
     context: Any = RunContextWrapper(context=None)
     asyncio.run(hooks.on_tool_end(context, scripted(), shout, {"deep": Unsayable()}))
     hooks.run_failed(ValueError("still here"))
-    assert "no words" in capsys.readouterr().err
-    assert told(log) == [(1, "run_failed", None)]
+    completed, failed = lines(log)
+    assert completed["steno"]["output"] == "<dict that cannot be written: RuntimeError>"
+    assert completed["steno"]["cut"]
+    assert (failed["seq"], failed["event_type"]) == (1, "run_failed")
+
+
+def shared(levels: int) -> list[Any]:
+    value: list[Any] = ["leaf"]
+    for _ in range(levels):
+        value = [value, value]
+    return value
+
+
+def cyclic() -> dict[str, Any]:
+    value: dict[str, Any] = {"name": "x"}
+    value["again"] = [value, value]
+    return value
+
+
+@pytest.mark.parametrize("made", [shared(31), shared(200), cyclic()], ids=["shared", "deep", "cyclic"])
+def test_an_answer_that_holds_itself_is_walked_no_further_than_is_kept(log: Path, made: Any) -> None:
+    """Written out it would have more than a thousand million values."""
+    context = ToolContext(None, tool_name="shout", tool_call_id="call-1", tool_arguments="{}")
+    asyncio.run(StenoRunHooks().on_tool_end(context, scripted(), shout, made))
+    (line,) = lines(log)
+    assert line["steno"]["cut"] is True
+    assert len(json.dumps(line["steno"]["output"])) <= 64 << 10
+    assert is_taken_whole(log)
 
 
 anything = st.recursive(
