@@ -46,7 +46,8 @@ def join(layers: Layers) -> Joined:
     policy = policy_lines(layers)
     sdk = [] if facts.shim == NO_SHIM else sdk_lines(layers)
     calls = told_calls(policy, sdk)
-    found = processes(layers, facts.intake_logs) if _is_told(layers, facts, policy or sdk) else Processes()
+    is_told = _is_told(layers, facts, policy or sdk)
+    found = processes(layers, facts.intake_logs, facts.start.cwd) if is_told else Processes()
     proxies, hooks = _proxies(facts, policy, found), _hooks(facts, sdk, found)
     ends = {one.connection: one.closed_ns for one in facts.connections if one.closed_ns is not None}
     return Joined(

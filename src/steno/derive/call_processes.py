@@ -17,7 +17,7 @@ from steno.derive import log_writers
 from steno.derive.kernel_rows import RowBatch, batches
 from steno.derive.log_writers import LogWatch, our_program
 from steno.derive.operations import has_failed
-from steno.derive.runners_of_tests import runs_tests
+from steno.derive.runners_of_tests import may_run_tests, runs_tests
 from steno.events import intake_names, kinds, layout
 from steno.events.claims import ProcessKey
 from steno.events.layers import Layers
@@ -46,14 +46,16 @@ class Process:
 
 
 class RunOfTests(NamedTuple):
-    """A program was started that runs tests."""
+    """A program was started that runs tests, or may."""
 
     process: int
     at_ns: int
+    sure: bool
 
 
 class Processes:
-    def __init__(self) -> None:
+    def __init__(self, cwd: str = "/") -> None:
+        self._cwd = cwd.encode("utf-8", "surrogateescape")
         self.by_number: dict[int, Process] = {}
         self.tests: list[RunOfTests] = []
         self.logs = LogWatch("", None)
@@ -131,9 +133,14 @@ class Processes:
             elif not has_failed(result):
                 program = _base_name(resolved or path or b"")
                 process.is_shell = program in SHELLS
-                process.programs.append((at_ns, our_program(program, (words or b"").split(b"\0"))))
-                if runs_tests(program, (words or b"").split(b"\0")):
-                    self.tests.append(RunOfTests(number, at_ns))
+                argv = (words or b"").split(b"\0")
+                ours = our_program(program, argv)
+                process.programs.append((at_ns, ours))
+                names = {name for name in (resolved, path) if name}
+                if runs_tests({*map(_base_name, names), _base_name(argv[0])}, argv):
+                    self.tests.append(RunOfTests(number, at_ns, sure=True))
+                elif not ours and may_run_tests(names, argv, self._cwd):
+                    self.tests.append(RunOfTests(number, at_ns, sure=False))
 
     def _born(self, number: int, at_ns: int, arg: int, start_ticks: int) -> None:
         if number in self.by_number:
@@ -153,8 +160,9 @@ class Processes:
         return False
 
 
-def processes(layers: Layers, told: kinds.IntakeLogs | None = None) -> Processes:
-    found = Processes()
+def processes(layers: Layers, told: kinds.IntakeLogs | None = None, cwd: str = "/") -> Processes:
+    """`cwd`: where the run began."""
+    found = Processes(cwd)
     if layers.has(layout.KERNEL_TABLE):
         found.logs = LogWatch(layers.run_id, told)
         for batch in batches(layers, _COLUMNS):

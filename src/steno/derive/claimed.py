@@ -10,9 +10,9 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, AnyStr, NamedTuple
 
 import msgspec
 
@@ -88,6 +88,7 @@ COMMANDING = frozenset(
         "execute_command",
     }
 )
+_SHELL_OPTIONS = frozenset({b"-c", b"-l", b"-lc", b"-cl"})
 _PATH_KEYS = ("file_path", "path", "notebook_path", "filePath", "absolute_path")
 _PATHS_KEY = "paths"
 _COMMAND_KEYS = ("command", "cmd")
@@ -103,21 +104,39 @@ _OUTPUT_LINE = "Output:"
 _TEXT_KEYS = frozenset({"output", "text", "content", "error", "first"})
 _DEEPEST = 3
 _MOST_LINES = 20
+# Only what can mean nothing else than that all tests pass. "8 tests passed" does not say how many failed.
 _PASSING = re.compile(
-    r"\b(?:all(?: of)?(?: the)?(?: [0-9]+)? (?:unit )?tests (?:now )?"
+    r"\b(?:all(?: of)?(?: the| our| my)?(?: [0-9]+)? tests (?:now )?"
     r"(?:pass|passed|are passing|are green|succeed)"
-    r"|(?:the |[0-9]+ )?tests (?:now |all |are now |are all )*(?:pass|passed|passing|succeeded)"
+    r"|(?:the )?tests (?:now |all |are now |are all |are )*(?:pass|passed|passing|succeeded)"
     r"|(?:the )?(?:entire |full |whole )?test suite (?:now )?"
     r"(?:passes|passed|is passing|is green|succeeds))\b",
     re.IGNORECASE,
 )
+# What may stand between the beginning of a sentence and the phrase: a word such as "most", "unit" or "8" limits it.
+_LEADING = re.compile(
+    r"(?:.*[,:*_`(\u2013\u2014-]|.*\b(?:and|so|now|that|done|yes|great|perfect))?\W*",
+    re.IGNORECASE | re.DOTALL,
+)
 # Before such words, in the same sentence, the phrase is no claim.
 _UNSAID = re.compile(
     r"\b(?:not|no|n't|never|none|if|once|until|unless|when|whether|should|would|could|will|may|might|must|cannot"
-    r"|make|making|ensure|ensures|so that|need|needs|want|verify that|check that|to have|before|far from)\b"
+    r"|make|making|ensure|ensures|so that|need|needs|want|verify that|check that|to have|before|far from"
+    r"|most|some|many|few|half|almost|nearly|only|other|remaining|rest|except|of)\b"
     r"|n['\u2019]t\b",
     re.IGNORECASE,
 )
+# Behind the phrase, there or in what follows, such words take something away from it.
+_LIMITED = re.compile(
+    r"\b(?:except|excepting|but|besides|apart|aside|other than|save for|only|however|although|though|unless|if|once"
+    r"|when|until|while|still|not|without|individually|locally|should|would|will|fail\w*|broken|breaks?|error\w*"
+    r"|skip\w*|flak\w*|times? out|timed out|crash\w*)\b|n['\u2019]t\b|\?",
+    re.IGNORECASE,
+)
+_NOTHING_FAILED = re.compile(
+    r"\b(?:no|0|zero|without(?: any)?) (?:tests? )?(?:fail\w*|errors?|skip\w*)(?: tests?)?", re.IGNORECASE
+)
+_WHOLE = ("all ", "the ")
 _SENTENCE = 200  # letters; no further is looked back
 _SENTENCE_END = re.compile(r"[.!?\n;]")
 
@@ -182,8 +201,19 @@ def command(tool: str, given: Any) -> str | None:
                 return text
             case [str() as first, *rest] as words if all(isinstance(word, str) for word in rest):
                 name = first.rpartition("/")[2].encode("utf-8", "surrogatepass")
-                is_shell = name in SHELLS and len(words) > 2  # noqa: PLR2004 - sh -c TEXT
-                return words[2] if is_shell else shlex.join(words)
+                text = text_for_shell(words) if name in SHELLS else None
+                return text if text is not None and text.strip() else shlex.join(words)
+    return None
+
+
+def text_for_shell(argv: Sequence[AnyStr]) -> AnyStr | None:
+    """TEXT of `sh -c TEXT`; None for a shell that was started in another way."""
+    is_told = False
+    for place, word in enumerate(argv[1:], 1):
+        option = word if isinstance(word, bytes) else word.encode("utf-8", "surrogatepass")
+        if option not in _SHELL_OPTIONS:
+            return argv[place] if is_told else None
+        is_told = is_told or b"c" in option
     return None
 
 
@@ -213,11 +243,13 @@ def exit_claim(answer: Any) -> ExitClaim | None:
 
 
 def says_tests_pass(message: str) -> str | None:
-    """The words by which a message says that tests pass, as they stand in it."""
+    """The words by which a message says that all tests pass; None where it may mean anything else."""
     for found in _PASSING.finditer(message):
         start = found.start()
         before = _SENTENCE_END.split(message[max(0, start - _SENTENCE) : start])[-1]
-        if not _UNSAID.search(before) and not before.rstrip().endswith("?"):
+        after = _NOTHING_FAILED.sub("", message[found.end() : found.end() + _SENTENCE])
+        is_whole = found.group().lower().startswith(_WHOLE) or _LEADING.fullmatch(before)
+        if is_whole and not _UNSAID.search(before) and not _LIMITED.search(after):
             return found.group()
     return None
 

@@ -17,7 +17,6 @@ from steno.derive import claimed
 from steno.derive.call_effects import Exec
 from steno.derive.call_processes import SHELLS, Processes
 
-_OPTIONS = frozenset({b"-c", b"-l", b"-lc", b"-cl"})
 _PATH = rb"[\w./@%+=:,-]+"
 # Claude Code: its snapshot of the user's shell, the command, and where that ended.
 _OF_CLAUDE = re.compile(
@@ -98,7 +97,7 @@ def _is_below(process: int, settled: set[int], processes: Processes, root: int |
 
 
 def _is_command(one: Exec, wanted: bytes, words: list[bytes] | None) -> bool:
-    if one.names & SHELLS and (text := _text_for_shell(one.argv)) is not None:
+    if one.names & SHELLS and (text := claimed.text_for_shell(one.argv)) is not None:
         return _is_wanted(text, wanted)
     return words is not None and words[0].rpartition(b"/")[2] in one.names and [*one.argv[1:]] == words[1:]
 
@@ -108,18 +107,8 @@ def _launches(one: Exec, wanted: bytes) -> bool:
     if not one.names & _LAUNCHERS:
         return False
     shells = [place for place, word in enumerate(one.argv) if word.rpartition(b"/")[2] in SHELLS]
-    text = _text_for_shell(one.argv[shells[-1] :]) if shells else None
+    text = claimed.text_for_shell(one.argv[shells[-1] :]) if shells else None
     return text is not None and _is_wanted(text, wanted)
-
-
-def _text_for_shell(argv: Sequence[bytes]) -> bytes | None:
-    """TEXT of `sh -c TEXT`; None for a shell that was started in another way."""
-    options = 1
-    while options < len(argv) and argv[options] in _OPTIONS:
-        options += 1
-    if options >= len(argv) or not any(b"c" in option for option in argv[1:options]):
-        return None
-    return argv[options]
 
 
 def _is_wanted(text: bytes, wanted: bytes) -> bool:

@@ -6,7 +6,7 @@ In: the lines that end a run in the SDK layer, and the processes. Out: the claim
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 from steno.derive import claimed
@@ -18,6 +18,7 @@ from steno.events.claims import SdkLine
 
 _ENDING = frozenset({"run_finished", "run_failed"})
 _TESTS = "tests_claimed"
+_FIRST = 1  # the process of the run's own command
 
 
 def final_claims(joined: Joined) -> list[dict[str, Any]]:
@@ -47,8 +48,11 @@ def _rules(line: SdkLine, joined: Joined) -> list[Rule]:
     hook = joined.processes.of(detail.process)
     until_ns = joined.facts.end_ns if hook is None else hook.born_ns
     last = _last_tests(joined.processes, until_ns)
+    agent = {_FIRST, *(() if hook is None else joined.processes.line(hook.number))}
     if last is None and not joined.is_complete:
         return [Rule(_TESTS, UNOBSERVED, "no tests were seen, but the kernel layer is not complete")]
+    if last is None and _may_have_run_tests(joined.processes, until_ns, agent):
+        return [Rule(_TESTS, UNOBSERVED, "a program was run that may have run tests")]
     if last is None:
         return [Rule(_TESTS, CONTRADICTED, f'it says "{words}"; no tests were run')]
     if last.exit_code is None:
@@ -57,9 +61,14 @@ def _rules(line: SdkLine, joined: Joined) -> list[Rule]:
     return [Rule(_TESTS, result, f'it says "{words}"; the last tests ended with {last.exit_code}')]
 
 
+def _may_have_run_tests(processes: Processes, until_ns: int, agent: Container[int]) -> bool:
+    """What the agent itself was started with is not meant."""
+    return any(test.at_ns < until_ns and test.process not in agent for test in processes.tests)
+
+
 def _last_tests(processes: Processes, until_ns: int) -> Process | None:
     """The last program that ran tests and was not itself started by one that did."""
-    known = {test.process for test in processes.tests}
+    known = {test.process for test in processes.tests if test.sure}
     for test in _latest_first(processes, until_ns):
         ancestors = processes.line(test)
         next(ancestors, None)
@@ -69,5 +78,5 @@ def _last_tests(processes: Processes, until_ns: int) -> Process | None:
 
 
 def _latest_first(processes: Processes, until_ns: int) -> Iterable[int]:
-    started = [(test.at_ns, test.process) for test in processes.tests if test.at_ns < until_ns]
+    started = [(test.at_ns, test.process) for test in processes.tests if test.sure and test.at_ns < until_ns]
     return (number for _, number in sorted(started, reverse=True))

@@ -1,18 +1,20 @@
 """Programs that run tests, known by what they are called with.
 
-In: the name of a program and its arguments. Out: whether it runs tests. A fixed list, as docs/calls.md has
-it: a program that is not in it runs no tests as far as a record can tell, nor does one that was only asked
-for its version, its help, or a list of what it would run.
+In: the names of a program and its arguments. Out: whether it runs tests, by a fixed list that docs/calls.md has.
+One that was only asked for its version, its help, or a list of what it would run runs none. A program that
+is not in the list may run tests all the same when somebody else wrote what it does: a script, a build tool.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 
 # Programs that do nothing else.
 ALWAYS = frozenset(
-    b"pytest py.test jest vitest mocha ava tap nose2 tox nox ctest phpunit rspec bats gotestsum".split()
+    b"pytest py.test jest vitest mocha ava tap nose2 tox nox ctest phpunit rspec bats gotestsum"
+    b" playwright cypress karma prove".split()
 )
 # program -> words, one of which must be its first argument that is no option
 WITH_WORD = {
@@ -20,12 +22,16 @@ WITH_WORD = {
     b"cargo": frozenset({b"test", b"nextest"}),
     b"make": frozenset({b"test", b"tests", b"check"}),
     **dict.fromkeys((b"go", b"deno", b"dotnet", b"mix", b"swift", b"mvn"), frozenset({b"test"})),
+    **dict.fromkeys(
+        (b"bazel", b"hatch", b"meson", b"just", b"task", b"rake", b"rails"), frozenset({b"test"})
+    ),
     **dict.fromkeys((b"gradle", b"gradlew"), frozenset({b"test", b"check"})),
 }
 _RUN_WORD = b"run"  # npm run test
 _SCRIPT_RUNNERS = frozenset({b"npm", b"pnpm", b"yarn", b"bun"})
 _MODULES = frozenset({b"pytest", b"unittest", b"nose2", b"tox", b"nox"})
 _MODULE_OPTION, _NODE_OPTION = b"-m", b"--test"
+_MANAGE, _TEST = b"manage.py", b"test"  # of Django
 # With one of these nothing is run.
 _RUNS_NOTHING = frozenset(
     b"--version --help -h --dry-run --collect-only --collectonly --co --fixtures --fixtures-per-test"
@@ -43,14 +49,39 @@ _RUNS_NOTHING_OF = {
     b"vitest": frozenset({b"list"}),
     b"bats": frozenset({b"-c", b"--count"}),
 }
+_SUFFIXES = (b".js", b".mjs", b".cjs", b"-cli")
+# What they do is told elsewhere: in a file, on another machine, in a container.
+_BUILD_TOOLS = frozenset(
+    b"make gmake cmake ninja just task rake bazel npm npx pnpm yarn bun bunx deno cargo gradle gradlew mvn mvnw"
+    b" sbt tox nox invoke hatch poetry pdm uv uvx turbo nx docker podman ssh kubectl xcodebuild".split()
+)
+_INTERPRETER = re.compile(
+    rb"(?:python|pypy|node|ruby|perl|php|lua|Rscript|julia|(?:ba|da|z|k|fi|)sh)[0-9.]*|nodejs|java"
+)
+_TEST_WORD = re.compile(rb"(?:\A|[^a-z])(?:tests?|specs?|checks?|verify|ci)(?:[^a-z]|\Z)", re.IGNORECASE)
 _MAKE = b"make"
 _MAKES_NOTHING = re.compile(rb"-[bdeikrswBLRS]*[nqtvh][bdehiknqrstvwBLRS]*")  # options that take no argument
 
 
-def runs_tests(program: bytes, argv: Sequence[bytes]) -> bool:
+def runs_tests(names: Collection[bytes], argv: Sequence[bytes]) -> bool:
+    """`names`: what it was asked for as, and what was found there: npm is a link to npm-cli.js."""
     words = [word for word in argv[1:] if word]
-    runner = _runner(program, words)
-    return runner is not None and not _runs_nothing(runner, words)
+    runners = (_runner(_plain(name), words) for name in names)
+    return any(runner is not None and not _runs_nothing(runner, words) for runner in runners)
+
+
+def may_run_tests(names: Collection[bytes], argv: Sequence[bytes], cwd: bytes) -> bool:
+    """Whether what it does is written in a file of the project, or somewhere that nobody sees."""
+    below = (cwd.rstrip(b"/") + b"/", b"./", b"../")
+    if any(name.startswith(below) for name in names):
+        return True
+    programs = {_plain(name.rpartition(b"/")[2]) for name in names}
+    words = [word for word in argv[1:] if word and not any(space in word for space in b" \t\n")]
+    if programs & _BUILD_TOOLS or any(map(_TEST_WORD.search, (*programs, *words))):
+        return True
+    script = next((word for word in words if not word.startswith(b"-")), b"")
+    is_of_project = script.startswith(below) or not script.startswith(b"/")
+    return bool(script) and is_of_project and any(map(_INTERPRETER.fullmatch, programs))
 
 
 def _runs_nothing(runner: bytes, words: Sequence[bytes]) -> bool:
@@ -64,26 +95,46 @@ def _runner(program: bytes, words: Sequence[bytes]) -> bytes | None:
     if program in ALWAYS:
         return program
     if program.startswith(b"python"):
-        module, script = _first_module(words), _script(words)
-        return module if module in _MODULES else script if script in ALWAYS else None
+        modules = (module for module in _modules(words) if module in _MODULES)
+        return next(modules, None) or _of_script(words)
+    if program in {b"node", b"nodejs", b"bun", b"ruby", b"perl"} and (found := _of_script(words)):
+        return found
     if program in {b"node", b"nodejs"}:
-        script = _script(words)
-        return program if _NODE_OPTION in words else script if script in ALWAYS else None
+        return program if _NODE_OPTION in words else None
     return program if _asks_for_tests(program, words) else None
 
 
 def _asks_for_tests(program: bytes, words: Sequence[bytes]) -> bool:
     plain = [word for word in words if not word.startswith(b"-")]
-    if program in _SCRIPT_RUNNERS and plain[:1] == [_RUN_WORD]:
-        plain = plain[1:]
+    if program in _SCRIPT_RUNNERS:
+        plain = plain[1:] if plain[:1] == [_RUN_WORD] else plain
+        if plain and plain[0].startswith(_TEST + b":"):  # npm run test:unit
+            return True
     return bool(plain) and plain[0] in WITH_WORD.get(program, ())
 
 
-def _first_module(words: Sequence[bytes]) -> bytes | None:
-    return words[words.index(_MODULE_OPTION) + 1] if _MODULE_OPTION in words[:-1] else None
+def _modules(words: Sequence[bytes]) -> Iterator[bytes]:
+    """What is run as a module, also by a module: `python -m coverage run -m pytest`."""
+    for word, following in pairwise((*words, b"")):
+        if word == _MODULE_OPTION:
+            yield following
+        elif word.startswith(_MODULE_OPTION):
+            yield word.removeprefix(_MODULE_OPTION)
 
 
-def _script(words: Sequence[bytes]) -> bytes | None:
-    """The script that an interpreter was started with."""
-    script = next((word for word in words if not word.startswith(b"-")), b"")
-    return script.rpartition(b"/")[2].removesuffix(b".js").removesuffix(b".mjs")
+def _of_script(words: Sequence[bytes]) -> bytes | None:
+    """The runner that is the script with which an interpreter was started."""
+    place = next((place for place, word in enumerate(words) if not word.startswith(b"-")), None)
+    if place is None:
+        return None
+    script, rest = _plain(words[place].rpartition(b"/")[2]), words[place + 1 :]
+    if script == _MANAGE:
+        return script if rest[:1] == [_TEST] else None
+    return script if script in ALWAYS or _asks_for_tests(script, rest) else None
+
+
+def _plain(program: bytes) -> bytes:
+    """A program without what its package adds to its name."""
+    for suffix in _SUFFIXES:
+        program = program.removesuffix(suffix)
+    return program

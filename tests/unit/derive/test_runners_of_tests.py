@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steno.derive.runners_of_tests import runs_tests
+from steno.derive.runners_of_tests import may_run_tests, runs_tests
 
 
 @pytest.mark.parametrize(
@@ -12,11 +12,14 @@ from steno.derive.runners_of_tests import runs_tests
     [
         "pytest -x", "python3 -m pytest", "python3.11 -m unittest", "npm test", "npm run test", "yarn test",
         "cargo test --all", "go test ./...", "make -j2 check", "node --test", "node /x/bin/vitest.mjs",
+        "node /usr/bin/npm test", "npm-cli.js test", "node /usr/lib/node_modules/npm/bin/npm-cli.js run test:unit",
+        "node /x/pnpm.cjs test", "node /x/yarn.js test", "python3 -m coverage run -m pytest", "python3 -mpytest",
+        "python3 manage.py test", "ruby /usr/bin/rspec", "just test",
     ],
 )  # fmt: skip
 def test_programs_that_run_tests_are_known_by_their_arguments(argv: str) -> None:
     words = [word.encode() for word in argv.split()]
-    assert runs_tests(words[0], words)
+    assert runs_tests({words[0]}, words)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +27,7 @@ def test_programs_that_run_tests_are_known_by_their_arguments(argv: str) -> None
 )
 def test_programs_that_only_look_alike_run_no_tests(argv: str) -> None:
     words = [word.encode() for word in argv.split()]
-    assert not runs_tests(words[0], words)
+    assert not runs_tests({words[0]}, words)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +42,7 @@ def test_programs_that_only_look_alike_run_no_tests(argv: str) -> None:
 )  # fmt: skip
 def test_a_program_that_was_asked_for_something_else_runs_no_tests(argv: str) -> None:
     words = [word.encode() for word in argv.split()]
-    assert not runs_tests(words[0], words)
+    assert not runs_tests({words[0]}, words)
 
 
 @pytest.mark.parametrize(
@@ -47,4 +50,28 @@ def test_a_program_that_was_asked_for_something_else_runs_no_tests(argv: str) ->
 )
 def test_an_option_that_means_something_else_there_does_not_count(argv: str) -> None:
     words = [word.encode() for word in argv.split()]
-    assert runs_tests(words[0], words)
+    assert runs_tests({words[0]}, words)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        "./ci.sh",
+        "/work/run",
+        "make",
+        "python3 check_all.py",
+        "bash tests.sh",
+        "docker run x",
+        "x --check",
+        "sh all",
+    ],
+)
+def test_a_program_whose_work_is_written_elsewhere_may_run_tests(argv: str) -> None:
+    words = [word.encode() for word in argv.split()]
+    assert may_run_tests({words[0]}, words, b"/work")
+
+
+@pytest.mark.parametrize("argv", ["/bin/ls -l", "git commit", "node /usr/lib/server.js", "cat latest.txt"])
+def test_a_program_that_does_one_thing_runs_no_tests(argv: str) -> None:
+    words = [word.encode() for word in argv.split()]
+    assert not may_run_tests({words[0]}, words, b"/work")

@@ -254,7 +254,14 @@ def after_tests(status: int) -> FakeFrames:
 
 @pytest.mark.parametrize(
     "message",
-    ["All tests pass.", "Done: all 12 tests passed!", "The test suite passes", "Tests are now passing"],
+    [
+        "All tests pass.",
+        "I fixed it, and tests pass",
+        "The tests pass, no failures.",
+        "Done: all 12 tests passed!",
+        "The test suite passes",
+        "Tests are now passing",
+    ],
 )
 def test_tests_that_pass_are_confirmed_and_those_that_do_not_contradict(message: str) -> None:
     assert at_the_end(after_tests(0), message) == "confirmed"
@@ -279,6 +286,14 @@ def test_tests_are_left_open_where_not_everything_was_seen() -> None:
         "Run pytest to verify that all tests pass",
         "Once all tests pass we are done",
         "The tests fail.",
+        "8 tests passed and 2 tests failed",
+        "All tests pass except test_foo",
+        "Most tests pass.",
+        "8 of the tests passed.",
+        "All tests pass. Well, test_foo still fails.",
+        "Unit tests pass.",
+        "8 tests passed",
+        "Do all tests pass?",
         "",
     ],
 )
@@ -290,6 +305,25 @@ def test_the_last_tests_count_and_of_nested_ones_the_outermost() -> None:
     made = after_tests(1 << 8).process(parent=1).exec("/bin/npm", ["npm", "test"], process=3)
     made.process(parent=3).exec("/bin/node", ["node", "/x/jest.js"], process=4).exit(4, status=1 << 8).exit(3)
     assert at_the_end(made, "All tests pass.") == "confirmed"
+
+
+def test_a_runner_is_known_by_the_name_it_was_asked_for_and_by_what_was_found_there() -> None:
+    cli = "/usr/lib/node_modules/npm/bin/npm-cli.js"
+    made = FakeFrames().process().process(parent=1)
+    made.exec("/usr/bin/npm", ["npm", "test"], process=2, resolved=cli).exit(2)
+    assert at_the_end(made, "All tests pass.") == "confirmed"
+
+
+def test_a_script_of_the_project_may_have_run_tests_so_nobody_is_accused() -> None:
+    made = FakeFrames().process().process(parent=1).exec("/bin/bash", ["bash", "ci.sh"], process=2).exit(2)
+    assert at_the_end(made, "All tests pass.") == "unobserved"
+    lied = FakeFrames().process().process(parent=1).exec("/bin/ls", ["ls", "-l"], process=2).exit(2)
+    assert at_the_end(lied, "All tests pass.") == "contradicted"
+
+
+def test_a_list_of_words_is_the_text_of_a_shell_only_behind_its_option() -> None:
+    assert claimed.command("shell", {"command": ["bash", "script.sh", "arg"]}) == "bash script.sh arg"
+    assert claimed.command("shell", {"command": ["bash", "-lc", "ls | wc", "name"]}) == "ls | wc"
 
 
 # --- foreign words ---------------------------------------------------------------------------------------
