@@ -112,11 +112,17 @@ function holdCalls({ calls, run }: Recorded, facts: Hold): void {
   const total = told ? counted(told.calls.length, "call") : "";
   facts("Tool calls", told ? some([counts.size ? `${total}: ${inWords(counts)}` : total]) : []);
   const below = String(run!.cwd).replace(/\/+$/, "");
-  const near = (text: string) => (below ? text.replaceAll(`${below}/`, "") : text);
+  const near = (text: string) => (below ? withoutDirectory(text, below) : text);
   const lines = [...against.calls, ...against.claims].map(near);
   facts("Contradicted", told ? some(lines.length ? lines : ["no call, and nothing that was said"]) : []);
   const denied = counts.get("denied");
   facts("Denied", denied ? [`${counted(denied, "call")} refused by policy`] : []);
+}
+
+/** The text, with the names of files below this directory told without it; `near` of views/plain.py says the same. */
+function withoutDirectory(text: string, directory: string): string {
+  const plain = directory.replace(/[\\^$.*+?()[\]{}|\-/]/g, "\\$&");
+  return text.replace(new RegExp(`(?<![^\\s"'\`(=,:])${plain}/(?=[^\\s/])`, "g"), "");
 }
 
 function holdRedactions(redactions: Record<string, any> | null, facts: Hold): void {

@@ -14,7 +14,14 @@ const CONNECTING = new Set(["connect", "bind", "listen", "accept", "send"]);
 const OPENING = new Set(["open", "open_handle"]);
 const [ACCESS, CREATE, TRUNCATE, PATH_ONLY] = [3, 0o100, 0o1000, 0o10000000];
 // What is written there is kept nowhere.
-const NO_FILE = /^\/(dev\/(?!shm\/)|proc\/)|^(pipe|socket|anon_inode):/;
+const NO_FILE = /^\/(dev\/(?!shm\/)|proc\/|memfd:)|^(pipe|socket|anon_inode):/;
+// In these programs of the run tell the recorder something: that is no change of the command's.
+const OWN_LOG = /\/(\.?steno-intake-[^/]+|spool\/intake)\/(hooks|sdk|policy\.([0-9]+-[0-9]+|PID))\.ndjson$/;
+
+/** Whether a path can be a file that a run changes; `is_file` of derive/surface_names.py says the same. */
+export function isFile(path: string): boolean {
+  return !NO_FILE.test(path) && !OWN_LOG.test(path);
+}
 
 export type Category = "process" | "file" | "write" | "net" | "other";
 
@@ -69,7 +76,7 @@ export function marksOf(events: KernelEvents): KernelMarks {
   for (let row = 0; row < events.length; row++) {
     const op = events.op[row]!;
     if (changes(events, row)) {
-      if (!NO_FILE.test(events.name(row))) writes.push(row);
+      if (isFile(events.name(row))) writes.push(row);
     } else if (CONNECTING.has(op)) net.push(row);
     else if (op === "lost") lost.push(row);
   }

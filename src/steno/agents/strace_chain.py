@@ -13,7 +13,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,6 +28,7 @@ from steno.derive.trace_writer import MOST_SHOWN, STDERR, STDOUT, Piece, trace
 from steno.errors import CaptureError
 from steno.events import layout
 from steno.events.layers import Layers
+from steno.events.linux_numbers import signal_name
 from steno.mcp.lines import LineTooLongError
 from steno.redact.engine import Redactor
 
@@ -160,7 +160,7 @@ class StraceChain:
     def ended(self, how: Ended) -> Ended:
         """script and strace pass a signal on as 128+n; the trace tells that there was one."""
         number = (how.exit_code or 0) - _SIGNAL_BASE
-        names = {found.name for found in signal.Signals if found == number} & self._killed_by
+        names = {signal_name(number)} & self._killed_by
         program, *arguments = self._redactor.argv(self._command, "command")
         return how._replace(
             launch=Launch(program, arguments, how.launch.cwd),

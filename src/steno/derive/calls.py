@@ -20,7 +20,7 @@ from steno.derive.file_changes import Held, HeldBelow, Witnessed, states_after
 from steno.derive.final_claims import final_claims
 from steno.derive.own_state import OwnState
 from steno.derive.said_and_done import CONFIRMED, CONTRADICTED, Evidence, Rule
-from steno.derive.surface_names import path_name
+from steno.derive.surface_names import is_own_log, path_name
 from steno.derive.told_calls import STARTED, ToldCall
 from steno.derive.written_content import Contents
 from steno.events import canonical
@@ -28,7 +28,6 @@ from steno.events.claims import PolicyLine, SdkLine
 from steno.events.layers import Layers
 
 SCHEMA = "steno.calls.v1"
-_INTAKE = "/steno-intake-RUN_ID/"  # as the names of a surface have it
 _DEEPEST = canonical.MAX_DEPTH // 2
 _LATER = 2**63  # than any time of a run
 _MILLI = 1_000_000
@@ -97,7 +96,7 @@ def _unattributed(joined: Joined, found: Effects) -> dict[str, Any]:
 
 def _without_intake(told: dict[str, Any]) -> dict[str, Any]:
     """What the run's own programs tell the recorder is no effect of the command."""
-    files = {word: [name for name in names if _INTAKE not in name] for word, names in told["files"].items()}
+    files = {word: [name for name in names if not is_own_log(name)] for word, names in told["files"].items()}
     return {**told, "files": files}
 
 

@@ -113,7 +113,7 @@ _PASSING = re.compile(
     r"(?:passes|passed|is passing|is green|succeeds))\b",
     re.IGNORECASE,
 )
-# What may stand between the beginning of a sentence and the phrase: a word such as "most", "unit" or "8" limits it.
+# What may stand before the phrase in its sentence: a word such as "most", "unit" or "8" limits it.
 _LEADING = re.compile(
     r"(?:.*[,:*_`(\u2013\u2014-]|.*\b(?:and|so|now|that|done|yes|great|perfect))?\W*",
     re.IGNORECASE | re.DOTALL,
@@ -128,8 +128,8 @@ _UNSAID = re.compile(
 )
 # Behind the phrase, there or in what follows, such words take something away from it.
 _LIMITED = re.compile(
-    r"\b(?:except|excepting|but|besides|apart|aside|other than|save for|only|however|although|though|unless|if|once"
-    r"|when|until|while|still|not|without|individually|locally|should|would|will|fail\w*|broken|breaks?|error\w*"
+    r"\b(?:except|but|besides|apart|aside|other than|save for|only|however|although|though|unless|if"
+    r"|once|when|until|while|still|not|without|locally|should|would|will|fail\w*|broken|breaks?|error\w*"
     r"|skip\w*|flak\w*|times? out|timed out|crash\w*)\b|n['\u2019]t\b|\?",
     re.IGNORECASE,
 )
@@ -201,8 +201,8 @@ def command(tool: str, given: Any) -> str | None:
                 return text
             case [str() as first, *rest] as words if all(isinstance(word, str) for word in rest):
                 name = first.rpartition("/")[2].encode("utf-8", "surrogatepass")
-                text = text_for_shell(words) if name in SHELLS else None
-                return text if text is not None and text.strip() else shlex.join(words)
+                told = text_for_shell(words) if name in SHELLS else None
+                return told if told is not None and told.strip() else shlex.join(words)
     return None
 
 

@@ -7,7 +7,6 @@ changes anything. What nobody can tell counts as done. Never looks at a file.
 
 from __future__ import annotations
 
-import errno
 import stat
 from functools import lru_cache
 
@@ -22,6 +21,7 @@ from steno.derive.operations import (
     truncates,
 )
 from steno.events import wire
+from steno.events.linux_numbers import may_have_connected
 
 READ, WRITTEN, CREATED, DELETED = 1, 2, 4, 8
 CHANGED = WRITTEN | CREATED | DELETED
@@ -41,8 +41,6 @@ _FIXED = {
 ON_CONTENT = frozenset({*OPENING, *_FIXED})
 _EXCHANGE, _LATE = wire.NOTES["exchange"], wire.NOTES["late"]
 _MEANT = _EXCHANGE | _LATE
-# A connection that is being made, or is there already.
-_UNDER_WAY = frozenset({-errno.EINPROGRESS, -errno.EALREADY, -errno.EISCONN, -errno.EINTR})
 _KINDS_OF_CALLS = 1 << 12
 
 
@@ -82,4 +80,4 @@ def _opened(call: Call) -> int:
 
 def has_failed_to_reach(op: str, result: int | None) -> bool:
     """Whether a call that names an endpoint is known to have failed."""
-    return has_failed(result) and not (op == "connect" and result in _UNDER_WAY)
+    return has_failed(result) and not (op == "connect" and may_have_connected(result or 0))

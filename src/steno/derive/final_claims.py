@@ -49,12 +49,14 @@ def _rules(line: SdkLine, joined: Joined) -> list[Rule]:
     until_ns = joined.facts.end_ns if hook is None else hook.born_ns
     last = _last_tests(joined.processes, until_ns)
     agent = {_FIRST, *(() if hook is None else joined.processes.line(hook.number))}
-    if last is None and not joined.is_complete:
-        return [Rule(_TESTS, UNOBSERVED, "no tests were seen, but the kernel layer is not complete")]
-    if last is None and _may_have_run_tests(joined.processes, until_ns, agent):
-        return [Rule(_TESTS, UNOBSERVED, "a program was run that may have run tests")]
     if last is None:
-        return [Rule(_TESTS, CONTRADICTED, f'it says "{words}"; no tests were run')]
+        if not joined.is_complete:
+            why = "no tests were seen, but the kernel layer is not complete"
+        elif _may_have_run_tests(joined.processes, until_ns, agent):
+            why = "a program was run that may have run tests"
+        else:
+            return [Rule(_TESTS, CONTRADICTED, f'it says "{words}"; no tests were run')]
+        return [Rule(_TESTS, UNOBSERVED, why)]
     if last.exit_code is None:
         return [Rule(_TESTS, UNOBSERVED, "how the last tests ended was not seen")]
     result = CONTRADICTED if last.exit_code else CONFIRMED

@@ -9,7 +9,6 @@ mean is refused.
 from __future__ import annotations
 
 import base64
-import errno
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -17,6 +16,7 @@ from typing import Any, BinaryIO
 
 from steno.events import layout, wire
 from steno.events.layers import Layers
+from steno.events.linux_numbers import ERRORS
 
 BATCH = 1 << 16
 MAX_GROUP_ROWS = 1 << 18
@@ -218,7 +218,7 @@ def result_word(result: int | None) -> str:
         return "unknown"
     if result == wire.RESULT_FAILED:
         return "failed"
-    return "ok" if result == 0 else errno.errorcode.get(-result, str(result))
+    return "ok" if result == 0 else ERRORS.get(-result, str(result))
 
 
 def named_text(name: str, data: bytes, *, readable: bool = False) -> dict[str, str]:

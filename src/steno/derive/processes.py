@@ -7,7 +7,6 @@ tell of the recording itself and belong to nobody.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from steno.derive.distinct import distinct_rows
 from steno.derive.kernel_rows import RowBatch, batches, named_text, result_word
 from steno.events import canonical, wire
 from steno.events.layers import Layers
+from steno.events.linux_numbers import signal_name
 
 SCHEMA = "steno.processes.v1"
 _COLUMNS = ("mono_ns", "process", "tid", "op", "path", "resolved", "extra", "result", "notes", "arg", "arg2")
@@ -158,8 +158,4 @@ def exit_of(status: int) -> dict[str, Any]:
     number = status & _SIGNAL_BITS
     if not number:
         return {"code": status >> 8 & 0xFF}
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        name = f"SIG{number}"
-    return {"signal": name, "core": bool(status & _CORE_BIT)}
+    return {"signal": signal_name(number), "core": bool(status & _CORE_BIT)}

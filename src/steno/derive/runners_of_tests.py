@@ -1,7 +1,7 @@
 """Programs that run tests, known by what they are called with.
 
-In: the names of a program and its arguments. Out: whether it runs tests, by a fixed list that docs/calls.md has.
-One that was only asked for its version, its help, or a list of what it would run runs none. A program that
+In: the names of a program and its arguments. Out: whether it runs tests, by the list of docs/calls.md. One
+that was only asked for its version, its help, or a list of what it would run runs none. A program that
 is not in the list may run tests all the same when somebody else wrote what it does: a script, a build tool.
 """
 
@@ -52,8 +52,8 @@ _RUNS_NOTHING_OF = {
 _SUFFIXES = (b".js", b".mjs", b".cjs", b"-cli")
 # What they do is told elsewhere: in a file, on another machine, in a container.
 _BUILD_TOOLS = frozenset(
-    b"make gmake cmake ninja just task rake bazel npm npx pnpm yarn bun bunx deno cargo gradle gradlew mvn mvnw"
-    b" sbt tox nox invoke hatch poetry pdm uv uvx turbo nx docker podman ssh kubectl xcodebuild".split()
+    b"make gmake cmake ninja just task rake bazel npm npx pnpm yarn bun bunx deno cargo gradle gradlew"
+    b" mvn mvnw sbt tox nox invoke hatch poetry pdm uv uvx turbo nx docker podman ssh kubectl".split()
 )
 _INTERPRETER = re.compile(
     rb"(?:python|pypy|node|ruby|perl|php|lua|Rscript|julia|(?:ba|da|z|k|fi|)sh)[0-9.]*|nodejs|java"

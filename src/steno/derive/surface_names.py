@@ -29,6 +29,18 @@ _NUMBERED = (
 )
 
 
+_OWN_LOG = re.compile(
+    r".*/(?:\.?steno-intake-RUN_ID|RUN_ID/spool/intake)(?:/(?:hooks|sdk|policy\.(?:PID|[0-9]+-[0-9]+))\.ndjson)?",
+    re.DOTALL,
+)
+# Opened for writing, and no file: terminals, sinks, what a process says of itself, memory.
+_NO_FILE = re.compile(
+    r"/dev/(?:null|zero|full|tty|ptmx|console|stdout|stderr|pts/(?:N|ptmx)|tty[0-9]+)"
+    r"|/proc/PID/.*|/memfd:.*|(?:.*/)?[a-z_]+:\[N\]",
+    re.DOTALL,
+)
+
+
 class Endpoint(NamedTuple):
     """`name` is `1.2.3.4:80`, `[::1]:80` or `family:40`; of a unix socket its path, or `@` and its name."""
 
@@ -49,6 +61,16 @@ def path_name(path: bytes, run_id: str, *, other_root: bool) -> str:
     for pattern, words in _NUMBERED:
         name = pattern.sub(words, name)
     return OTHER_ROOT + name if other_root else name
+
+
+def is_own_log(name: str) -> bool:
+    """Whether it is a log in which programs of the run tell the recorder something, or their folder."""
+    return _OWN_LOG.fullmatch(name) is not None
+
+
+def is_file(name: str) -> bool:
+    """Whether a path, under its name in a surface, can be a file that a run changes."""
+    return _NO_FILE.fullmatch(name) is None and not is_own_log(name)
 
 
 def directory_of(name: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -22,6 +21,7 @@ from steno.capture.streams import Wiring
 from steno.capture.terminal import InputMode, Size
 from steno.events import kinds, layout
 from steno.events.kinds import EventData
+from steno.events.linux_numbers import signal_name
 from steno.events.observed import Split
 from steno.record.counted_gaps import EVENTS_LOST, split_hole
 from steno.redact.engine import Redactor
@@ -248,13 +248,6 @@ class SpoolWitness:
     def _tell_hidden(self, rule: str) -> None:
         self._findings.add(layout.STDIN, rule, self._hidden.strip(b"\r\n"))
         self._hidden = b""
-
-
-def signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"SIG{number}"  # a real-time signal
 
 
 def _beside(tapes: Mapping[str, Tape], told: set[str]) -> dict[str, list[Tape]]:

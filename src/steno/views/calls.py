@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steno.bundle.store import RunState
+from steno.derive.surface_names import is_file
 from steno.errors import BadRequestError
 from steno.events import layout
 from steno.views.kernel_layer import checked, not_yet, read_json
+from steno.views.plain import near
 from steno.views.record import Record
 
 
@@ -28,7 +30,8 @@ class Files(msgspec.Struct, frozen=True):
 
     @property
     def changed(self) -> list[str]:
-        return sorted({*self.written, *self.created, *self.deleted})
+        """Terminals, sinks and the logs of the run itself are no files."""
+        return sorted(filter(is_file, {*self.written, *self.created, *self.deleted}))
 
 
 class Endpoints(msgspec.Struct, frozen=True):
@@ -147,7 +150,7 @@ class Calls(NamedTuple):
 
     def near(self, text: str) -> str:
         """Names below the run's directory, without it."""
-        return text.replace(f"{self.cwd.rstrip('/')}/", "") if self.cwd.strip("/") else text
+        return near(text, self.cwd)
 
     @property
     def verdicts(self) -> dict[str, int]:

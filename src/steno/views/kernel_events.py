@@ -6,14 +6,13 @@ most is held. What a line has no room for, the JSON has. Never shows a name that
 
 from __future__ import annotations
 
-import os
 import shlex
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any, NamedTuple
 
+from steno.derive.effects import has_failed_to_reach
 from steno.derive.kernel_rows import (
     COLUMNS,
     DICTIONARIES,
@@ -23,8 +22,10 @@ from steno.derive.kernel_rows import (
     named_text,
     result_word,
 )
+from steno.derive.operations import access
 from steno.events import layout
 from steno.events.canonical import SAFE_INTEGER
+from steno.events.linux_numbers import signal_name
 from steno.events.wire import NOTES, OPS
 from steno.views.kernel_layer import NO_ERROR, KernelLayer, checked
 from steno.views.paint import Paint
@@ -32,8 +33,7 @@ from steno.views.plain import cut, pad, visible
 
 _NUMBERS = ("dev", "ino", "mode", "size", "mtime_ns", "ctime_ns", "uid", "gid", "nlink")
 _OP_WIDTH = max(len(op.name) for op in OPS.values())
-_ACCESS = {os.O_RDONLY: "read", os.O_WRONLY: "write", os.O_RDWR: "read_write"}
-_OPEN_FLAGS = {os.O_CREAT: "create", os.O_TRUNC: "truncate", os.O_APPEND: "append", os.O_EXCL: "exclusive"}
+_OPEN_FLAGS = {0o100: "create", 0o1000: "truncate", 0o2000: "append", 0o200: "exclusive"}  # of Linux
 _ARGUMENTS_SHOWN = 50
 _SIGNAL_BITS = 0x7F
 _ALWAYS = {"mono_ns", "process", "tid", "notes", "arg", "arg2"}
@@ -89,9 +89,13 @@ def line(row: Row, paint: Paint, *, width: int | None) -> str:
     head = f"{seconds:>12} {row['process']:>5}  "
     op = pad(row["op"], _OP_WIDTH)
     result = result_word(row["result"])
-    failed = result not in NO_ERROR
+    failed = has_failed_to_reach(row["op"], row["result"])
     detail = _DETAILS.get(row["op"])
-    words = [_shown(row["resolved"] or row["path"]), detail(row) if detail else "", result if failed else ""]
+    words = [
+        _shown(row["resolved"] or row["path"]),
+        detail(row) if detail else "",
+        "" if result in NO_ERROR else result,
+    ]
     words += [f"[{note}]" for note in _notes(row["notes"])]
     rest = " ".join(word for word in words if word)
     room = None if width is None else width - len(head) - _OP_WIDTH - 1
@@ -159,8 +163,7 @@ def _shown(value: bytes | None) -> str:
 
 def _opened(row: Row) -> str:
     flags = row["arg"]
-    access = _ACCESS.get(flags & os.O_ACCMODE, "?")
-    return ", ".join([access, *(word for bit, word in _OPEN_FLAGS.items() if flags & bit)])
+    return ", ".join([access(flags), *(word for bit, word in _OPEN_FLAGS.items() if flags & bit)])
 
 
 def _arguments(row: Row) -> str:
@@ -172,11 +175,7 @@ def _arguments(row: Row) -> str:
 def _ended(row: Row) -> str:
     status = row["arg"] & 0xFFFF
     number = status & _SIGNAL_BITS
-    return f"by {_signal_name(number)}" if number else f"code {status >> 8}"
-
-
-def _signal_name(number: int) -> str:
-    return next((one.name for one in signal.Signals if one == number), f"signal {number}")
+    return f"by {signal_name(number)}" if number else f"code {status >> 8}"
 
 
 # how the line of an operation goes on after its path
@@ -187,7 +186,7 @@ _DETAILS: dict[str, Callable[[Row], str]] = {
     "interpreter": lambda row: _shown(row["extra"]),
     "exit": _ended,
     "outlived": lambda row: f"pid {row['arg']}",
-    "signal": lambda row: f"{_signal_name(row['arg'])} to pid {row['arg2']}",
+    "signal": lambda row: f"{signal_name(row['arg'])} to pid {row['arg2']}",
     "open": _opened,
     "open_handle": _opened,
     "follow": lambda row: f"-> {_shown(row['target'])}" if row["target"] else "",

@@ -7,7 +7,7 @@ Never verifies, and never reads the table of all events.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from steno.views import measures, not_kept
 from steno.views.file_list import GONE_AGAIN, Choice, Wanted, chosen, letter_of
 from steno.views.kernel_layer import KernelLayer, Process, has_kernel_layer
-from steno.views.network import FAILED, network
+from steno.views.network import FAILED, Endpoint, network
 from steno.views.not_kept import NotKept
 from steno.views.paint import Paint
 from steno.views.plain import listed
@@ -60,10 +60,9 @@ def kernel(record: Record) -> dict[str, Any] | None:
             for one in not_kept.not_kept(layer.run, layer.run_id, (one.file.name for one in files))
         ],
         "endpoints": [one.name for one in found.endpoints],
-        "outcomes": [
-            {"name": one.name, "outcome": one.outcome, "sent": one.was_sent_to} for one in found.endpoints
-        ],
+        "outcomes": _outcomes(found.endpoints),
         "unix_sockets": [one.name for one in found.unix],
+        "unix_outcomes": _outcomes(found.unix),
     }
 
 
@@ -96,8 +95,8 @@ def paths_not_kept(found: dict[str, Any]) -> list[NotKept]:
 def network_lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
     """What was reached, and what the observer says that it missed."""
     yield from _endpoints(found["outcomes"])
-    if found["unix_sockets"]:
-        yield _named(found["unix_sockets"], "unix socket")
+    if found["unix_outcomes"]:
+        yield from _endpoints(found["unix_outcomes"], "unix socket")
     observed = found["observed"] or {}
     lost = [
         f"{measures.counted(observed[name], *what)} {became}"
@@ -139,12 +138,16 @@ def _changed(changes: dict[str, int], *, whole: bool) -> str:
     return f"{measures.counted(sum(changes.values()), 'file')} changed ({listed(parts, len(parts))})"
 
 
-def _endpoints(outcomes: list[dict[str, Any]]) -> Iterator[str]:
+def _outcomes(endpoints: Iterable[Endpoint]) -> list[dict[str, Any]]:
+    return [{"name": one.name, "outcome": one.outcome, "sent": one.was_sent_to} for one in endpoints]
+
+
+def _endpoints(outcomes: list[dict[str, Any]], thing: str = "endpoint") -> Iterator[str]:
     """Those that were refused stand apart: they are not what the run talked to."""
     refused = [one for one in outcomes if is_refused(one)]
-    yield _named([_with_outcome(one) for one in outcomes if not is_refused(one)], "endpoint")
+    yield _named([_with_outcome(one) for one in outcomes if not is_refused(one)], thing)
     if refused:
-        yield f"not reached: {_named([_with_outcome(one) for one in refused], 'endpoint')}"
+        yield f"not reached: {_named([_with_outcome(one) for one in refused], thing)}"
 
 
 def is_refused(one: dict[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from steno.derive import surface_names
+from steno.events.linux_numbers import THERE_ALREADY, UNDER_WAY
 from steno.views import measures
 from steno.views.kernel_layer import NO_ERROR, KernelLayer, Line, Process, whole
 from steno.views.paint import Paint
@@ -29,9 +30,9 @@ _HEADINGS = ("FIRST", "COUNT", "CALLS", "ENDPOINT", "OUTCOME", "PROCESSES")
 _AT_ENDPOINT = _HEADINGS.index("ENDPOINT")
 _GAP = "  "
 _NARROW = 60
-_IS_CONNECTED = {"ok", "EISCONN"}
+_IS_CONNECTED = {"ok", THERE_ALREADY}
 # The kernel goes on without the caller, or was never asked: what came of it is told later, if at all.
-_IS_OPEN = {"unknown", "EINPROGRESS", "EALREADY", "EINTR", "EAGAIN"}
+_IS_OPEN = {"unknown", *UNDER_WAY}
 _PROCESSES_SHOWN = 3
 _INTERNET = {"inet", "inet6"}
 

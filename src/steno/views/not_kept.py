@@ -8,7 +8,6 @@ run's own intake are no files. Never looks at a file of the machine.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -26,13 +25,6 @@ INSIDE_GIT = "inside .git"
 OTHER_ROOT = "in another root"
 LEFT_OUT = "ignored, special, or of another user"
 _NAMES_SHOWN = 3
-# Of names as a surface has them.
-_NO_FILE = re.compile(
-    r"/dev/(?:null|zero|full|tty|ptmx|console|stdout|stderr|pts/N|tty[0-9]+)"
-    r"|/proc/PID/.*|/memfd:.*|(?:.*/)?[a-z_]+:\[N\]"
-    r"|.*/(?:steno-intake-RUN_ID|RUN_ID/spool/intake)/(?:hooks|sdk|policy\.(?:PID|[0-9]+-[0-9]+))\.ndjson",
-    re.DOTALL,
-)
 _Names = list[str]
 
 
@@ -73,7 +65,7 @@ def not_kept(run: Folder, run_id: str, files: Iterable[bytes]) -> list[NotKept]:
     return [
         NotKept(path, tuple(did for did, paths in ways.items() if path in paths), _why(path))
         for path in sorted(set().union(*ways.values()))
-        if not _NO_FILE.fullmatch(path)
+        if surface_names.is_file(path)
     ]
 
 

@@ -7,6 +7,7 @@ state, never hides a character: what cannot be seen is spelled out.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from typing import Any
@@ -30,6 +31,12 @@ def visible_json(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(character if _is_seen(character) else _json_escape(character) for character in text)
+
+
+def near(text: str, cwd: str) -> str:
+    """The text, with the names of files below this directory told without it."""
+    below = re.escape(cwd.rstrip("/"))
+    return re.sub(rf"(?<![^\s\"'`(=,:]){below}/(?=[^\s/])", "", text) if below else text
 
 
 def utf8(value: Any) -> Any:

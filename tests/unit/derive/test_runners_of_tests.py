@@ -12,8 +12,10 @@ from steno.derive.runners_of_tests import may_run_tests, runs_tests
     [
         "pytest -x", "python3 -m pytest", "python3.11 -m unittest", "npm test", "npm run test", "yarn test",
         "cargo test --all", "go test ./...", "make -j2 check", "node --test", "node /x/bin/vitest.mjs",
-        "node /usr/bin/npm test", "npm-cli.js test", "node /usr/lib/node_modules/npm/bin/npm-cli.js run test:unit",
-        "node /x/pnpm.cjs test", "node /x/yarn.js test", "python3 -m coverage run -m pytest", "python3 -mpytest",
+        "node /usr/bin/npm test", "npm-cli.js test",
+        "node /usr/lib/node_modules/npm/bin/npm-cli.js run test:unit",
+        "node /x/pnpm.cjs test", "node /x/yarn.js test", "python3 -m coverage run -m pytest",
+        "python3 -mpytest",
         "python3 manage.py test", "ruby /usr/bin/rspec", "just test",
     ],
 )  # fmt: skip

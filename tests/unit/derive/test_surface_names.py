@@ -110,3 +110,21 @@ def test_any_bytes_have_a_name_and_a_name_has_itself(path: bytes, other_root: bo
 def test_any_bytes_are_an_endpoint_or_none(address: bytes, resolved: bytes | None) -> None:
     found = endpoint(address, resolved, RUN_ID, other_root=False)
     assert found is None or found.name.encode() is not None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/dev/tty", "/dev/null", "/dev/pts/N", "/proc/PID/oom_score_adj", "pipe:[N]", "/memfd:x",
+        "/dev/shm/steno-intake-RUN_ID/hooks.ndjson", "/store/RUN_ID/spool/intake/policy.PID.ndjson",
+    ],
+)  # fmt: skip
+def test_terminals_sinks_and_the_recorders_own_logs_are_no_files(name: str) -> None:
+    assert not surface_names.is_file(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["/dev/shm/x", "/tmp/steno-intake-RUN_ID.txt", "/dev/shm/steno-intake-RUN_ID/x"]
+)
+def test_other_names_are_files(name: str) -> None:
+    assert surface_names.is_file(name)

@@ -55,7 +55,8 @@ def test_what_the_kernel_saw_is_told_in_short(tmp_path: Path) -> None:
         lines=[
             line(1, "connect", "inet:1.2.3.4:80", result="ok"),
             line(1, "connect", "inet:1.2.3.5:80", result="ECONNREFUSED"),
-            line(1, "connect", "unix:/run/x"),
+            line(1, "connect", "unix:/run/x", result="ok"),
+            line(1, "connect", "unix:/run/y", result="ENOENT"),
         ],
     )
     text, data = shown(path)
@@ -64,7 +65,8 @@ def test_what_the_kernel_saw_is_told_in_short(tmp_path: Path) -> None:
         "            2 files changed (1 created, 1 modified), 2 read\n"
         "            1 endpoint: 1.2.3.4:80 (connected)\n"
         "            not reached: 1 endpoint: 1.2.3.5:80 (refused or failed: ECONNREFUSED)\n"
-        "            1 unix socket: /run/x\n"
+        "            1 unix socket: /run/x (connected)\n"
+        "            not reached: 1 unix socket: /run/y (refused or failed: ENOENT)\n"
     ) in text
     assert data["kernel"] | {"observed": None} == {
         "observed": None,
@@ -81,7 +83,11 @@ def test_what_the_kernel_saw_is_told_in_short(tmp_path: Path) -> None:
             {"name": "1.2.3.4:80", "outcome": "connected", "sent": False},
             {"name": "1.2.3.5:80", "outcome": "refused or failed: ECONNREFUSED", "sent": False},
         ],
-        "unix_sockets": ["/run/x"],
+        "unix_sockets": ["/run/x", "/run/y"],
+        "unix_outcomes": [
+            {"name": "/run/x", "outcome": "connected", "sent": False},
+            {"name": "/run/y", "outcome": "refused or failed: ENOENT", "sent": False},
+        ],
     }
     assert data["kernel"]["observed"]["events"] == 9
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steno.derive import projection
+from steno.derive.surface_names import is_own_log
 
 SURFACE_SCHEMA = "assay.runner.capability_surface.v0"
 Names = Mapping[str, tuple[str, ...]]
@@ -30,6 +31,7 @@ class Category(NamedTuple):
         return f"{self.group}.{self.act}" if self.act else self.group
 
 
+_FILES = "files"
 CATEGORIES = (
     Category("files", "read", "Files read"),
     Category("files", "written", "Files written"),
@@ -220,6 +222,8 @@ def _named(entries: Iterable[str], names: Names) -> Iterator[str]:
 def _entries(told: Told, category: Category) -> list[str]:
     group = getattr(told, category.group)
     found: list[str] = getattr(group, category.act) if category.act else group
+    if category.group == _FILES:  # that a run tells its recorder something is nothing it can do
+        return [name for name in found if not is_own_log(name)]
     return found
 
 

@@ -8,12 +8,12 @@ counters, and of one entry a named thread. Never decides whether a row is true.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from steno.derive.kernel_rows import RowBatch, batches, category, result_word
+from steno.derive.operations import MEANING_OF_OPEN
 from steno.events.layers import Layers
 from steno.events.wire import OPS
 from steno.views import measures
@@ -40,7 +40,7 @@ SHOWN = frozenset(
     for op in OPS.values()
     if op.name not in _QUIET and (op.changes or op.category != "file" or op.name in _OPENS)
 )
-_MAY_CHANGE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+_MAY_CHANGE = MEANING_OF_OPEN  # the flags by which a file may be changed
 _LONGEST_WORD = 120
 
 _Row = tuple[Any, ...]

@@ -16,7 +16,7 @@ from steno.bundle.store import RunState
 from steno.views import health_text, kernel_summary, measures, not_kept
 from steno.views.network import ADDRESS_SET, NOT_SEEN
 from steno.views.paint import Paint
-from steno.views.plain import listed
+from steno.views.plain import listed, near
 from steno.views.report.subject import UNVERIFIED, Subject
 from steno.views.so_far import SO_FAR
 from steno.views.summary import lasted_ns
@@ -171,7 +171,7 @@ def _did(found: Subject) -> Iterator[Fact]:
     else:
         yield Fact("Processes", [kernel_summary.process_line(kernel)])
         lines = kernel_summary.file_lines(kernel)
-        yield Fact("Files", [_near(line, summary["run"]["cwd"]) for line in lines])
+        yield Fact("Files", [near(line, summary["run"]["cwd"]) for line in lines])
         yield Fact("Network", list(kernel_summary.network_lines(kernel, _plain)))
     if summary["repo"]["changes"] is not None:
         yield _git(summary["repo"])
@@ -228,7 +228,7 @@ def _worries(found: Subject, summary: Data) -> Iterator[Fact]:
     if summary["kernel"] is not None and (deleted := summary["kernel"]["files_changed"].get("deleted")):
         yield Fact("Deleted", [measures.counted(deleted, "file")], "warning")
     if summary["kernel"] is not None and (unkept := kernel_summary.paths_not_kept(summary["kernel"])):
-        lines = [_near(line, summary["run"]["cwd"]) for line in not_kept.lines(unkept, "path")]
+        lines = [near(line, summary["run"]["cwd"]) for line in not_kept.lines(unkept, "path")]
         yield Fact("Not kept", lines, "warning")
     if found.reached:
         yield _endpoints("Reached", found.reached)
@@ -251,18 +251,13 @@ def _gap(gap: Data) -> str:
 def _contradictions(calls: Data | None, cwd: str) -> Iterator[Fact]:
     if calls is None:
         return
-    against = [_near(text, cwd) for text in (*calls["contradicted"], *calls["claims_contradicted"])]
+    against = [near(text, cwd) for text in (*calls["contradicted"], *calls["claims_contradicted"])]
     if against:
         yield Fact("Contradicted", against, "bad")
     else:
         yield Fact("Contradicted", ["no call, and nothing that was said"], "good")
     if denied := calls["verdicts"].get("denied"):
         yield Fact("Denied", [f"{measures.counted(denied, 'call')} refused by policy"], "warning")
-
-
-def _near(text: str, cwd: str) -> str:
-    """Names below the run's directory, without it."""
-    return text.replace(f"{cwd.rstrip('/')}/", "") if cwd.strip("/") else text
 
 
 def _secrets(report: Data) -> Fact:

@@ -1,5 +1,6 @@
 // A call in words: what was said, decided and seen, as `steno calls` puts it.
 // In: entries of calls.json. Out: short text, and the effects as lists. Never says that a call caused an effect.
+import { isFile } from "../../marks";
 import type { Call, Effects } from "../../model";
 import { duration, visible } from "../../words";
 
@@ -88,7 +89,8 @@ export function effects(seen: Effects & { own_state?: string[] }): Group[] {
 }
 
 function changed(seen: Effects): string[] {
-  return [...new Set([...(seen.files.written ?? []), ...(seen.files.created ?? []), ...(seen.files.deleted ?? [])])];
+  const { written = [], created = [], deleted = [] } = seen.files;
+  return [...new Set([...written, ...created, ...deleted])].filter(isFile);
 }
 
 /** The effects of a call have no results: an endpoint is here unless it is known to have failed. */

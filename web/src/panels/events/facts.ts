@@ -7,6 +7,7 @@ import { visible } from "../../words";
 import type { Events } from "./rows";
 
 const TABLE = "layers/kernel.parquet";
+/** In the order of `notes` in native/wire.toml; a test counts them. */
 const NOTES = [
   "the path could not be read",
   "it has no end within 4096 bytes",
@@ -20,6 +21,10 @@ const NOTES = [
   "an exchanging rename",
   "the file had no name any more",
   "a terminal was put on a watched descriptor",
+  "told by the probe",
+  "confirmed by the other witness",
+  "looked up after the call",
+  "unconfirmed: only one witness saw it, and both should have",
 ];
 
 export function factsOf(app: App, events: Events, id: number): HTMLElement[] {
@@ -59,7 +64,8 @@ function words(name: string, value: unknown): string {
 
 function noted(bits: number): string {
   const found = NOTES.filter((_, place) => bits & (1 << place));
-  return bits === 0 ? "none" : found.length ? found.join("; ") : String(bits);
+  const others = bits & ~((1 << NOTES.length) - 1);
+  return bits === 0 ? "none" : [...found, ...(others ? [`others: ${others}`] : [])].join("; ");
 }
 
 function visibleJson(value: unknown): string {

@@ -1,7 +1,7 @@
 // The rows of the events table: the kernel's and the run's own, in order of time, and which of them fit a filter. Pure.
 import { resultWord } from "../../errno";
 import type { KernelEvents } from "../../kernel";
-import { categoryOf } from "../../marks";
+import { categoryOf, hasFailed } from "../../marks";
 import type { RunEvent } from "../../model";
 import type { Span } from "../../panel";
 import { placeOf, timeOf } from "../../span";
@@ -77,7 +77,7 @@ export class Events {
       default:
         return ofKernel((row) => {
           const result = kernel!.result[row]!;
-          return value === "failed" ? result < 0 || result > 0 : resultWord(result).toLowerCase() === value;
+          return value === "failed" ? hasFailed(kernel!, row) : resultWord(result).toLowerCase() === value;
         });
     }
   }

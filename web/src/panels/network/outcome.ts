@@ -22,7 +22,7 @@ const ADDRESS_SET = "address set, sending not seen";
 const CONNECTED_OR_SET = "connected, or only an address set";
 const NOT_SEEN = "attempted, outcome not seen";
 const FAILED = "refused or failed";
-const UNDER_WAY = new Set(["unknown", "EINPROGRESS", "EALREADY", "EINTR", "EAGAIN"]);
+const UNDER_WAY = new Set(["unknown", "EINPROGRESS", "EALREADY", "EINTR"]);
 /** Only a connection that came to pass is there already. */
 const THERE_ALREADY = "EISCONN";
 
