@@ -2,6 +2,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+DEMO := .demo
 PYTHON ?= python3
 PYTHON_SOURCES := src tests docs native hatch_build.py
 NATIVE := src/steno/native
@@ -13,7 +14,7 @@ PROGRAMS := clang bpftool git gcc script scriptreplay vim less fzf tmux dash str
 PACKAGES := asciinema-player axe-core@4.14.0 @modelcontextprotocol/server-filesystem @openai/agents zod \
 	@anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.33
 
-.PHONY: test check native bpf native-test web unit bench demo docs screenshot fmt soak programs packages clean
+.PHONY: test check native bpf native-test web unit bench demo lock docs screenshot fmt soak programs packages clean
 .DEFAULT_GOAL := test
 
 test: check native native-test packages
@@ -27,10 +28,10 @@ check: $(VENV)/.ready programs
 
 native: $(NATIVE)/steno-trace $(NATIVE)/steno-probe $(NATIVE)/probe.bpf.o
 
-$(NATIVE)/steno-trace: $(TRACE_SOURCES) native/compile.py | programs
+$(NATIVE)/steno-trace: $(TRACE_SOURCES) native/compile.py
 	$(PYTHON) native/compile.py $@ -Werror
 
-$(NATIVE)/steno-probe: native/probe/loader.c native/probe/handover.h native/probe/record.h native/compile.py | programs
+$(NATIVE)/steno-probe: native/probe/loader.c native/probe/handover.h native/probe/record.h native/compile.py
 	$(PYTHON) native/compile.py $@ -Werror
 
 $(NATIVE)/probe.bpf.o: $(BPF_OBJECT)
@@ -63,8 +64,9 @@ soak: $(VENV)/.ready programs
 bench: $(VENV)/.ready programs native
 	$(BIN)/python tests/bench/run.py $(BENCH)
 
-demo: $(VENV)/.ready
-	PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo.sh
+# Steno in an environment of its own, without the test tools, recording something real.
+demo:
+	@PYTHON=$(PYTHON) sh docs/demo.sh $(DEMO)
 
 # The help of every command, the table of redaction rules and what becomes of every system call, written into the
 # docs; tests hold them fresh.
@@ -85,12 +87,20 @@ fmt: $(VENV)/.ready
 programs:
 	@PYTHON=$(PYTHON) sh tests/install-programs.sh $(PROGRAMS)
 
-$(VENV)/.ready: pyproject.toml hatch_build.py
+# Every package at the version and with the digests of requirements.lock; hatchling, which builds Steno, is among them.
+$(VENV)/.ready: pyproject.toml requirements.lock hatch_build.py
 	@echo "steno: making a virtual environment in $(VENV) and installing Steno with its test tools into it"
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "steno: missing: python3-venv; run: apt-get install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+
+# After a change of the dependencies in pyproject.toml or web/package.json; needs uv and npm.
+lock:
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--custom-compile-command "make lock" --group dev --output-file requirements.lock pyproject.toml
+	sh web/install.sh --lock
 
 # An asciicast player, a judge of accessibility, an MCP server, a framework and real agents, which the tests drive; about
 # 430 MB to fetch.
@@ -99,4 +109,4 @@ packages: $(VENV)/.ready
 	@sh web/install.sh $(VENV)/web || [ "$${STENO_REQUIRE_PACKAGES:-}" != 1 ]
 
 clean:
-	rm -rf $(VENV) build dist native/build src/steno/native .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(DEMO) build dist native/build src/steno/native .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -10,6 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
+from _pytest.mark.structures import ParameterSet
+
 from conftest import PROGRAM, SECONDS
 
 ALL = ("notify", "ebpf", "both")
@@ -29,10 +32,31 @@ def _doctor() -> dict[str, Any]:
     return found
 
 
-def observers(among: tuple[str, ...] = ALL) -> list[str]:
+def working(among: tuple[str, ...] = ALL) -> list[str]:
     """Those that the doctor has nothing against, by name."""
-    refused = _doctor()["observers"]
-    return [name for name in among if name in refused and refused[name] is None]
+    return [name for name in among if _refused(name) is None]
+
+
+def strongest() -> str:
+    """The one that sees most here."""
+    return (working() or ["none"])[-1]
+
+
+def observers(among: tuple[str, ...] = ALL) -> list[ParameterSet]:
+    """All of them as parameters of a test. What does not work here is skipped aloud: no test vanishes."""
+    return [pytest.param(name, marks=_skipped(name)) for name in among]
+
+
+def _skipped(name: str) -> list[pytest.MarkDecorator]:
+    reason = _refused(name)
+    return (
+        [] if reason is None else [pytest.mark.skip(reason=f"observer {name} does not work here: {reason}")]
+    )
+
+
+def _refused(name: str) -> str | None:
+    reason = _doctor()["observers"].get(name, "steno doctor does not know it")
+    return None if reason is None else str(reason)
 
 
 def a_run_has_a_cgroup() -> bool:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import shutil
 import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,17 +23,7 @@ from recorded import Recorded
 Tree = dict[str, tuple[int, str]]
 
 NOBODY = 65534
-# A Python below a closed home is shown to the user in a mount namespace of its own.
-_SHOW = """
-set -e
-stash=$1 closed=$2 shown=$3; shift 3
-mount --make-rprivate /
-mount --bind "$shown" "$stash"
-mount -t tmpfs -o mode=755 none "$closed"
-mkdir -p "$shown"
-mount --bind "$stash" "$shown"
-exec "$@"
-"""
+_CHECKOUT = Path(__file__).parents[1]
 
 
 def user_id() -> int:
@@ -62,11 +53,27 @@ def as_the_user(stash: Path) -> list[str]:
     if os.getuid() != 0:
         return []
     change = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all", "--"]
-    prefix = Path(sys.base_prefix)
-    closed = [path for path in reversed(prefix.parents) if not path.stat().st_mode & stat.S_IXOTH]
-    if not closed:
+    hidden = {shown: closed for shown in (Path(sys.base_prefix), _CHECKOUT) if (closed := _closed_above(shown))}
+    if not hidden:
         return change
-    return ["unshare", "--mount", "sh", "-c", _SHOW, "sh", str(stash), str(closed[0]), str(prefix), *change]
+    return ["unshare", "--mount", "sh", "-c", _showing(hidden, stash), "sh", *change]
+
+
+def _closed_above(path: Path) -> Path | None:
+    """The first directory on the way to it that others may not pass: many homes are so."""
+    return next((each for each in reversed(path.parents) if not each.stat().st_mode & stat.S_IXOTH), None)
+
+
+def _showing(hidden: Mapping[Path, Path], stash: Path) -> str:
+    """A script that shows the user what lies below closed directories, in a mount namespace of its own."""
+    kept = {shown: stash / str(number) for number, shown in enumerate(hidden)}
+    steps = [["mount", "--make-rprivate", "/"], ["mount", "-t", "tmpfs", "none", stash]]
+    for shown, place in kept.items():
+        steps += [["mkdir", place], ["mount", "--bind", shown, place]]
+    steps += [["mount", "-t", "tmpfs", "-o", "mode=755", "none", closed] for closed in set(hidden.values())]
+    for shown, place in kept.items():
+        steps += [["mkdir", "-p", shown], ["mount", "--bind", place, shown]]
+    return "\n".join(["set -e", *(shlex.join(map(str, words)) for words in steps), 'exec "$@"'])
 
 
 class Somebody:

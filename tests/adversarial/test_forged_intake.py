@@ -12,7 +12,7 @@ import pytest
 from assay_archives import steno_in
 from conftest import PROGRAM
 from mcp_wrapped import tool_call
-from observers import observers
+from observers import observers, strongest
 from recorded import Recorded, only_run
 
 SERVER = """
@@ -144,6 +144,6 @@ def test_a_forger_is_seen_by_every_observer(tmp_path: Path, how: str, observer: 
 
 @pytest.mark.parametrize("how", MORE_WAYS)
 def test_no_other_way_to_the_log_is_unseen(tmp_path: Path, how: str) -> None:
-    run = forged(tmp_path, how, observers()[-1])
+    run = forged(tmp_path, how, strongest())
     assert MORE_WAYS[how] <= set(ambiguities(run))
     assert run.json("correlation-report.json")["status"] == "partial"

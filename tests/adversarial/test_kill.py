@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import PROGRAM, Steno
-from observers import observers
+from observers import working
 from recorded import Recorded, only_run, runs, spooled
 from steno.bundle.folder import Folder
 from steno.bundle.store import RunState, state_of
@@ -37,7 +37,7 @@ def test_a_run_killed_at_a_random_moment_is_valid_or_recoverable(
     chance = random.Random(batch)
     for _ in range(ROUNDS // BATCHES):
         number = chance.choice([signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGKILL])
-        observer = chance.choice(observers())
+        observer = chance.choice(working())
         _kill_after(chance.uniform(0, 0.2), number, clean_env, repo, store, observer)
     for run in runs(store):
         _check(run, steno)

@@ -12,7 +12,7 @@ import pytest
 from assay_archives import Measure, Measured, exported, failed_step, sealed_run, taken_apart
 from conftest import Steno
 from frames_made import FakeFrames, Found
-from observers import PROBING, observers
+from observers import PROBING, observers, working
 from steno.events import layout
 
 # Forks and lets the child do it; the parent waits, so that the order is always the same.
@@ -163,7 +163,7 @@ def test_s7_a_write_that_is_refused_is_never_called_a_success(
     assert directory not in measured.surface["steno"]["files"]["written"]
 
 
-@pytest.mark.skipif(not observers(PROBING), reason="results of connections are seen by a probe only")
+@pytest.mark.skipif(not working(PROBING), reason="results of connections are seen by a probe only")
 @pytest.mark.parametrize("observer", observers(PROBING))
 def test_s7_a_connection_that_is_refused_is_attempted_and_no_capability(
     measure: Measure, observer: str
@@ -179,7 +179,7 @@ def test_s7_a_connection_that_is_refused_is_attempted_and_no_capability(
 # --- ring-buffer pressure ------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not observers(PROBING), reason="there is no probe here, so there is no ring buffer")
+@pytest.mark.skipif(not working(PROBING), reason="there is no probe here, so there is no ring buffer")
 @pytest.mark.parametrize("observer", observers(PROBING))
 def test_s7_induced_ring_buffer_pressure_sets_partial_ringbuf_drops(
     measure: Measure, steno: Steno, observer: str

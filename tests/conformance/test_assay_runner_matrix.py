@@ -9,7 +9,7 @@ import pytest
 
 from assay_archives import Measure, exported, taken_apart, verdict_of
 from making import FINISHED, HOST, make_run, start
-from observers import PROBING, observers
+from observers import PROBING, strongest, working
 from steno.bundle.verify import Status
 from steno.events import layout
 
@@ -21,7 +21,7 @@ def test_matrix_raw_file_and_process_run_is_complete_with_a_stable_capability_se
     measure: Measure, tmp_path: Path
 ) -> None:
     (tmp_path / "read").write_text("x")
-    runs = [measure(observers()[-1], "cat", str(tmp_path / "read"), cwd=tmp_path) for _ in range(2)]
+    runs = [measure(strongest(), "cat", str(tmp_path / "read"), cwd=tmp_path) for _ in range(2)]
     assert {run.health["kernel_layer"] for run in runs} == {"complete"}
     assert (
         {run.health["policy_layer"] for run in runs}
@@ -40,7 +40,7 @@ def test_matrix_raw_run_on_non_linux_is_a_valid_degraded_bundle(tmp_path: Path) 
     assert verdict_of(archive).status is Status.INCOMPLETE
 
 
-@pytest.mark.skipif(not observers(PROBING), reason="there is no probe here, so there is no ring buffer")
+@pytest.mark.skipif(not working(PROBING), reason="there is no probe here, so there is no ring buffer")
 def test_matrix_ringbuf_pressure_is_a_visible_health_warning(measure: Measure) -> None:
     measured = measure("ebpf", "sh", "-c", FLOOD, env=SMALLEST_RING)
     assert measured.health["ringbuf_drops"] > 0

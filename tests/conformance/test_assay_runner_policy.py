@@ -16,7 +16,7 @@ import pytest
 
 from assay_archives import Measured, lines_in, run_measured, steno_in
 from conftest import PROGRAM
-from observers import a_run_has_a_cgroup, observers
+from observers import a_run_has_a_cgroup, observers, strongest
 from steno.events import layout
 
 AGENT = Path(__file__).parent.parent / "workloads" / "mcp-policy-agent.py"
@@ -31,7 +31,7 @@ rules:
   - tools: ["read_*", "list_*"]
     action: allow
 """
-BEST = observers()[-1]
+BEST = strongest()
 ALLOWED, DENIED = "tc_runner_policy_001", "tc_runner_policy_002"
 pytestmark = pytest.mark.skipif(
     not SERVER.exists(), reason="@modelcontextprotocol/server-filesystem is not installed"

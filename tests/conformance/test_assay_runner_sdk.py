@@ -19,7 +19,7 @@ import steno as steno_package
 from assay_archives import Measured, lines_in, run_measured, steno_in, verdict_of
 from conftest import PROGRAM, Steno
 from javascript import FILESYSTEM_SERVER, needs_filesystem_server, needs_openai_agents_js, placed
-from observers import a_run_has_a_cgroup, observers
+from observers import a_run_has_a_cgroup, strongest
 from recorded import Recorded, runs
 from steno.bundle.verify import Status
 from steno.derive.projection import project
@@ -36,7 +36,7 @@ rules:
 """
 CALL, SDK_ONLY, POLICY_ONLY = "tc_runner_001", "tc_runner_sdk_only_001", "tc_runner_policy_001"
 RUNS = 3
-STRONGEST = observers()[-1]
+STRONGEST = strongest()
 # What differs between equal runs: when something was, which process it was, and names made up for it.
 UNSTABLE = frozenset({"run_id", "start", "end", "cgroup_id", "pid", "start_ticks", "connection"})
 MEASURED_TIMES = ("_ns",)

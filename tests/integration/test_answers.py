@@ -11,14 +11,14 @@ import pytest
 
 from cgroups import needs_scope
 from conftest import Steno
-from observers import PROBING, observers
+from observers import PROBING, observers, working
 from programs import compiled
 from recorded import Recorded, only_run
 from steno.events import wire
 from tracees import rows
 
 pytestmark = [
-    pytest.mark.skipif("both" not in observers(), reason="no probe here; `steno doctor` says why"),
+    pytest.mark.skipif("both" not in working(), reason="no probe here; `steno doctor` says why"),
     needs_scope,
 ]
 

@@ -13,9 +13,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from assay_archives import steno_in
 from conftest import Steno
-from observers import observers
+from observers import working
 
-pytestmark = pytest.mark.skipif(not observers(), reason="nothing can be observed here; see `steno doctor`")
+pytestmark = pytest.mark.skipif(not working(), reason="nothing can be observed here; see `steno doctor`")
 NAMES = {"perfetto": ".perfetto.json", "otlp": ".otlp.jsonl", "asciicast": ".cast"}
 WORK = "mkdir made; (echo one > made/a); cat made/a; mv made/a made/b; /bin/true & wait; exit 3"
 

@@ -14,7 +14,7 @@ import pytest
 
 from conftest import PROGRAM, Steno
 from observer_processes import observer_processes
-from observers import observers
+from observers import observers, working
 from recorded import Recorded, runs
 from steno.bundle.verify import Status
 from steno.events import wire
@@ -87,7 +87,7 @@ def _kill_at_random_moments(
     rounds: int, seed: int, steno: Steno, env: dict[str, str], cwd: Path, store: Path
 ) -> None:
     chance = random.Random(seed)
-    for number, observer in enumerate(itertools.islice(itertools.cycle(observers()), rounds)):
+    for number, observer in enumerate(itertools.islice(itertools.cycle(working()), rounds)):
         place = cwd / str(number)
         place.mkdir()
         _kill_the_observer_after(chance.uniform(0, 0.4), env, place, observer)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from conftest import Steno
-from observers import observers
+from observers import working
 from recorded import Recorded, only_run
 
-pytestmark = pytest.mark.skipif(not observers(("ebpf",)), reason="no probe can be loaded here")
+pytestmark = pytest.mark.skipif(not working(("ebpf",)), reason="no probe can be loaded here")
 
 
 class Probed:

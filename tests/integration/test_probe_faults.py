@@ -22,7 +22,7 @@ import pytest
 import steno as package
 from cgroups import born_in, delegated, left_by, needs_scope
 from conftest import PROGRAM, SECONDS, Steno
-from observers import PROBING, observers
+from observers import PROBING, observers, working
 from ordinary import Somebody, as_the_user, place_of_the_user
 from recorded import only_run, runs, spooled
 from tracees import rows
@@ -41,7 +41,7 @@ WORK = ["sh", "-c", "echo made >made; cat made"]
 pytestmark = [
     needs_scope,
     pytest.mark.skipif(os.getuid() != 0, reason="the tests are not run by root"),
-    pytest.mark.skipif(not observers(PROBING), reason="no probe can be loaded here"),
+    pytest.mark.skipif(not working(PROBING), reason="no probe can be loaded here"),
 ]
 
 

@@ -20,7 +20,7 @@ import pytest
 
 from conftest import PROGRAM, Steno
 from observer_processes import held_still
-from observers import PROBING, observers
+from observers import PROBING, observers, working
 from recorded import Recorded, only_run
 from steno.events import wire
 from waiting import until
@@ -45,7 +45,7 @@ for _ in range({PROCESSES}):
     os.wait()
 """
 
-pytestmark = pytest.mark.skipif(not observers(PROBING), reason="no probe can be loaded here")
+pytestmark = pytest.mark.skipif(not working(PROBING), reason="no probe can be loaded here")
 
 
 class Flooded(NamedTuple):

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from conftest import SECONDS
-from observers import observers
+from observers import observers, working
 from ordinary import Somebody, as_the_user, give_to_the_user, place_of_the_user
 from recorded import only_run
 from screen import Screen
@@ -43,7 +43,7 @@ def test_work_is_the_same_with_and_without_steno(somebody: Somebody, workload: P
     _is_the_same(somebody, workload, somebody.recorded)
 
 
-@pytest.mark.skipif("ebpf" not in observers(), reason="no probe here; `steno doctor` says why")
+@pytest.mark.skipif("ebpf" not in working(), reason="no probe here; `steno doctor` says why")
 @pytest.mark.parametrize(
     "workload", [path for path in WORK if path.stem in FOR_A_PROBE_ALONE], ids=lambda path: path.stem
 )

@@ -15,7 +15,7 @@ import pytest
 from capabilities_made import surface
 from conftest import Steno
 from making import RUN_ID, make_run, start
-from observers import STOPPING, observers
+from observers import STOPPING, observers, working
 from snapshots import Recording, recording, snapshot
 from steno.bundle import local_key
 from steno.bundle.blobs import BlobWriter
@@ -315,7 +315,7 @@ def test_what_is_mounted_in_a_namespace_of_its_own_hides_nothing_of_ours(
     assert steno("undo", "@last", cwd=root).returncode == 0
 
 
-@pytest.mark.skipif("ebpf" not in observers(), reason="no probe here; `steno doctor` says why")
+@pytest.mark.skipif("ebpf" not in working(), reason="no probe here; `steno doctor` says why")
 def test_what_a_probe_alone_saw_is_not_undone_by_guessing(steno: Steno, root: Path) -> None:
     """It sees a call when it is over: what was created can be removed, what was overwritten is gone."""
     script = "echo x > fresh; echo more >> notes.txt"

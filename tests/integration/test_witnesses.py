@@ -19,7 +19,7 @@ import pytest
 
 from cgroups import MOUNT, kill_all_in, needs_scope
 from conftest import Steno
-from observers import PROBING, observers
+from observers import PROBING, observers, working
 from ordinary import Somebody, as_the_user, place_of_the_user
 from programs import compiled
 from recorded import Recorded, only_run
@@ -110,7 +110,7 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 """
 
 pytestmark = [
-    pytest.mark.skipif("both" not in observers(), reason="no probe here; `steno doctor` says why"),
+    pytest.mark.skipif("both" not in working(), reason="no probe here; `steno doctor` says why"),
     needs_scope,
 ]
 
