@@ -73,4 +73,18 @@ class NativeBuildHook(BuildHookInterface):
                 text = "\n".join([*reasons, "", *said])
                 (place / WHY_NOT).write_text(text[:MOST_SAID] + "\n", encoding="utf-8")
         for reason in reasons:
-            self.app.display_warning(f"steno: installed without {reason}; `steno doctor` tells what to do")
+            lacking = (
+                "WITHOUT A KERNEL LAYER: files, processes and connections will NOT be recorded"
+                if reason.startswith(PROGRAMS[0])
+                else "without its eBPF probe, which root would use"
+            )
+            self._warn(
+                f"steno: WARNING: installed {lacking} ({reason}); "
+                "run: apt-get install gcc libc6-dev, then install again"
+            )
+
+    def _warn(self, message: str) -> None:
+        """Also past pip, which shows nothing of a build that succeeds."""
+        self.app.display_warning(message)
+        with suppress(OSError), open("/dev/tty", "w", encoding="utf-8") as terminal:  # noqa: PTH123 - not a file
+            terminal.write(f"{message}\n")

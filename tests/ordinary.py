@@ -53,7 +53,9 @@ def as_the_user(stash: Path) -> list[str]:
     if os.getuid() != 0:
         return []
     change = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all", "--"]
-    hidden = {shown: closed for shown in (Path(sys.base_prefix), _CHECKOUT) if (closed := _closed_above(shown))}
+    hidden = {
+        shown: closed for shown in (Path(sys.base_prefix), _CHECKOUT) if (closed := _closed_above(shown))
+    }
     if not hidden:
         return change
     return ["unshare", "--mount", "sh", "-c", _showing(hidden, stash), "sh", *change]
@@ -67,7 +69,10 @@ def _closed_above(path: Path) -> Path | None:
 def _showing(hidden: Mapping[Path, Path], stash: Path) -> str:
     """A script that shows the user what lies below closed directories, in a mount namespace of its own."""
     kept = {shown: stash / str(number) for number, shown in enumerate(hidden)}
-    steps = [["mount", "--make-rprivate", "/"], ["mount", "-t", "tmpfs", "none", stash]]
+    steps: list[list[str | Path]] = [
+        ["mount", "--make-rprivate", "/"],
+        ["mount", "-t", "tmpfs", "none", stash],
+    ]
     for shown, place in kept.items():
         steps += [["mkdir", place], ["mount", "--bind", shown, place]]
     steps += [["mount", "-t", "tmpfs", "-o", "mode=755", "none", closed] for closed in set(hidden.values())]

@@ -15,7 +15,7 @@ from steno.capture.keeper import RESTORED
 from steno.errors import CaptureError
 
 WHY_NOT = "not-built.txt"  # written by hatch_build.py, beside the programs
-_AGAIN = "then install Steno again (in a checkout: make native)"
+_AGAIN = "then install Steno again (from a checkout: pip install .)"
 _COMPILER_HINT = f"apt install gcc libc6-dev, {_AGAIN}"
 
 

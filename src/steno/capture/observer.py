@@ -60,16 +60,22 @@ class Frames(NamedTuple):
     allow_io_uring: bool
 
 
-def choose_observer(wish: str, environ: Mapping[str, str]) -> Observer | None:
-    """None: nothing is observed. `auto` takes what there is; every other wish is insisted on."""
-    if wish == NONE:
+def why_unobserved(wish: str, environ: Mapping[str, str]) -> CaptureError | None:
+    """Why `auto` has nothing to choose from: the kernel's observer is not installed."""
+    if wish != AUTO:
         return None
     try:
-        program = find_program(PROGRAM, environ)
-    except CaptureError:
-        if wish != AUTO:
-            raise
+        find_program(PROGRAM, environ)
+    except CaptureError as error:
+        return error
+    return None
+
+
+def choose_observer(wish: str, environ: Mapping[str, str]) -> Observer | None:
+    """None: nothing is observed. `auto` takes what there is; every other wish is insisted on."""
+    if wish == NONE or why_unobserved(wish, environ):
         return None
+    program = find_program(PROGRAM, environ)
     if not _PROC.exists():
         raise CaptureError(
             f"the kernel cannot be watched: {_PROC} is not there",

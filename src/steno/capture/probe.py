@@ -44,7 +44,7 @@ _HINTS = {
     "not_permitted": "run as root, or with the capabilities BPF, PERFMON and NET_ADMIN",
     "no_cgroup": "`steno doctor` tells why the run can have no cgroup",
     "no_object": "install Steno again, so that its eBPF program is there (in a checkout: make bpf)",
-    NOT_BUILT: "install Steno again, so that it is built for this machine (in a checkout: make native)",
+    NOT_BUILT: "install Steno again, so that it is built for this machine (from a checkout: pip install .)",
 }
 _OTHER_HINT = "record with `--observer notify`, which needs no eBPF; `steno doctor` tells more"
 

@@ -19,7 +19,10 @@ from steno.views.plain import visible
 Marks:
   ok        works
   limited   recording works, and sees or keeps less
-  missing   recording does not work without it (exit code 1)
+  missing   recording does not work without it
+
+\b
+Exit code 1: something is missing, or Steno was installed without its observer of the kernel.
 
 \b
 Examples:

@@ -246,6 +246,12 @@ def tell(outcome: Outcome, word: str) -> None:
 
 
 def troubles(outcome: Outcome, word: str) -> Iterator[Trouble]:
+    if outcome.unobserved is not None:
+        yield Trouble(
+            "WARNING: no kernel layer: files, processes and connections were NOT recorded: "
+            f"{outcome.unobserved}",
+            outcome.unobserved.hint,
+        )
     if outcome.not_started is not None:
         hint = _START_HINTS.get(outcome.not_started, "check that it is an executable file")
         yield Trouble(f"cannot run {word}: {outcome.not_started}", hint)

@@ -61,7 +61,7 @@ def of(facts: RunFacts) -> KernelHealth:
     if facts.start.host.platform != "linux":
         return KernelHealth(ABSENT, ["kernel_layer_absent:not_linux"], 0)
     if kernel is None:
-        why = gaps or [f"observer_{facts.start.observer}"]
+        why = gaps or ["not_installed" if facts.start.unobserved else f"observer_{facts.start.observer}"]
         return KernelHealth(ABSENT, [f"kernel_layer_absent:{reason}" for reason in why], 0)
     counters = [name for name in LOSSES if getattr(kernel, name)]
     missing = [*gaps, *counters, *([] if kernel.closed else ["not_closed"])]

@@ -49,6 +49,7 @@ class RunStart(EventData, frozen=True):
     steno_version: str
     env: dict[str, str | None]  # every name; a value only where the variable is known to be harmless
     observer: str = "none"
+    unobserved: str | None = None  # why there is no observer although one was wanted
     shim: str = "none"
     name: str | None = None
     recorder_pid: int | None = None

@@ -28,7 +28,7 @@ from steno.bundle.store import create_run_folder, publish_run_folder
 from steno.bundle.sweep import Sweeper
 from steno.capture.host import ToolVersions, describe_environment, describe_host
 from steno.capture.keeper import Keeper, Launch, launch
-from steno.capture.observer import NONE, Frames, Observer, choose_observer, launch_observed
+from steno.capture.observer import NONE, Frames, Observer, choose_observer, launch_observed, why_unobserved
 from steno.capture.probe import hint_of
 from steno.capture.pump import Pump
 from steno.capture.repo import RepoWatch
@@ -91,6 +91,7 @@ class Outcome(NamedTuple):
     swallowed_input: int  # bytes of our stdin that the command never read and that could not be put back
     sdk_intake: kinds.SdkIntake | None = None
     unwritten: Mapping[str, str] = {}  # a tape whose bytes did not reach the user -> why
+    unobserved: CaptureError | None = None  # why the kernel was not observed although it should have been
 
     @property
     def exits_with(self) -> int:
@@ -143,6 +144,7 @@ class _Recording:
         self._secrets = secrets
         ours = request.environ if request.recorder_environ is None else request.recorder_environ
         self._tools = ToolVersions(ours)
+        self._unobserved = why_unobserved(request.observer, ours)
         self._observer = choose_observer(request.observer, ours)
         if self._observer is not None:
             threading.Thread(target=load_libraries, name="steno-load", daemon=True).start()
@@ -252,6 +254,7 @@ class _Recording:
             witness.swallowed_input,
             self._claims.sdk_intake,
             witness.unwritten,
+            self._unobserved,
         )
 
     def _open_spool(self) -> Spool:
@@ -288,6 +291,7 @@ class _Recording:
             steno_version=__version__,
             env=describe_environment({**request.environ, **self._claims.variables}),
             observer=self._observer.mode if self._observer else NONE,
+            unobserved=str(self._unobserved) if self._unobserved else None,
             shim=request.shim,
             name=request.name,
             recorder_pid=os.getpid(),

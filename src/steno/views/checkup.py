@@ -33,6 +33,7 @@ from steno.views.paint import Paint
 from steno.views.plain import listed, pad, visible
 
 SCHEMA = "steno.doctor.v1"
+NOT_INSTALLED = "not_installed"
 _LITTLE_ROOM = 256 << 20
 _SECONDS = 5.0
 _RUNS_SHOWN = 5
@@ -89,7 +90,8 @@ def checkup(store: Path, environ: Mapping[str, str]) -> list[Finding]:
 
 
 def exit_code(found: list[Finding]) -> int:
-    return 1 if any(one.mark is Mark.MISSING for one in found) else 0
+    """A record without a kernel layer is not what anybody installed Steno for."""
+    return 1 if any(one.mark is Mark.MISSING or one.reason == NOT_INSTALLED for one in found) else 0
 
 
 def to_json(found: list[Finding], store: Path) -> dict[str, Any]:
@@ -98,7 +100,7 @@ def to_json(found: list[Finding], store: Path) -> dict[str, Any]:
         "steno_version": __version__,
         "python_version": platform.python_version(),
         "store": str(store),
-        "recording_works": not exit_code(found),
+        "recording_works": not any(one.mark is Mark.MISSING for one in found),
         "observers": _observers(found),
         "findings": [{**one._asdict(), "mark": str(one.mark)} for one in found],
     }
@@ -220,7 +222,11 @@ def _kernel(environ: Mapping[str, str]) -> Finding:
         program = find_program("steno-trace", environ)
     except CaptureError as error:
         return Finding(
-            "kernel", Mark.LIMITED, f"system calls are not recorded: {error}", error.hint, NOT_BUILT
+            "kernel",
+            Mark.LIMITED,
+            f"files, processes and connections are NOT recorded: {error}",
+            error.hint,
+            NOT_INSTALLED,
         )
     try:
         tried = _run(environ, str(program), "--probe")

@@ -28,6 +28,7 @@ _NO_SCOPE = {
     "read_only": "its file system is read-only",
     "failed": "it could not be made",
 }
+_NOT_INSTALLED = "kernel_layer_absent:not_installed"
 _CORRELATION = {
     "clean": "the command was born into a cgroup of its own, which was empty at the end",
     "failed": "what was seen CANNOT be tied to this run's cgroup",
@@ -42,7 +43,10 @@ def lines(health: Data, paint: Paint) -> Iterator[str]:
         "sdk": health["sdk_layer"],
     }
     words = ", ".join(f"{layer} layer {visible(state)}" for layer, state in layers.items())
-    yield paint("warning", words) if own["kernel_layer"] == "partial" else words
+    unobserved = _NOT_INSTALLED in health["notes"]
+    yield paint("warning", words) if own["kernel_layer"] == "partial" or unobserved else words
+    if unobserved:
+        yield paint("bad", "NOTHING watched the kernel: Steno was installed without steno-trace")
     if own["kernel_layer"] == SO_FAR:
         yield "what the kernel saw, and who saw it, is told when the run is sealed"
         return

@@ -261,7 +261,9 @@ def not_yet(record: Record, what: str) -> BadRequestError | None:
 
 
 def _why_not(record: Record) -> BadRequestError:
+    start = record.facts.start
+    why = start.unobserved or f"it was recorded with observer {start.observer!r}"
     return not_yet(record, "what the kernel saw is") or BadRequestError(
-        f"this run has no kernel layer: it was recorded with observer {record.facts.start.observer!r}",
+        f"this run has no kernel layer: {why}",
         hint="`steno doctor` says whether this machine can observe the kernel; then record the run again",
     )

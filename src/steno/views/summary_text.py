@@ -76,6 +76,13 @@ def _record(found: Data, paint: Paint) -> Iterator[str]:
     elif found["state"] == "unsealed":
         yield paint("bad", "UNSEALED: its recorder is gone; these are the facts up to then")
         yield f"`steno recover {found['run_id']}` seals what was recorded"
+    elif (
+        found["completeness"]["complete"] and "kernel_layer_absent:not_installed" in found["health"]["notes"]
+    ):
+        yield paint(
+            "bad", "sealed; the kernel was NOT OBSERVED: no file, process or connection is in the record"
+        )
+        yield "Steno was installed without steno-trace; `steno doctor` says what to do"
     elif found["completeness"]["complete"]:
         yield paint("good", "sealed, complete")
     elif not found["completeness"]["completed"]:
