@@ -14,7 +14,7 @@ PROGRAMS := clang bpftool git gcc script scriptreplay vim less fzf tmux dash str
 PACKAGES := asciinema-player axe-core@4.14.0 @modelcontextprotocol/server-filesystem @openai/agents zod \
 	@anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.33
 
-.PHONY: test check native bpf native-test web unit bench demo lock docs screenshot fmt soak programs packages clean
+.PHONY: test check native bpf native-test web unit bench demo lock docs screenshot fmt soak soak-debian programs packages clean
 .DEFAULT_GOAL := test
 
 test: check native native-test packages
@@ -58,6 +58,11 @@ unit: $(VENV)/.ready
 soak: $(VENV)/.ready programs
 	$(BIN)/python -m pytest -m soak
 	$(BIN)/python -m pytest -m "hypothesis and not soak" --hypothesis-profile=thorough
+
+# Both commands of the README on bootstrapped systems that have nothing else; root and debootstrap are needed.
+soak-debian:
+	sh tests/plain-debian.sh bookworm demo test
+	sh tests/plain-debian.sh trixie demo test
 
 # Only worth it on a quiet machine: the commands take about twenty minutes there (BENCH='--only commands'), the rest
 # as long again. Each row is printed when it is measured; BENCH=--quick tries it out in a few minutes.
