@@ -17,13 +17,13 @@ packages=$(sed -n 's/.*`apt-get install \([a-z0-9 -]*\)`.*/\1/p' "$checkout/READ
 if [ ! -e "$system/ready" ]; then
     mkdir -p "$kept"
     debootstrap --variant=minbase "$release" "$system" >"$system.log" 2>&1 || { tail -n 5 "$system.log" >&2; exit 1; }
+    # shellcheck disable=SC2086 # a list of words on purpose
+    DEBIAN_FRONTEND=noninteractive chroot "$system" apt-get install -y -qq --no-install-recommends $packages >"$system.log" 2>&1 ||
+        { tail -n 5 "$system.log" >&2; exit 1; }
     # Whatever this machine needs to reach its packages, that one needs, too.
     for file in /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
         [ ! -e "$file" ] || install -D -m 644 "$file" "$system$file"
     done
-    # shellcheck disable=SC2086 # a list of words on purpose
-    DEBIAN_FRONTEND=noninteractive chroot "$system" apt-get install -y -qq --no-install-recommends $packages >"$system.log" 2>&1 ||
-        { tail -n 5 "$system.log" >&2; exit 1; }
     chroot "$system" useradd --create-home ada
     : >"$system/ready"
 fi
