@@ -17,6 +17,11 @@ def test_that_fails_the_first_time(number):
     assert again
 """
 STEADY = "def test_that_always_fails():\n    assert False\n"
+LEAVES = """
+import subprocess
+def test_that_leaves_a_process_behind():
+    subprocess.Popen(["sh", "-c", "setsid sleep 1000 & echo $! >left"]).wait()
+"""
 SOUND = "def test_that_passes():\n    pass\n"
 
 
@@ -58,3 +63,10 @@ def test_more_than_a_few_that_fail_are_a_failure_at_once(tmp_path: Path) -> None
 def test_a_file_that_cannot_be_read_is_a_failure(tmp_path: Path) -> None:
     done = run_suite(tmp_path, SOUND, "import no_such_module")
     assert done.returncode not in (0, 5), done.stdout
+
+
+def test_what_a_test_leaves_running_is_ended_and_named(tmp_path: Path) -> None:
+    done = run_suite(tmp_path, LEAVES, STEADY)
+    left = int((tmp_path / "left").read_text())
+    assert f"left running by a test, and ended: {left} sleep 1000" in done.stdout
+    assert not Path(f"/proc/{left}").exists()
