@@ -399,3 +399,10 @@ def test_a_signal_ends_it_and_everything_that_was_open_is_told(
     assert other.outcome(other.decided("wait")[0]) == "client_gone"
     opened = {one.connection for one in other.told() if isinstance(one, intake.Opened)}
     assert opened == {one.connection for one in other.told() if isinstance(one, intake.Closed)} != set()
+
+
+def test_a_page_of_another_origin_is_turned_away_before_its_body_is_there(proxied: Proxied) -> None:
+    head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\n"
+    with socket.create_connection(proxied.address, SECONDS) as sock:
+        sock.sendall(head + b"Content-Length: 99999999\r\n\r\n")
+        assert sock.recv(4096).startswith(b"HTTP/1.1 403")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,13 +15,19 @@ from steno.views.plain import visible
 
 MAX_LABEL = 100
 
+# Programs that start a server which their arguments name.
+_STARTER = re.compile(
+    r"(?:python|pypy|node|ruby|perl|php)[0-9.]*|nodejs|npx|npm|pnpm|pnpx|yarn|bun|bunx|deno|uv|uvx|pipx"
+    r"|java|dotnet|docker|podman|env|sudo|(?:ba|da|z|)sh"
+)
+_STARTER_WORDS = frozenset({"run", "exec", "dlx", "x", "tool", "start"})
 _policy_option = click.option(
     "--policy", "policy_path", required=True, metavar="FILE", help="The policy file (docs/policy.md)."
 )
 _label_option = click.option(
     "--label",
     metavar="L",
-    help="The server's name in the policy and in the record (default: its program, or its host).",
+    help="The server's name in the policy and in the record (default: its program or script, or its host).",
 )
 _log_option = click.option(
     "--log",
@@ -102,7 +110,7 @@ def wrap(
     from steno.mcp.journal import Journal
 
     _require_server(words, "wrap")
-    name = _checked_label(label or Path(words[0]).name)
+    name = _checked_label(label or default_label(words))
     policy = policy_file.load(Path(policy_path))
     journal = Journal.open(os.environ, log_path, optional=log_optional)
     return wrapping.run(policy, words, label=name, journal=journal, environ=original_environment())
@@ -184,8 +192,8 @@ def pin(policy_path: str, label: str | None, as_json: bool, words: tuple[str, ..
     from steno.mcp import pinning
 
     _require_server(words, "pin")
-    name = _checked_label(label or Path(words[0]).name)
-    pinned = pinning.pin(Path(policy_path), list(words), name)
+    name = _checked_label(label or default_label(words))
+    pinned = pinning.pin(Path(policy_path), list(words), name, is_default=label is None)
     if as_json:
         print_json(pinned.plain())
         return
@@ -236,6 +244,17 @@ def _host(upstream: str) -> str:
         return urlsplit(upstream).hostname or upstream
     except ValueError:  # no URL: whoever connects will say so
         return upstream
+
+
+def default_label(words: Sequence[str]) -> str:
+    """The server's program, or what a program such as python3 or npx is told to start."""
+    name = Path(words[0]).name
+    if not _STARTER.fullmatch(name):
+        return name
+    found = (word for word in words[1:] if not word.startswith("-") and word not in _STARTER_WORDS)
+    started = Path(next(found, name)).name
+    is_name = started.isprintable() and " " not in started and 0 < len(started) <= MAX_LABEL  # and no code
+    return started if is_name else name
 
 
 def _checked_label(label: str) -> str:

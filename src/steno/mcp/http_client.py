@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 
 import h11
 
@@ -23,6 +22,7 @@ from steno.mcp.http_link import Link
 from steno.mcp.http_refusals import JSON
 from steno.mcp.http_wire import BodyTooLargeError, ClientLink
 from steno.mcp.session import Session
+from steno.mcp.stderr import say
 
 _BACKLOG = 1024
 
@@ -53,7 +53,7 @@ class Clients:
     def _left(self, task: asyncio.Task[None]) -> None:
         self._served.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            print(f"steno: a connection was given up: {error!r}", file=sys.stderr, flush=True)
+            say(f"a connection was given up: {error!r}")
 
 
 class ClientConnection:
@@ -97,6 +97,9 @@ class ClientConnection:
 
     async def _turn(self, request: Request) -> bool:
         """One request. False: it was the last one on this connection."""
+        if (refusal := http_refusals.of_sender(request.headers)) is not None:  # whose body is never read
+            await self.link.answer(refusal.status, refusal.headers, refusal.body, last=True)
+            return False
         try:
             body = await self.link.body()
         except BodyTooLargeError:

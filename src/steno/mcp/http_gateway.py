@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-import sys
 import threading
 
 from steno.events.claims import ProcessKey
 from steno.mcp import approval, http_process
+from steno.mcp.approvals import MAX_AT_ONCE
 from steno.mcp.http_address import Endpoint
 from steno.mcp.http_heads import Headers
 from steno.mcp.http_refusals import JSON
@@ -24,9 +24,9 @@ from steno.mcp.journal import Journal
 from steno.mcp.listings import KnownTools
 from steno.mcp.policy import Policy
 from steno.mcp.session import Ask, Session
+from steno.mcp.stderr import say
 
 SOURCE = "steno.mcp.proxy"
-_MOST_QUESTIONS = 32
 
 
 class Gateway:
@@ -40,7 +40,7 @@ class Gateway:
         self._failure_said = ""
         self._answering: set[asyncio.Task[None]] = set()
         self._tls = endpoint.tls()
-        self._questions = asyncio.Semaphore(_MOST_QUESTIONS)
+        self._questions = 0  # that somebody thinks about, also those whose client has left
         self._process: ProcessKey | None = None
         self._process_is_known = False
 
@@ -50,7 +50,7 @@ class Gateway:
     def upstream_failed(self, session: Session | None, why: str) -> None:
         """When its process is gone, so is the session; another process may listen by the next one."""
         if why != self._failure_said:  # a client that tries again and again is told each time, stderr once
-            print(f"steno: {self.endpoint.host}:{self.endpoint.port}: {why}", file=sys.stderr, flush=True)
+            say(f"{self.endpoint.host}:{self.endpoint.port}: {why}")
             self._failure_said = why
         process = self._process
         if process is None or not http_process.runs(process):
@@ -81,11 +81,14 @@ class Gateway:
         upstream.leave()
 
     async def approved(self, ask: Ask) -> bool:
-        """Asked in a thread that does not keep the proxy from ending."""
+        """Asked in a thread that does not keep the proxy from ending. Too many at once: no."""
+        if self._questions >= MAX_AT_ONCE:
+            return False
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[bool] = loop.create_future()
 
         def settle(said: bool) -> None:
+            self._questions -= 1
             if not answer.done():
                 answer.set_result(said)
 
@@ -96,9 +99,9 @@ class Gateway:
             with contextlib.suppress(RuntimeError):  # the proxy has ended
                 loop.call_soon_threadsafe(settle, said)
 
-        async with self._questions:
-            threading.Thread(target=think, name="approval", daemon=True).start()
-            return await answer
+        self._questions += 1
+        threading.Thread(target=think, name="approval", daemon=True).start()
+        return await answer
 
     def _session(self) -> Session:
         return Session(

@@ -12,13 +12,13 @@ import gc
 import json
 import resource
 import signal
-import sys
 
 from steno.errors import BadRequestError
 from steno.mcp import http_address, http_client
 from steno.mcp.http_gateway import Gateway
 from steno.mcp.journal import Journal
 from steno.mcp.policy import Policy
+from steno.mcp.stderr import say
 
 
 def run(
@@ -62,4 +62,4 @@ def _say(url: str, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"listening": url}), flush=True)
     else:
-        print(f"steno: listening on {url}", file=sys.stderr, flush=True)
+        say(f"listening on {url}")

@@ -58,10 +58,8 @@ def status_of(reply: bytes, headers: Headers) -> int:
 
 
 def of_request(request: Request, passed: Headers, body: bytes, path: str) -> Refusal | None:
-    """`passed`: those of its headers that the upstream will see."""
+    """Of one whose sender may ask. `passed`: those of its headers that the upstream will see."""
     headers = request.headers
-    if (found := _of_sender(headers)) is not None:
-        return found
     if request.target != path.encode("ascii"):
         return Refusal(404, f"only {path} is served here")
     if request.method not in METHODS:
@@ -73,7 +71,8 @@ def of_request(request: Request, passed: Headers, body: bytes, path: str) -> Ref
     return Refusal(400, "only POST has a body") if body else None
 
 
-def _of_sender(headers: Headers) -> Refusal | None:
+def of_sender(headers: Headers) -> Refusal | None:
+    """Whether it comes from elsewhere, which its head tells."""
     hosts = [value for name, value in headers if name == b"host"]
     if not hosts or not all(map(is_own_host, hosts)):
         return Refusal(403, "the Host header does not name this machine")

@@ -7,7 +7,6 @@ log was said to be optional. Never reads a log; what is in a line was masked by 
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -17,6 +16,7 @@ from steno.errors import StenoError
 from steno.events import intake
 from steno.mcp.ancestry import find_run
 from steno.mcp.arguments import Masker
+from steno.mcp.stderr import say
 
 OUTSIDE = "outside-of-a-run"  # in place of a run's id
 
@@ -58,7 +58,7 @@ class Journal:
             except OSError as error:
                 if not optional:
                     raise _unwritable(place, error) from error
-                print(f"steno: {_unwritable(place, error)}", file=sys.stderr, flush=True)
+                say(str(_unwritable(place, error)))
         return Journal(opened, environ=environ, run=run, optional=optional)
 
     @cached_property
@@ -85,7 +85,7 @@ class Journal:
                 self._torn[position] = False
             except OSError as error:
                 if not self._torn[position]:
-                    print(f"steno: cannot write decisions: {error.strerror}", file=sys.stderr, flush=True)
+                    say(f"cannot write decisions: {error.strerror}")
                 self._torn[position] = True
                 if not self._optional:
                     raise _unwritable("the decision log", error) from error

@@ -45,8 +45,8 @@ class Pinning(NamedTuple):
         }
 
 
-def pin(policy: Path, command: list[str], label: str) -> Pinning:
-    """All of `steno mcp pin`."""
+def pin(policy: Path, command: list[str], label: str, *, is_default: bool = False) -> Pinning:
+    """All of `steno mcp pin`. `is_default`: nobody chose the label, so another server may have it."""
     path = policy_file.read(policy).pin_file()
     if path is None:
         raise BadPolicyError(
@@ -54,6 +54,11 @@ def pin(policy: Path, command: list[str], label: str) -> Pinning:
         )
     servers = policy_file.read_pins(path) if path.exists() else {}
     pinned = pin_server(command, label)
+    if is_default and servers.get(label) and servers[label].keys().isdisjoint(pinned.tools):
+        raise BadRequestError(
+            f"another server is pinned as {label!r}: it has none of these tools",
+            hint="give this one a name of its own with --label, or the same label to replace the pins",
+        )
     changes = _changes(servers.get(label, {}), pinned.tools)
     _replace(path, pins.write({**servers, label: pinned.tools}))
     return Pinning(path, label, len(pinned.tools), changes)

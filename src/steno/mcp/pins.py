@@ -22,6 +22,10 @@ from steno.mcp.constraints import quoted
 MAX_TITLE = 80
 OnChange = Literal["block", "warn"]
 _HINTS = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
+_KNOWN = frozenset(
+    {"name", "title", "description", "annotations", "inputSchema", "outputSchema", "icons", "_meta"}
+    | {"execution"}
+)
 _ABSENT = object()
 _DATA = frozenset({"const", "default", "enum", "examples"})
 _MAPS_OF_SCHEMAS = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
@@ -38,13 +42,14 @@ class Unpinned(NamedTuple):
     says: str
 
 
-class ToolPin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """A digest of each part of a definition that has a meaning."""
+class ToolPin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
+    """A digest of each part of a definition that has a meaning; empty for other parts: there are none."""
 
     annotations: str
     description: str
     input_schema: str
     output_schema: str
+    other_fields: str = ""
 
 
 ServerPins = dict[str, ToolPin]
@@ -153,9 +158,15 @@ def _pin(tool: dict[str, Any]) -> ToolPin | None:
             description=_digest([_words(tool.get("description") or ""), *_long_titles(tool.get("title"))]),
             input_schema=_digest(_meaning(tool.get("inputSchema"))),
             output_schema=_digest(_meaning(tool.get("outputSchema"))),
+            other_fields=_digest(others) if (others := _other_fields(tool)) else "",
         )
     except (ValueError, RecursionError):  # canonical writers refuse with errors of this kind
         return None
+
+
+def _other_fields(tool: dict[str, Any]) -> dict[str, Any]:
+    """What we do not know may mean anything to whoever does."""
+    return {name: value for name, value in tool.items() if name not in _KNOWN}
 
 
 def _annotations(annotations: Any) -> Any:

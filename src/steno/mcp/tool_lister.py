@@ -7,8 +7,10 @@ the server is answered with "not here". The server is ended before this returns.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
+import signal
 import subprocess
 import time
 from typing import Any
@@ -35,7 +37,9 @@ _HINT = "the command must start an MCP server that speaks on stdin and stdout; i
 
 def list_tools(command: list[str], seconds: float) -> list[dict[str, Any]]:
     try:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
+        )
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise BadRequestError(f"the server {command[0]!r} cannot be started: {why}", hint=_HINT) from None
@@ -151,14 +155,26 @@ def _failure(what: str) -> BadRequestError:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            stream.close()
-    for stop in (process.terminate, process.kill):
-        try:
-            process.wait(_GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            stop()
-        else:
-            return
+    """The server and all of its group: a shell may have started it. It is not reaped before, so the group's
+    number stays its own."""
+    if process.stdin is not None:
+        process.stdin.close()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        _wait_until_silent(process)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+    if process.stdout is not None:
+        process.stdout.close()
     process.wait()
+
+
+def _wait_until_silent(process: subprocess.Popen[bytes]) -> None:
+    """Until nobody can write to us any more, which is when all of them have ended, or time is over."""
+    deadline = time.monotonic() + _GRACE_SECONDS
+    if process.stdout is None:
+        return
+    poll = select.poll()
+    poll.register(process.stdout, select.POLLIN)
+    while (left := deadline - time.monotonic()) > 0 and poll.poll(left * 1000):
+        if not os.read(process.stdout.fileno(), 1 << 16):
+            return

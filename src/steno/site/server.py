@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
@@ -29,6 +30,7 @@ MOST_CONNECTIONS = 64
 LONGEST_HEAD = 16 << 10
 HEAD_SECONDS = 10.0
 SEND_SECONDS = 30.0
+_ROOM_SECONDS = 1.0  # until one that was let go has gone
 _ADDRESSES = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 _END_OF_HEAD = b"\r\n\r\n"
 _TOKEN_BYTES = 24
@@ -45,6 +47,8 @@ class Serving:
         self._answering = answering
         self.token = secrets.token_urlsafe(_TOKEN_BYTES)
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._lock = threading.Lock()
+        self._awaited: dict[socket.socket, None] = {}  # connections without a whole request, oldest first
         self._servers = list(self._listening(port))
         self._over, self._wake = socket.socketpair()
         self._accepting = threading.Thread(target=self._accept, daemon=True)
@@ -75,6 +79,26 @@ class Serving:
             says = f"the site failed at this: {type(error).__name__}"
             print(f"steno: {visible(f'{says}: {error}')}", file=sys.stderr)
             return answers.plain(HTTPStatus.INTERNAL_SERVER_ERROR, says)
+
+    @contextmanager
+    def asking(self, connection: socket.socket) -> Iterator[None]:
+        """While its request is awaited."""
+        with self._lock:
+            self._awaited[connection] = None
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._awaited.pop(connection, None)
+
+    def let_one_go(self) -> None:
+        """Whoever has waited longest without a whole request makes room for the next."""
+        with self._lock:
+            oldest = next(iter(self._awaited), None)
+            if oldest is not None:
+                del self._awaited[oldest]
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         with selectors.DefaultSelector() as ready:
@@ -121,8 +145,10 @@ class _Server(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         if not self._room.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
+            self.serving.let_one_go()
+            if not self._room.acquire(timeout=_ROOM_SECONDS):
+                self.shutdown_request(request)
+                return
         try:
             super().process_request(request, client_address)
         except BaseException:
@@ -146,7 +172,8 @@ class _Connection(BaseHTTPRequestHandler):
     def handle(self) -> None:
         self.close_connection = True
         self.command, self.requestline, self.request_version = "", "", _VERSION  # until it is known
-        head = _read_head(self.connection)
+        with self.server.serving.asking(self.connection):
+            head = _read_head(self.connection)
         self.connection.settimeout(SEND_SECONDS)
         if head is None:
             self._send(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+import threading
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from steno.events.claims import ProcessKey
-from steno.mcp import http_address, http_process
+from steno.mcp import approval, http_address, http_process
+from steno.mcp.approvals import MAX_AT_ONCE
 from steno.mcp.http_gateway import Gateway
 from steno.mcp.journal import Journal
 from steno.mcp.pins import Pins, of_listing
 from steno.mcp.policy import Call, Policy
+from steno.mcp.session import Ask
 
 TOOL = {"name": "read", "inputSchema": {"type": "object"}}
 
@@ -37,3 +43,47 @@ def test_a_listing_counts_until_the_process_of_the_server_is_gone(
     policy.check_listing("l", [TOOL])
     gateway.upstream_failed(None, "it does not answer")
     assert policy.decide(Call("l", "read", {}), 0).reason == reason
+
+
+def _gateway() -> Gateway:
+    policy = Policy(digest="0" * 64, default="allow", approval=["ask"])
+    return Gateway(policy, Journal.open({}), http_address.upstream("http://127.0.0.1:9/mcp"), "l")
+
+
+def test_questions_whose_client_has_left_still_count_and_one_too_many_is_answered_with_no(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answered, asked = threading.Event(), []
+
+    def think(*_: Any) -> bool:
+        asked.append(1)
+        return answered.wait(60)
+
+    monkeypatch.setattr(approval, "ask", think)
+    question = cast("Ask", type("Question", (), {"call": None, "ruling": None}))
+
+    async def leave_and_ask_again() -> bool:
+        gateway = _gateway()
+        waiting = [asyncio.create_task(gateway.approved(question)) for _ in range(MAX_AT_ONCE)]
+        await asyncio.sleep(0)
+        for task in waiting:
+            task.cancel()
+        await asyncio.wait(waiting)
+        return await gateway.approved(question)
+
+    try:
+        assert not asyncio.run(leave_and_ask_again())
+    finally:
+        answered.set()
+    assert len(asked) <= MAX_AT_ONCE
+
+
+def test_a_stderr_that_is_closed_keeps_nobody_from_being_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with (tmp_path / "closed").open("w") as closed:
+        pass
+    for stderr in (closed, None):
+        monkeypatch.setattr(sys, "stderr", stderr)
+        _gateway().upstream_failed(None, "it does not answer")
+    assert capsys.readouterr().out == ""
