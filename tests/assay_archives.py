@@ -58,6 +58,11 @@ class Measured(NamedTuple):
         return lines_in(self.files[layout.KERNEL_LINES])
 
     @property
+    def rows(self) -> list[dict[str, Any]]:
+        """What the kernel lines are made of, in their order."""
+        return lines_in(self.files[layout.KERNEL_ROWS])
+
+    @property
     def run_id(self) -> str:
         return run_id_of(self.files)
 

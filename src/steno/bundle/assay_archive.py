@@ -32,10 +32,10 @@ MAX_REPORT = 16 << 20
 STEPS = {
     1: "the archive can be read: one plain tar in one gzip member, the manifest first",
     2: "the manifest is canonical and of this version",
-    3: "the files are the seven of the seed",
+    3: "the files are the seven of the seed, and the rows of its kernel lines",
     4: "every file has the size and the SHA-256 of the manifest",
     5: "the two events are of this run, and are what the events that they carry give",
-    6: "the lines of the layers are of this run, in sequence, and each is what its call gives",
+    6: "the lines of the layers are of this run, in sequence, and each is what its row gives",
     7: "health and correlation have allowed values and follow the seed's rules",
     8: "surface, health and correlation are what the lines give",
     9: "the record has everything that should be in it",

@@ -1,8 +1,8 @@
 """The kernel table made again from the lines of an archive of the third seed.
 
-In: a folder with `layers/kernel.ndjson`, which may be hostile. Out: `layers/kernel.parquet` in another one,
+In: a folder with the lines and their rows, which may be hostile. Out: `layers/kernel.parquet` in another one,
 with the columns that the lines carry and nulls in the others, and the number of lines. A line that is not
-exactly the one that its call gives at its place is refused. One group of rows is held in memory.
+exactly the one that its row gives at its place is refused. One group of rows is held in memory.
 """
 
 from __future__ import annotations
@@ -37,17 +37,22 @@ def table_of_lines(archive: Folder, run_id: str, made: Folder | None) -> int:
 def _groups(archive: Folder, told: Telling) -> Iterator[list[SeenCall]]:
     calls: list[SeenCall] = []
     size = 0
-    for line in lines_of(archive, layout.KERNEL_LINES, MAX_LINE, assay_lines.BadLineError):
-        call = assay_lines.parse(line)
-        if told.line(call) != line:
+    lines = lines_of(archive, layout.KERNEL_LINES, MAX_LINE, assay_lines.BadLineError)
+    for row in lines_of(archive, layout.KERNEL_ROWS, MAX_LINE, assay_lines.BadLineError):
+        call = assay_lines.parse(row)
+        if assay_lines.row(call) != row:
+            raise assay_lines.BadLineError(f"{layout.KERNEL_ROWS}: a row is not canonical")
+        if told.line(call) != next(lines, None):
             raise assay_lines.BadLineError(
-                f"{layout.KERNEL_LINES}: line {told.count} is not what its call gives there"
+                f"{layout.KERNEL_LINES}: line {told.count} is not what its row gives there"
             )
         calls.append(call)
-        size += len(line)
+        size += len(row)
         if len(calls) == BATCH or size > _GROUP_BYTES:
             yield calls
             calls, size = [], 0
+    if next(lines, None) is not None:
+        raise assay_lines.BadLineError(f"{layout.KERNEL_LINES}: there are more lines than rows")
     if calls:
         yield calls
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import click
 
+from steno.bundle.store import UNPUBLISHED
 from steno.capture.host import original_environment
 from steno.capture.observer import AUTO, EBPF, NONE, WISHES
 from steno.capture.probe import may_load
@@ -20,6 +21,7 @@ from steno.derive.tails import MAX_TAIL_BYTES
 from steno.errors import BadRequestError, CaptureError, StenoError
 from steno.events import layout
 from steno.events.kinds import KernelObserved, SdkIntake
+from steno.events.run_id import is_run_id
 from steno.record.claims import NOT_WANTED
 from steno.record.run import Outcome, RunRequest, record
 
@@ -117,6 +119,7 @@ what it wrote could not be passed on (a full disk; a reader that left is no fail
     "name, it is a fault when nothing is told.",
 )
 @click.option("--name", metavar="TEXT", help="A name for people to find the run by.")
+@click.option("--run-id", metavar="ID", help="The id of the run; as a rule Steno chooses one.")
 @click.option("--store", metavar="DIR", help="Keep the record in DIR (default: see `steno doctor`).")
 @click.option(
     "--export", "exports", multiple=True, metavar="NAME:DIR", help="Also write the run as NAME into DIR."
@@ -141,6 +144,7 @@ def command(
     allow_io_uring: bool,
     shim: str,
     name: str | None,
+    run_id: str | None,
     store: str | None,
     exports: tuple[str, ...],
     words: tuple[str, ...],
@@ -155,11 +159,15 @@ def command(
             "there is no command to run", hint="put it after --, as in `steno run -- make test`"
         )
     wanted = [_parse_export(text) for text in exports]
+    place = chosen_store(store).absolute()
+    if run_id is not None:
+        _check_run_id(run_id, place)
     outcome = record(
         RunRequest(
             command=words,
             cwd=_directory(cwd),
-            store=chosen_store(store).absolute(),
+            store=place,
+            run_id=run_id,
             environ=original_environment(),
             git=git,
             pty=pty,
@@ -181,6 +189,18 @@ def command(
         for format_name, directory in wanted:
             _export(outcome, format_name, directory)
     return outcome.exits_with
+
+
+def _check_run_id(run_id: str, store: Path) -> None:
+    if not is_run_id(run_id):
+        raise BadRequestError(
+            f"{run_id!r} cannot be the id of a run",
+            hint="an id is a time in UTC and eight hexadecimal digits: 2026-01-25T12-00-00-000Z_0123abcd",
+        )
+    if any(os.path.lexists(store / name) for name in (run_id, f"{UNPUBLISHED}{run_id}")):
+        raise BadRequestError(
+            f"there is a run {run_id} in {store}", hint="choose another id, or leave --run-id out"
+        )
 
 
 def _directory(cwd: str | None) -> Path:

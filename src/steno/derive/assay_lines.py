@@ -1,10 +1,10 @@
 """Kernel events in the third seed's words: one line of `layers/kernel.ndjson` for each row of the table.
 
 In: layers with a kernel table, or such lines, which may be hostile. Out: canonical lines, or the calls that
-they tell. A line is a pure function of its call, of its place and of the process rows before it, so a reader
-makes it again from the call under `steno` and compares. Memory grows with the number of processes only. No
-row is left out; what the seed has no kind for has one from 100 on. A result that is not known is never
-called a success.
+they tell. The seed's schema allows no key of ours, so the rows themselves are lines of a second file. A line
+is a pure function of its row, of its place and of the process rows before it: a reader makes it again and
+compares. Memory grows with the number of processes only. No row is left out; what the seed has no kind for
+is an event from 100 on. A result that is not known is never called a success.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from steno.events.layers import Layers
 SCHEMA = "assay.runner.kernel_event.v0"
 FIRST_OWN_KIND = 100
 OPENAT, CONNECT, EXEC, SENDTO, SENDMSG = (
-    ("openat", 1),
-    ("connect", 2),
-    ("exec", 4),
-    ("sendto", 6),
-    ("sendmsg", 7),
+    (1, "openat"),
+    (2, "connect"),
+    (4, "exec"),
+    (6, "event_6"),
+    (7, "event_7"),
 )
 COLUMNS = (
     *("mono_ns", "process", "tid", "op", "call", "path", "resolved", "extra"),
@@ -41,7 +41,7 @@ _CODES = {op.name: op.code for op in wire.OPS.values()}
 _APPEND, _EXCLUSIVE = 0o2000, 0o200
 _NO_ACCESS = 0o3  # both bits: Linux checks for both and gives neither
 _PID_BITS = 32
-_CALL_WITH_RESOLVE = "openat2"
+_UNKNOWN_PID = 0  # the schema wants a number
 
 _Int16 = Annotated[int, msgspec.Meta(ge=-(1 << 15), lt=1 << 15)]
 _Int32 = Annotated[int, msgspec.Meta(ge=-(1 << 31), lt=1 << 31)]
@@ -71,7 +71,7 @@ class SeenCall(NamedTuple):
 
 
 class _Row(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
-    """A call as it stands under `steno`: fields that are null or 0 are left out."""
+    """A call as it stands in the file of rows: fields that are null or 0 are left out."""
 
     mono_ns: int | str
     process: _Int32
@@ -92,44 +92,29 @@ class _Row(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     mode: _Int32 | None = None
 
 
-class _Line(msgspec.Struct, frozen=True, kw_only=True):
-    schema: str = SCHEMA
-    run_id: str
-    seq: int
-    pid: int | None
-    event_type: str
-    kind: int
-    value: str
-    steno: _Row
-
-
-class _Opened(_Line, frozen=True, kw_only=True):
-    flags: int | str
-    mode: int | str
-    resolve: int | None
-    return_value: int | None
-    access_mode: str
-    operation_flags: tuple[str, ...]
-    status: str
-
-
-class _Carried(msgspec.Struct, frozen=True):
-    """What is read of a line; the rest of it is made again."""
-
-    steno: _Row
-
-
 _encode = msgspec.json.Encoder(order="sorted").encode
-_decode = msgspec.json.Decoder(_Carried).decode
+_decode = msgspec.json.Decoder(_Row).decode
 
 
 def kernel_events(layers: Layers) -> Iterator[bytes]:
-    if not layers.has(layout.KERNEL_TABLE):
-        return
+    """The lines of `layers/kernel.ndjson`."""
     told = Telling(layers.run_id)
-    for batch in batches(layers, COLUMNS):
-        for call in _calls(batch):
-            yield told.line(call)
+    return map(told.line, _all_calls(layers))
+
+
+def kernel_rows(layers: Layers) -> Iterator[bytes]:
+    """The rows that those lines are made of."""
+    return map(row, _all_calls(layers))
+
+
+def row(call: SeenCall) -> bytes:
+    return _encode(_row(call)) + b"\n"
+
+
+def _all_calls(layers: Layers) -> Iterator[SeenCall]:
+    if layers.has(layout.KERNEL_TABLE):
+        for batch in batches(layers, COLUMNS):
+            yield from _calls(batch)
 
 
 class Telling:
@@ -144,23 +129,23 @@ class Telling:
         if call.op == "process":
             self._pids[call.process] = call.arg & ((1 << _PID_BITS) - 1)
         event_type, kind = kind_of(call.op, call.call)
-        head: dict[str, Any] = {
+        line: dict[str, Any] = {
+            "schema": SCHEMA,
             "run_id": self._run_id,
             "seq": self.count,
-            "pid": self._pids.get(call.process),
+            "pid": self._pids.get(call.process, _UNKNOWN_PID),
             "event_type": event_type,
             "kind": kind,
-            "value": _value(call),
-            "steno": _row(call),
+            "value": _value(call) or None,
         }
         self.count += 1
-        return _encode(_opened(head, call) if kind == OPENAT[1] else _Line(**head)) + b"\n"
+        return _encode(line | _opened(call) if event_type == OPENAT[0] else line) + b"\n"
 
 
 def parse(line: bytes) -> SeenCall:
-    """The call of a line. Whether the line is the one that tells it, `Telling` knows."""
+    """The call of a row. Which line tells it, `Telling` knows."""
     try:
-        row = _decode(line).steno
+        row = _decode(line)
         if row.op not in _CODES:
             raise BadLineError("an operation that is not known")
         return SeenCall(
@@ -184,11 +169,12 @@ def parse(line: bytes) -> SeenCall:
 
 
 @cache
-def kind_of(op: str, call: str | None) -> tuple[str, int]:
+def kind_of(op: str, call: str | None) -> tuple[int, str]:
     """`event_type` and `kind`: the seed's where it has one, else ours."""
     if op == "send":
         return SENDTO if call is not None and call.endswith("sendto") else SENDMSG
-    return _KINDS.get(op) or (f"steno.{op}", FIRST_OWN_KIND + _CODES[op])
+    own = FIRST_OWN_KIND + _CODES[op]
+    return _KINDS.get(op) or (own, f"event_{own}")
 
 
 def _calls(batch: RowBatch) -> Iterator[SeenCall]:
@@ -224,20 +210,18 @@ def _address(address: bytes) -> str:
     return endpoint.name if endpoint and endpoint.is_internet else surface_names.text(address)
 
 
-def _opened(head: dict[str, Any], call: SeenCall) -> _Opened:
-    failed = has_failed(call.result)
+def _opened(call: SeenCall) -> dict[str, Any]:
+    """What the seed has of an open. What is not known, or not 1 or more where it must be, is left out."""
     flags = call.arg
-    return _Opened(
-        **head,
-        flags=_portable(flags),
-        mode=_portable(call.arg2),
-        # Not recorded where there is one. What the call returned is a descriptor: not recorded either.
-        resolve=None if (call.call or "").endswith(_CALL_WITH_RESOLVE) else 0,
-        return_value=call.result if call.result is not None and call.result < 0 else None,
-        access_mode="unknown" if flags & _NO_ACCESS == _NO_ACCESS else access(flags),
-        operation_flags=_operation_flags(flags),
-        status="unknown" if call.result is None else "error" if failed else "success",
-    )
+    numbers = {"flags": flags, "mode": call.arg2}
+    found: dict[str, Any] = {name: one for name, one in numbers.items() if one <= canonical.SAFE_INTEGER}
+    if call.result is not None and call.result != wire.RESULT_FAILED:  # it failed, nobody knows with what
+        # Of a call that did not fail 0 is recorded, not the number of the descriptor.
+        found |= {"return_value": call.result, "status": "error" if has_failed(call.result) else "success"}
+    return found | {
+        "access_mode": "unknown" if flags & _NO_ACCESS == _NO_ACCESS else access(flags),
+        "operation_flags": _operation_flags(flags),
+    }
 
 
 def _operation_flags(flags: int) -> tuple[str, ...]:

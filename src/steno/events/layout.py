@@ -13,6 +13,7 @@ CORRELATION = "correlation-report.json"
 
 KERNEL_TABLE = "layers/kernel.parquet"
 KERNEL_LINES = "layers/kernel.ndjson"
+KERNEL_ROWS = "steno/kernel.ndjson"  # of an archive of the third seed
 FILE_LINES = "layers/files.ndjson"
 BLOBS = "blobs.parquet"
 POLICY_LINES = "layers/policy.ndjson"

@@ -63,7 +63,7 @@ class Teller:
         self._told_if_possible()
 
     def caller(self, request_id: RequestId | None, params: Any) -> Caller:
-        """Never from the arguments: they are the tool's."""
+        """The arguments are the tool's, but for one key that assay-runner reads there as well."""
         self._calls += 1
         told = self._masked(request_id) if isinstance(request_id, str) else request_id
         written = None if told is None else msgspec.json.encode(told).decode()
@@ -71,6 +71,10 @@ class Teller:
         for key in ID_KEYS:
             if isinstance(meta, dict) and _is_usable_id(meta.get(key)):
                 return Caller(self._calls, meta[key], f"_meta.{key}", written)
+        inner = params.get("arguments") if isinstance(params, dict) else None
+        meta = inner.get("_meta") if isinstance(inner, dict) else None
+        if isinstance(meta, dict) and _is_usable_id(meta.get("tool_call_id")):
+            return Caller(self._calls, meta["tool_call_id"], "arguments._meta.tool_call_id", written)
         by_request = f"request:{self._connection}:{written}"
         if told is not None and told == request_id and _is_usable_id(by_request):
             return Caller(self._calls, by_request, "request", written)

@@ -8,7 +8,10 @@ for what it reads.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+
+import msgspec
 
 from steno.events import canonical, intake, kinds
 from steno.events.claims import NoticedByProxy, PolicyDetail, PolicyLine, ProcessKey
@@ -42,7 +45,11 @@ class PolicyFold:
 
     def decisions(self) -> list[PolicyLine]:
         """In the order of time. Their numbers are given when they are written."""
-        found = [line for connection in self.connections for line in connection.lines(self._run_id)]
+        counted: Counter[str] = Counter()
+        found: list[PolicyLine] = []
+        for connection in self.connections:
+            counted[connection.server] += 1
+            found += connection.lines(self._run_id, counted[connection.server])
         return sorted(found, key=lambda line: line.steno.start_ns)
 
     def _take(self, own: dict[str, Connection], owner: ProcessKey, raw: bytes) -> None:
@@ -118,9 +125,22 @@ class Connection:
         first = 0 if 0 in self._calls else 1
         return max(self._calls) + 1 - first - len(self._calls)
 
-    def lines(self, run_id: str) -> Iterator[PolicyLine]:
+    @property
+    def server(self) -> str:
+        return self._opened.server
+
+    def lines(self, run_id: str, place: int) -> Iterator[PolicyLine]:
+        """`place` is its number among the connections to its server, from 1 on."""
         for number, call in self._calls.items():
-            yield self._line(run_id, call, self._ends.get(number))
+            line = self._line(run_id, call, self._ends.get(number))
+            yield msgspec.structs.replace(line, tool_call_id=self._stable_id(call, place))
+
+    def _stable_id(self, call: Decided, place: int) -> str:
+        """Of a call that nobody gave an id: one that a second run of the same agent has again."""
+        own = {"request": call.request_id, "generated": str(call.call)}.get(call.id_from)
+        if own is None or self.name not in call.tool_call_id:
+            return call.tool_call_id
+        return f"{call.id_from}:{self.server}:{place}:{own}"
 
     def _line(self, run_id: str, call: Decided, end: Ended | None) -> PolicyLine:
         opened = self._opened

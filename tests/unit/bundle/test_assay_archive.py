@@ -155,21 +155,12 @@ def test_a_value_that_the_seed_does_not_allow_is_invalid(
         in_line(2, lambda line: line.update(pid=1)),
         in_line(2, lambda line: line.update(value="/b")),
         in_line(2, lambda line: line.update(status="error")),
-        in_line(2, lambda line: line.update(kind=100)),
+        in_line(2, lambda line: line.update(kind="event_100")),
         in_line(2, lambda line: line.update(more=1)),
         in_line(2, lambda line: line.pop("status")),
-        in_line(2, lambda line: line["steno"].update(op="teleport")),
-        in_line(2, lambda line: line["steno"].update(more=1)),
-        in_line(2, lambda line: line["steno"].update(path=None)),
-        in_line(2, lambda line: line["steno"].update(path_b64="/x==")),
-        in_line(2, lambda line: line["steno"].update(arg=-1)),
-        in_line(2, lambda line: line["steno"].update(arg="99999999999999999999")),
-        in_line(2, lambda line: line["steno"].update(result=70000)),
-        in_line(2, lambda line: line["steno"].update(process=1 << 40)),
-        in_line(2, lambda line: line.pop("steno")),
         lambda data: data[:-1],
         lambda data: data + b"\n",
-        lambda data: data.replace(b'"kind":1,', b'"kind": 1,'),
+        lambda data: data.replace(b'"kind":"openat",', b'"kind": "openat",'),
         lambda data: b"".join(data.splitlines(keepends=True)[:-1]),
         lambda data: b"".join(data.splitlines(keepends=True)[1:]),
         lambda data: data + data.splitlines(keepends=True)[-1],
@@ -178,19 +169,44 @@ def test_a_value_that_the_seed_does_not_allow_is_invalid(
         lambda _: b"\xff\n",
     ],
 )
-def test_a_kernel_line_that_is_not_what_its_call_gives_is_invalid(
+def test_a_kernel_line_that_is_not_what_its_row_gives_is_invalid(
     original: Path, tmp_path: Path, change: Callable[[bytes], bytes]
 ) -> None:
     status, step, _ = failed_step(forged(original, tmp_path / "forged", layout.KERNEL_LINES, change))
     assert (status, step) == ("invalid", 6)
 
 
-def test_another_call_with_its_right_line_gives_another_surface(original: Path, tmp_path: Path) -> None:
-    def hide(line: dict[str, Any]) -> None:
-        line["steno"].update(path="/b", resolved="/b")
-        line.update(value="/b")
+@pytest.mark.parametrize(
+    "change",
+    [
+        in_line(2, lambda line: line.update(op="teleport")),
+        in_line(2, lambda line: line.update(more=1)),
+        in_line(2, lambda line: line.update(path=None)),
+        in_line(2, lambda line: line.update(path_b64="/x==")),
+        in_line(2, lambda line: line.update(arg=-1)),
+        in_line(2, lambda line: line.update(arg="99999999999999999999")),
+        in_line(2, lambda line: line.update(result=70000)),
+        in_line(2, lambda line: line.update(process=1 << 40)),
+        lambda data: data[:-1],
+        lambda data: data.replace(b'"op":', b'"op": ', 1),
+        lambda data: b"".join(data.splitlines(keepends=True)[:-1]),
+        lambda data: data + data.splitlines(keepends=True)[-1],
+        lambda _: b"",
+        lambda _: b"[" * 100_000,
+    ],
+)
+def test_a_row_that_does_not_give_its_kernel_line_is_invalid(
+    original: Path, tmp_path: Path, change: Callable[[bytes], bytes]
+) -> None:
+    status, step, _ = failed_step(forged(original, tmp_path / "forged", layout.KERNEL_ROWS, change))
+    assert (status, step) == ("invalid", 6)
 
-    bad = forged(original, tmp_path / "forged", layout.KERNEL_LINES, in_line(2, hide))
+
+def test_another_call_with_its_right_line_gives_another_surface(original: Path, tmp_path: Path) -> None:
+    in_lines = in_line(2, lambda line: line.update(value="/b"))
+    in_rows = in_line(2, lambda row: row.update(path="/b", resolved="/b"))
+    half = forged(original, tmp_path / "half", layout.KERNEL_LINES, in_lines)
+    bad = forged(half, tmp_path / "forged", layout.KERNEL_ROWS, in_rows)
     assert failed_step(bad)[:2] == ("invalid", 8)
 
 
@@ -445,17 +461,16 @@ def test_any_value_in_a_kernel_line_ends_with_a_verdict(
     original: Path, tmp_path: Path, number: int, field: int, value: Any
 ) -> None:
     files = taken_apart(original)
-    lines = lines_in(files[layout.KERNEL_LINES])
-    line = lines[number]
-    places = [(line, name) for name in line] + [(line["steno"], name) for name in line["steno"]]
-    owner, name = places[field % len(places)]
-    if owner[name] == value:
+    both = {path: lines_in(files[path]) for path in (layout.KERNEL_LINES, layout.KERNEL_ROWS)}
+    places = [(path, name) for path, lines in both.items() for name in lines[number]]
+    path, name = places[field % len(places)]
+    if both[path][number][name] == value:
         return
-    owner[name] = value
-    changed = b"".join(map(canonical.encode_line, lines))
-    if changed == files[layout.KERNEL_LINES]:
+    both[path][number][name] = value
+    changed = b"".join(map(canonical.encode_line, both[path]))
+    if changed == files[path]:
         return
-    bad = put_together({**files, layout.KERNEL_LINES: changed}, tmp_path / "bad")
-    # A call is what was observed: with another one, and all that follows from it, it is another archive.
-    expected = {Status.VALID, Status.INVALID} if owner is line["steno"] else {Status.INVALID}
+    bad = put_together({**files, path: changed}, tmp_path / "bad")
+    # What no line tells of a row is what was observed: with another one it is another archive.
+    expected = {Status.VALID, Status.INVALID} if path == layout.KERNEL_ROWS else {Status.INVALID}
     assert verdict_of(bad).status in expected

@@ -16,7 +16,7 @@ from typing import IO
 from steno.bundle import assay_manifest, plain_tar
 from steno.bundle.folder import Folder
 from steno.derive.assay_events import carried, run_events
-from steno.derive.assay_lines import kernel_events
+from steno.derive.assay_lines import kernel_events, kernel_rows
 from steno.events import layout
 from steno.views.export import Exported
 from steno.views.export.placing import place_below
@@ -57,5 +57,6 @@ def _files(record: Record) -> Iterator[tuple[str, Iterable[bytes]]]:
     root = record.manifest.root if record.manifest else ""
     yield layout.EVENTS, run_events(record.run_id, carried(root, record.layers.events()))
     yield layout.KERNEL_LINES, kernel_events(record.layers)
+    yield layout.KERNEL_ROWS, kernel_rows(record.layers)
     for path in _AS_THEY_ARE:
         yield path, record.layers.read(path)
