@@ -19,6 +19,16 @@ def compiled(name: str) -> Path:
     program.parent.mkdir(exist_ok=True)
     unfinished = program.with_name(f".{name}.{os.getpid()}")
     source = _NATIVE / "tests" / f"{name}.c"
-    words: list[str | Path] = ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", unfinished, source]
+    words: list[str | Path] = [
+        "cc",
+        "-std=gnu11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-pthread",
+        "-o",
+        unfinished,
+        source,
+    ]
     subprocess.run(words, check=True, timeout=SECONDS)
     return unfinished.replace(program)

@@ -2,6 +2,8 @@
  *
  * A thread makes one call at a time, so its stops and the probe's records are in the same order: a record belongs to
  * the last stop of its thread, of the same call, that lies before it. What is left over was seen by one witness only.
+ * Where both saw a call and not the same name or file, another thread swapped it after the stop: the two disagree, and what the probe
+ * saw is told by itself.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@ struct expected {
     uint64_t at_ns;
     uint64_t told_at[MAX_TOLD];
     size_t told_count;
+    struct named named;
     struct expected *next; /* later stops of the bucket */
 };
 
@@ -54,7 +57,7 @@ void expect_witness(struct stop *stop)
         return;
     }
     *expected = (struct expected){.tid = stop->tid, .number = stop->number, .compat = stop->compat, .execs = stop->call && stop->call->serve == on_exec,
-                                  .at_ns = now_ns(stop->run), .told_count = stop->told_count};
+                                  .at_ns = now_ns(stop->run), .told_count = stop->told_count, .named = stop->named};
     memcpy(expected->told_at, stop->told_at, sizeof expected->told_at);
     pthread_mutex_lock(&stop->run->agreement->lock);
     struct expected **link = bucket_of(stop->run, stop->tid);
@@ -86,13 +89,27 @@ void expect_nothing(const struct stop *stop)
     pthread_mutex_unlock(&stop->run->agreement->lock);
 }
 
+static void amend_all(struct run *run, const struct expected *expected, int16_t result, uint16_t notes)
+{
+    for (size_t i = 0; i < expected->told_count; i++)
+        amend_witnessed(run, expected->told_at[i], result, notes);
+}
+
 static void seen_by_filter_alone(struct run *run, const struct expected *expected)
 {
     if (run->header->ring_lost)
         return; /* that the probe lost records is told by itself */
     count(&run->header->only_notify);
-    for (size_t i = 0; i < expected->told_count; i++)
-        amend_witnessed(run, expected->told_at[i], WIRE_RESULT_UNKNOWN, NOTE_UNCONFIRMED);
+    amend_all(run, expected, WIRE_RESULT_UNKNOWN, NOTE_UNCONFIRMED);
+}
+
+/* `result`: how it ended for the probe. What the kernel opened or ran instead is known, so that this was not; of a change by name only
+ * the words are known, which may have been swapped after the kernel read them, so that it may have been done. */
+static void seen_otherwise(struct run *run, const struct expected *expected, int16_t result, enum likeness likeness)
+{
+    count(&run->header->only_notify);
+    bool not_done = likeness == OTHER_FILE || result != 0;
+    amend_all(run, expected, not_done ? WIRE_RESULT_FAILED : WIRE_RESULT_UNKNOWN, NOTE_UNCONFIRMED);
 }
 
 /* The last stop that lies before the end of the call; the lock is held. */
@@ -119,42 +136,45 @@ static bool is_exec(const struct expected *expected, const void *wanted)
     return expected->execs;
 }
 
-/* Everything of the thread up to `match`, which has ended so. */
-static bool settle_up_to(struct run *run, pid_t tid, const struct expected *match, int16_t result)
+/* Everything of the thread up to `match`, which has ended so; the lock is held. */
+static enum verdict settle_up_to(struct run *run, pid_t tid, const struct expected *match, int16_t result, const struct seen *seen)
 {
-    bool found = false;
-    for (struct expected **link = bucket_of(run, tid); match && *link;) {
+    enum verdict verdict = NOT_STOPPED;
+    for (struct expected **link = bucket_of(run, tid); match && *link && verdict == NOT_STOPPED;) {
         if ((*link)->tid != tid) {
             link = &(*link)->next;
             continue;
         }
-        found = *link == match;
-        if (!found)
+        if (*link == match) {
+            enum likeness likeness = compare_names(run, &match->named, seen);
+            verdict = likeness == ALIKE ? AGREED : likeness == OTHER_INTERPRETER ? RUN_BY_ANOTHER : SWAPPED;
+            if (verdict != SWAPPED)
+                amend_all(run, match, result, NOTE_CONFIRMED);
+            else
+                seen_otherwise(run, match, result, likeness);
+        } else {
             seen_by_filter_alone(run, *link);
-        for (size_t i = 0; found && i < match->told_count; i++)
-            amend_witnessed(run, match->told_at[i], result, NOTE_CONFIRMED);
+        }
         take_out(link);
-        if (found)
-            break;
     }
-    return found;
+    return verdict;
 }
 
-bool agree(struct run *run, pid_t tid, uint32_t number, bool compat, uint64_t end_ns, int16_t result)
+enum verdict agree(struct run *run, pid_t tid, uint32_t number, bool compat, uint64_t end_ns, int16_t result, const struct seen *seen)
 {
     const struct expected call = {.number = number, .compat = compat};
     pthread_mutex_lock(&run->agreement->lock);
-    bool found = settle_up_to(run, tid, last_stop(run, tid, end_ns, is_same_call, &call), result);
+    enum verdict verdict = settle_up_to(run, tid, last_stop(run, tid, end_ns, is_same_call, &call), result, seen);
     pthread_mutex_unlock(&run->agreement->lock);
-    return found;
+    return verdict;
 }
 
-bool agree_on_exec(struct run *run, pid_t tid, uint64_t end_ns)
+enum verdict agree_on_exec(struct run *run, pid_t tid, uint64_t end_ns, const struct seen *seen)
 {
     pthread_mutex_lock(&run->agreement->lock);
-    bool found = settle_up_to(run, tid, last_stop(run, tid, end_ns, is_exec, NULL), 0);
+    enum verdict verdict = settle_up_to(run, tid, last_stop(run, tid, end_ns, is_exec, NULL), 0, seen);
     pthread_mutex_unlock(&run->agreement->lock);
-    return found;
+    return verdict;
 }
 
 /* Whether the probe should have told how it ended: the last call of a living thread may still go on. */

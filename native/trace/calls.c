@@ -130,8 +130,8 @@ static const struct call x86_64[] = {
     {332, CALL_RECORDED, WHEN_ALWAYS, OP_STAT, on_path, 0, 1, 2, 2, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* statx */
     {424, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* pidfd_send_signal */
     {425, CALL_RECORDED, WHEN_ALWAYS, OP_IO_URING, on_io_uring, -1, -1, -1, 0, -1, -1, -1, 0}, /* io_uring_setup */
-    COUNTED(428 /* open_tree */),
-    {429, CALL_RECORDED, WHEN_ALWAYS, OP_MOUNT, on_mount, 2, 3, -1, -1, -1, -1, 1, TRAIT_NOFOLLOW | TRAIT_EMPTY}, /* move_mount */
+    {428, CALL_RECORDED, WHEN_ALWAYS, 0, on_open_tree, 0, 1, 2, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* open_tree */
+    {429, CALL_RECORDED, WHEN_ALWAYS, OP_MOUNT, on_mount, 2, 3, -1, -1, -1, 0, 1, TRAIT_NOFOLLOW | TRAIT_EMPTY}, /* move_mount */
     COUNTED(430 /* fsopen */), COUNTED(431 /* fsconfig */), COUNTED(432 /* fsmount */), COUNTED(433 /*
     fspick */),
     {435, CALL_RECORDED, WHEN_ALWAYS, OP_FORK, on_clone3, -1, -1, -1, -1, -1, -1, -1, 0}, /* clone3 */
@@ -147,7 +147,7 @@ static const struct call x86_64[] = {
     {464, CALL_RECORDED, WHEN_ALWAYS, OP_GETXATTR, on_path, 0, 1, 2, -1, -1, -1, 3, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* getxattrat */
     {465, CALL_RECORDED, WHEN_ALWAYS, OP_GETXATTR, on_path, 0, 1, 2, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* listxattrat */
     {466, CALL_RECORDED, WHEN_ALWAYS, OP_REMOVEXATTR, on_path, 0, 1, 2, -1, -1, -1, 3, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* removexattrat */
-    COUNTED(467 /* open_tree_attr */),
+    {467, CALL_RECORDED, WHEN_ALWAYS, 0, on_open_tree, 0, 1, 2, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* open_tree_attr */
     {468, CALL_RECORDED, WHEN_ALWAYS, OP_STAT, on_path, 0, 1, 4, 4, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* file_getattr */
     {469, CALL_RECORDED, WHEN_ALWAYS, OP_SETATTR, on_path, 0, 1, 4, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* file_setattr */
 };
@@ -306,8 +306,8 @@ static const struct call i386[] = {
     {412, CALL_RECORDED, WHEN_ALWAYS, OP_UTIMES, on_path, 0, 1, 3, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY | TRAIT_NULL}, /* utimensat_time64 */
     {424, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* pidfd_send_signal */
     {425, CALL_RECORDED, WHEN_ALWAYS, OP_IO_URING, on_io_uring, -1, -1, -1, 0, -1, -1, -1, 0}, /* io_uring_setup */
-    COUNTED(428 /* open_tree */),
-    {429, CALL_RECORDED, WHEN_ALWAYS, OP_MOUNT, on_mount, 2, 3, -1, -1, -1, -1, 1, TRAIT_NOFOLLOW | TRAIT_EMPTY}, /* move_mount */
+    {428, CALL_RECORDED, WHEN_ALWAYS, 0, on_open_tree, 0, 1, 2, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* open_tree */
+    {429, CALL_RECORDED, WHEN_ALWAYS, OP_MOUNT, on_mount, 2, 3, -1, -1, -1, 0, 1, TRAIT_NOFOLLOW | TRAIT_EMPTY}, /* move_mount */
     COUNTED(430 /* fsopen */), COUNTED(431 /* fsconfig */), COUNTED(432 /* fsmount */), COUNTED(433 /*
     fspick */),
     {435, CALL_RECORDED, WHEN_ALWAYS, OP_FORK, on_clone3, -1, -1, -1, -1, -1, -1, -1, 0}, /* clone3 */
@@ -323,7 +323,7 @@ static const struct call i386[] = {
     {464, CALL_RECORDED, WHEN_ALWAYS, OP_GETXATTR, on_path, 0, 1, 2, -1, -1, -1, 3, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* getxattrat */
     {465, CALL_RECORDED, WHEN_ALWAYS, OP_GETXATTR, on_path, 0, 1, 2, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* listxattrat */
     {466, CALL_RECORDED, WHEN_ALWAYS, OP_REMOVEXATTR, on_path, 0, 1, 2, -1, -1, -1, 3, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* removexattrat */
-    COUNTED(467 /* open_tree_attr */),
+    {467, CALL_RECORDED, WHEN_ALWAYS, 0, on_open_tree, 0, 1, 2, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* open_tree_attr */
     {468, CALL_RECORDED, WHEN_ALWAYS, OP_STAT, on_path, 0, 1, 4, 4, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* file_getattr */
     {469, CALL_RECORDED, WHEN_ALWAYS, OP_SETATTR, on_path, 0, 1, 4, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* file_setattr */
 };
@@ -435,8 +435,8 @@ static const struct call aarch64[] = {
     COUNTED(294 /* kexec_file_load */),
     {424, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* pidfd_send_signal */
     {425, CALL_RECORDED, WHEN_ALWAYS, OP_IO_URING, on_io_uring, -1, -1, -1, 0, -1, -1, -1, 0}, /* io_uring_setup */
-    COUNTED(428 /* open_tree */),
-    {429, CALL_RECORDED, WHEN_ALWAYS, OP_MOUNT, on_mount, 2, 3, -1, -1, -1, -1, 1, TRAIT_NOFOLLOW | TRAIT_EMPTY}, /* move_mount */
+    {428, CALL_RECORDED, WHEN_ALWAYS, 0, on_open_tree, 0, 1, 2, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* open_tree */
+    {429, CALL_RECORDED, WHEN_ALWAYS, OP_MOUNT, on_mount, 2, 3, -1, -1, -1, 0, 1, TRAIT_NOFOLLOW | TRAIT_EMPTY}, /* move_mount */
     COUNTED(430 /* fsopen */), COUNTED(431 /* fsconfig */), COUNTED(432 /* fsmount */), COUNTED(433 /*
     fspick */),
     {435, CALL_RECORDED, WHEN_ALWAYS, OP_FORK, on_clone3, -1, -1, -1, -1, -1, -1, -1, 0}, /* clone3 */
@@ -452,7 +452,7 @@ static const struct call aarch64[] = {
     {464, CALL_RECORDED, WHEN_ALWAYS, OP_GETXATTR, on_path, 0, 1, 2, -1, -1, -1, 3, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* getxattrat */
     {465, CALL_RECORDED, WHEN_ALWAYS, OP_GETXATTR, on_path, 0, 1, 2, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* listxattrat */
     {466, CALL_RECORDED, WHEN_ALWAYS, OP_REMOVEXATTR, on_path, 0, 1, 2, -1, -1, -1, 3, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* removexattrat */
-    COUNTED(467 /* open_tree_attr */),
+    {467, CALL_RECORDED, WHEN_ALWAYS, 0, on_open_tree, 0, 1, 2, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* open_tree_attr */
     {468, CALL_RECORDED, WHEN_ALWAYS, OP_STAT, on_path, 0, 1, 4, 4, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* file_getattr */
     {469, CALL_RECORDED, WHEN_ALWAYS, OP_SETATTR, on_path, 0, 1, 4, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* file_setattr */
 };

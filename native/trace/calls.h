@@ -9,6 +9,7 @@ typedef void handler(struct stop *stop);
 handler on_path;
 handler on_unlinkat;
 handler on_mount;
+handler on_open_tree;
 handler on_open;
 handler on_openat2;
 handler on_open_handle;
@@ -36,6 +37,7 @@ handler on_dup;
     EACH(on_path) \
     EACH(on_unlinkat) \
     EACH(on_mount) \
+    EACH(on_open_tree) \
     EACH(on_open) \
     EACH(on_openat2) \
     EACH(on_open_handle) \

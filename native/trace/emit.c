@@ -62,7 +62,11 @@ static int map_header(struct run *run)
     run->header = header;
     run->header->magic = WIRE_MAGIC;
     run->header->version = WIRE_VERSION;
-    return getrandom(run->header->nonce, sizeof run->header->nonce, 0) == sizeof run->header->nonce ? 0 : -EIO;
+#if defined(__aarch64__)
+    run->header->features |= FEATURE_AARCH64;
+#endif
+    /* The last four of the twelve bytes that are used are 0 for the strings, and the number of a blob for a blob, from 1. */
+    return getrandom(run->header->nonce, 8, 0) == 8 ? 0 : -EIO;
 }
 
 int start_emitting(struct run *run)
@@ -175,6 +179,11 @@ uint32_t intern(struct run *run, const char *bytes, size_t length)
     return id;
 }
 
+uint64_t fingerprint(const struct run *run, const char *bytes, size_t length)
+{
+    return siphash(run->emitter->hash_key, bytes, length) | 1;
+}
+
 uint32_t intern_text(struct run *run, const char *text)
 {
     return intern(run, text, strlen(text));
@@ -193,9 +202,11 @@ uint32_t intern_state(struct run *run, uint32_t resolved, const struct wire_stat
     uint32_t id = known->resolved && memcmp(&known->state, state, sizeof *state) == 0 ? known->id : 0;
     if (!id && !atomic_load(&run->released) &&
         append(&emitter->states, state, sizeof *state, &run->header->states)) {
-        emitter->states_known += !known->resolved;
         id = emitter->next_state++;
-        *known = (struct known_state){resolved, id, *state};
+        if (resolved) { /* what has no name is written each time */
+            emitter->states_known += !known->resolved;
+            *known = (struct known_state){resolved, id, *state};
+        }
     } else if (!id && !atomic_load(&run->released)) {
         run->header->lost_events++;
     }

@@ -120,6 +120,8 @@ struct wire_event event_at(struct stop *stop, enum op op, const char *path, cons
     event.notes |= place->notes;
     event.path = intern_text(stop->run, path);
     event.resolved = strcmp(path, place->resolved) == 0 ? event.path : intern_text(stop->run, place->resolved);
+    if (op != OP_FOLLOW && !(op == OP_OPEN && (flags & O_TMPFILE) == O_TMPFILE)) /* which opens a file that has no name */
+        note_place(stop, place, op == OP_INTERPRETER);
     bool in_time = changes && !stop->seen; /* to keep what is there */
     event.state = state_of(stop->run, place, event.resolved, in_time ? op : 0);
     event.result = result_of(op, place, flags);

@@ -55,8 +55,10 @@ bool read_path(struct stop *stop, int argument, char path[PATH_MAX])
 {
     path[0] = 0;
     ssize_t got = caller_string(stop, stop->args[argument], path, PATH_MAX);
-    if (got >= 0)
+    if (got >= 0) {
+        note_words(stop, argument, path, (size_t)got);
         return true;
+    }
     if (got == -ENAMETOOLONG) {
         stop->notes |= NOTE_PATH_CUT;
         return true;

@@ -17,7 +17,10 @@ static uint32_t second_word(struct stop *stop)
     if (stop->call->path2 < 0)
         return 0;
     ssize_t got = caller_string(stop, stop->args[stop->call->path2], word, sizeof word);
-    return got < 0 ? 0 : intern(stop->run, word, (size_t)got);
+    if (got < 0)
+        return 0;
+    note_words(stop, stop->call->path2, word, (size_t)got);
+    return intern(stop->run, word, (size_t)got);
 }
 
 /* Newer C libraries ask for a descriptor's status with an empty path. */
@@ -51,9 +54,13 @@ static void on_one_path(struct stop *stop, enum op op)
     if (still_waiting(stop)) {
         struct wire_event event = event_at(stop, op, path, &place, op_changes(op), 0);
         event.extra = second_word(stop);
+        if (op == OP_MOUNT && stop->call->dir2 >= 0 && !event.extra)
+            event.extra = source_of_mount(stop, directory(stop, stop->call->dir2));
         if (our_mounts && !stop->seen && event.result == WIRE_RESULT_UNKNOWN && !may_change_our_mounts(stop->tid))
             event.result = WIRE_RESULT_FAILED;
         tell(stop, &event);
+        if (our_mounts && !stop->run->ring && event.result == WIRE_RESULT_UNKNOWN)
+            note_mount(stop);
     }
     close_place(&place);
 }
@@ -92,6 +99,20 @@ void on_fd(struct stop *stop)
     close_place(&place);
 }
 
+/* The record is read on any machine: flags that aarch64 numbers in its own way are told as x86_64 numbers them. */
+static uint64_t told_flags(uint64_t flags)
+{
+#if defined(__aarch64__)
+    enum { X86_DIRECT = 040000, X86_LARGEFILE = 0100000, X86_DIRECTORY = 0200000, X86_NOFOLLOW = 0400000 };
+    enum { DIRECTORY = 040000, NO_FOLLOW = 0100000, DIRECT = 0200000, LARGEFILE = 0400000 };
+    uint64_t same = flags & ~(uint64_t)(DIRECTORY | NO_FOLLOW | DIRECT | LARGEFILE);
+    return same | (flags & DIRECTORY ? X86_DIRECTORY : 0) | (flags & NO_FOLLOW ? X86_NOFOLLOW : 0) |
+           (flags & DIRECT ? X86_DIRECT : 0) | (flags & LARGEFILE ? X86_LARGEFILE : 0);
+#else
+    return flags;
+#endif
+}
+
 static bool may_change(uint64_t flags)
 {
     return !(flags & O_PATH) && ((flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC));
@@ -113,7 +134,7 @@ static void open_with(struct stop *stop, const struct open_how *how)
         seen_outcome(stop, OP_OPEN, flags, &place);
     if (still_waiting(stop)) {
         struct wire_event event = event_at(stop, OP_OPEN, path, &place, may_change(flags), flags);
-        event.arg = flags;
+        event.arg = told_flags(flags);
         event.arg2 = how->mode;
         record_event(stop, &event);
         if (stop->run->split && !stop->seen) {
@@ -149,7 +170,8 @@ void on_open_handle(struct stop *stop)
         place.notes |= NOTE_LATE; /* so the open left it */
     if (still_waiting(stop)) {
         struct wire_event event = event_at(stop, OP_OPEN_HANDLE, "", &place, may_change(flags), flags);
-        tell(stop, &event);
+        event.arg = told_flags(flags);
+        record_event(stop, &event);
     }
     close_place(&place);
 }

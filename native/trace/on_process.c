@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "look.h"
+#include "resolve.h"
 #include "seen.h"
 
 #define MOST_ARGUMENTS (1u << 20)
 #define POINTERS_AT_ONCE 512
 #define I386_EXIT 1u
+#define MOST_INTERPRETERS 5 /* one of a script that is itself a script: the kernel follows no more */
 
 /* --- exec ------------------------------------------------------------------------------------------------ */
 
@@ -78,26 +80,55 @@ static void read_seen(struct stop *stop, struct place *program, struct arguments
     memcpy(list->bytes, bytes, list->used);
 }
 
-static void tell_interpreter(struct stop *stop, const struct place *program)
+/* The interpreter of a script: `program` becomes it. False: it is no script, or its interpreter is not there. */
+static bool tell_interpreter(struct stop *stop, struct place *program)
 {
-    char link[64], line[INTERPRETER_LINE + 1];
+    char line[INTERPRETER_LINE + 1];
     if (program->fd < 0 || !S_ISREG(program->found.st_mode))
-        return;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", program->fd);
-    int fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+        return false;
+    int fd = open_for_us(program);
     if (fd < 0)
-        return; /* a program may be executable and not readable; then it is no script either */
+        return false; /* a program may be executable and not readable; then it is no script either */
     ssize_t got = read(fd, line, INTERPRETER_LINE);
     close(fd);
     const char *name, *argument;
     if (got < 0 || !read_interpreter_line(line, (size_t)got, &name, &argument))
-        return;
+        return false;
     struct place place;
     look(stop, AT_FDCWD, name, false, &place);
     struct wire_event event = event_at(stop, OP_INTERPRETER, name, &place, false, 0);
     event.extra = intern_text(stop->run, argument);
     record_event(stop, &event);
-    close_place(&place);
+    close_place(program);
+    *program = place;
+    return place.exists;
+}
+
+/* The program that runs a script at last, as the probe has it: a script may have changed since it was looked at, and the kernel has other
+ * ways than "#!" to find an interpreter (binfmt_misc). */
+void tell_what_ran(struct stop *stop)
+{
+    const struct probe_part *file = find_part(stop->seen, PART_PROGRAM, 0), *name = find_part(stop->seen, PART_MEMORY, SEEN_INTERPRETER);
+    struct place place;
+    start_place(stop, &place);
+    if (!file || !name)
+        return;
+    seen_file(file, &place);
+    struct wire_event event = event_at(stop, OP_INTERPRETER, "", &place, false, 0);
+    event.path = intern(stop->run, (const char *)part_bytes(name), strnlen((const char *)part_bytes(name), name->length));
+    record_event(stop, &event);
+}
+
+static bool is_what_ran(const struct stop *stop, const struct place *told)
+{
+    const struct probe_part *file = find_part(stop->seen, PART_PROGRAM, 0);
+    struct place ran;
+    start_place(stop, &ran);
+    if (!file || !find_part(stop->seen, PART_MEMORY, SEEN_INTERPRETER))
+        return true;
+    seen_file(file, &ran);
+    bool same_inode = ran.exists && told->exists && ran.found.st_dev == told->found.st_dev && ran.found.st_ino == told->found.st_ino;
+    return same_inode || strcmp(ran.resolved, told->resolved) == 0;
 }
 
 static bool loses_privilege(const struct stop *stop, const struct place *program)
@@ -129,8 +160,10 @@ void on_exec(struct stop *stop)
         }
         record_event(stop, &event);
         uint64_t told_at = stop->told_at[stop->told_count - 1];
-        if (program.exists)
-            tell_interpreter(stop, &program);
+        for (int depth = 0; program.exists && depth < MOST_INTERPRETERS && tell_interpreter(stop, &program); depth++)
+            ;
+        if (stop->seen && !is_what_ran(stop, &program))
+            tell_what_ran(stop);
         if (!stop->seen)
             note_exec(stop, told_at);
     }

@@ -340,9 +340,13 @@ void resolve_as_asked(struct stop *stop, int dir, const char *path, uint64_t rul
         resolve(stop, dir, rules & RESOLVE_IN_ROOT ? path + strspn(path, "/") : path, NOFOLLOW, place);
         return;
     }
+    if (stop->notes & (NOTE_PATH_UNREADABLE | NOTE_PATH_CUT)) {
+        resolve(stop, dir, path, nofollow, place); /* nothing to look up, whatever the rules */
+        return;
+    }
     start_place(stop, place);
     base_path(stop, dir, base);
-    int directory = stop->notes & (NOTE_PATH_UNREADABLE | NOTE_PATH_CUT) ? -1 : open(base, LOOK);
+    int directory = open(base, LOOK);
     struct open_how how = {.flags = (uint64_t)(LOOK | (nofollow ? O_NOFOLLOW : 0)), .resolve = rules};
     long fd = directory < 0 ? -1 : syscall(SYS_openat2, directory, path, &how, sizeof how);
     if (fd >= 0) {

@@ -171,7 +171,7 @@ static struct timespec time_of(int64_t nanoseconds)
     return time;
 }
 
-static dev_t device_of(uint64_t number)
+dev_t device_of(uint64_t number)
 {
     return makedev((unsigned)(number >> MINOR_BITS), (unsigned)(number & ((1u << MINOR_BITS) - 1)));
 }

@@ -41,6 +41,7 @@ static void look_into(struct stop *stop)
         return;
     }
     settle_move(stop);
+    settle_mount(stop);
     read_what_was_seen(stop);
     if (stop->call && stop->call->class == CALL_RECORDED)
         stop->call->serve(stop);

@@ -85,8 +85,12 @@ static uint32_t wish_of(const struct call *call)
     if (call->class == CALL_COUNTED || serve == on_fork || serve == on_number || serve == on_seccomp || serve == on_io_uring ||
         serve == on_clone3)
         return SHAPE_SEEN;
-    if (serve == on_path || serve == on_unlinkat || serve == on_mount || serve == on_symlink || serve == on_exec)
+    if (serve == on_path || serve == on_unlinkat || serve == on_symlink || serve == on_exec)
         return two_paths(call, false);
+    if (serve == on_mount)
+        return two_paths(call, call->dir2 >= 0);
+    if (serve == on_open_tree)
+        return SHAPE_PATH;
     if (serve == on_two)
         return two_paths(call, true);
     if (serve == on_open || serve == on_openat2)

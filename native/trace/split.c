@@ -19,7 +19,14 @@
 #include "split.h"
 
 #define MOST_BYTES 0x7ffff000u /* of one write, as the kernel has it */
+/* Where the addresses of a program end, and the bits of one that mean a place: aarch64 lets programs mark pointers in the highest byte. */
+#if defined(__aarch64__)
+#define USER_END ((uint64_t)1 << 52)
+#define PLACE_BITS (((uint64_t)1 << 56) - 1)
+#else
 #define USER_END ((uint64_t)1 << 47)
+#define PLACE_BITS UINT64_MAX
+#endif
 #define LOOK_AGAIN_MS 10
 #define ONE_MOMENT_NS 1000000u
 #define OPEN_FLAGS_KEPT (O_ACCMODE | O_NONBLOCK | O_APPEND | O_SYNC | O_DSYNC | O_DIRECT | O_LARGEFILE | O_NOATIME)
@@ -28,6 +35,7 @@
 
 static bool add_part(struct pending *pending, uint64_t address, uint64_t length)
 {
+    address &= PLACE_BITS;
     if (length > INT64_MAX || address + length > USER_END || address + length < address)
         return false;
     if (length > MOST_BYTES - pending->total)
@@ -62,8 +70,9 @@ static bool collect_parts(struct stop *stop, struct pending *pending)
 {
     uint64_t nowhere = stop->compat ? UINT32_MAX : UINT64_MAX;
     bool at_a_place = stop->call->arg >= 0 && argument(stop, stop->call->arg) != nowhere;
-    if (at_a_place || argument(stop, stop->call->flags))
-        return false; /* a terminal has no places */
+    uint32_t flags = (uint32_t)argument(stop, stop->call->flags); /* the kernel takes an int: what is above it means nothing */
+    if (at_a_place || flags & ~(uint32_t)(RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND))
+        return false; /* a terminal has no places, and cannot do otherwise than wait */
     bool whole = stop->call->traits & TRAIT_MANY ? add_vector(stop, pending)
                                                  : add_part(pending, stop->args[1], stop->args[2]);
     return whole && pending->total > 0;

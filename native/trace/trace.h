@@ -20,7 +20,7 @@
 #include "wire.h"
 
 #define MAX_THREADS 8
-#define MAX_TOLD 4
+#define MAX_TOLD 12
 #define MAX_DRAINS 3
 #define MAX_ARGV_BYTES (256 * 1024)
 #define INTERPRETER_LINE 256
@@ -78,6 +78,26 @@ struct run {
     atomic_bool released;                   /* the recording is over: answer, and write nothing */
 };
 
+/* --- swapped.c: what a stop named, to be compared with what the probe saw ------------------------------- */
+
+struct named {
+    uint64_t words[2];                      /* fingerprints of the strings read from the caller; 0: none was */
+    uint64_t addresses[2];                  /* where they lay */
+    uint64_t resolved;                      /* fingerprint of the name of the file; 0: it is not to be compared */
+    uint64_t dev, ino;                      /* 0: nothing was there */
+    bool is_device;
+    bool is_script;                         /* the file is the interpreter that runs it */
+};
+
+enum likeness { ALIKE, OTHER_WORDS, OTHER_FILE, OTHER_INTERPRETER };
+
+struct seen;
+struct stop;
+struct place;
+void note_words(struct stop *stop, int argument, const char *words, size_t length);
+void note_place(struct stop *stop, const struct place *place, bool is_interpreter);
+enum likeness compare_names(const struct run *run, const struct named *named, const struct seen *seen);
+
 /* --- one stop -------------------------------------------------------------------------------------------- */
 
 struct stop {
@@ -104,6 +124,7 @@ struct stop {
     uint64_t told_at[MAX_TOLD];             /* where its events lie */
     size_t told_count;
     uint64_t told_ns;                       /* the time of the last one */
+    struct named named;
 };
 
 /* --- memory.c -------------------------------------------------------------------------------------------- */
@@ -152,6 +173,8 @@ void resolve_handle(struct stop *stop, int mount, uint64_t address, struct place
 /* Whether a path means something else to each process, as /dev/stdout does. */
 bool differs_by_caller(const struct stop *stop, const char *path);
 void close_place(struct place *place);
+/* Opens what is there to read it, and leaves the time of its last access as it is where that is permitted; a descriptor or -1. */
+int open_for_us(const struct place *place);
 
 /* How long what was just learned is believed: docs/coverage.md says so. */
 #define MOMENT_NS 50000000u
@@ -196,6 +219,8 @@ int start_emitting(struct run *run);
 struct wire_event event_of(const struct stop *stop, enum op op);
 uint32_t intern(struct run *run, const char *bytes, size_t length);
 uint32_t intern_text(struct run *run, const char *text);
+/* Stands for the bytes while the run lasts; never 0. */
+uint64_t fingerprint(const struct run *run, const char *bytes, size_t length);
 uint32_t intern_state(struct run *run, uint32_t resolved, const struct wire_state *state);
 /* Appends an event of this stop, and remembers where it lies. */
 void record_event(struct stop *stop, const struct wire_event *event);
@@ -257,6 +282,15 @@ int tracees_patience(struct run *run);
 /* Whether the question is true of a living process. */
 bool any_process(struct run *run, bool (*question)(pid_t pid, void *context), void *context);
 
+/* --- mounts.c -------------------------------------------------------------------------------------------- */
+
+/* The last event of this stop may change our mounts, and nobody will tell its result. */
+void note_mount(struct stop *stop);
+/* The caller is back: if our mounts are as they were, its call failed. */
+void settle_mount(struct stop *stop);
+/* The directory that a descriptor of the caller's was made of, as text. */
+uint32_t source_of_mount(struct stop *stop, int descriptor);
+
 /* --- filter.c, serve.c, launch.c, split.c ---------------------------------------------------------------- */
 
 struct sock_fprog;
@@ -305,10 +339,12 @@ struct agreement *start_agreement(void);
 void expect_witness(struct stop *stop);
 /* It will not: the caller was killed before. */
 void expect_nothing(const struct stop *stop);
-/* The probe tells of a call that is over. True: the filter stopped it, and its events have the result now. */
-bool agree(struct run *run, pid_t tid, uint32_t number, bool compat, uint64_t end_ns, int16_t result);
+enum verdict { NOT_STOPPED, AGREED, SWAPPED, RUN_BY_ANOTHER };
+/* The probe tells of a call that is over. AGREED: the filter stopped it, and its events have the result now. SWAPPED: it stopped
+ * another name, and what the probe saw is yet to be told. RUN_BY_ANOTHER: the program is the same, its interpreter is not. */
+enum verdict agree(struct run *run, pid_t tid, uint32_t number, bool compat, uint64_t end_ns, int16_t result, const struct seen *seen);
 /* The same, of a program that runs: any of the calls that can bring it about. */
-bool agree_on_exec(struct run *run, pid_t tid, uint64_t end_ns);
+enum verdict agree_on_exec(struct run *run, pid_t tid, uint64_t end_ns, const struct seen *seen);
 /* The thread is gone; what it was stopped for and never ended was seen by the filter alone. */
 void settle_thread(struct run *run, pid_t tid);
 /* The probe told all it will, up to this time: what it should have told of and did not was seen by the filter alone. */

@@ -182,7 +182,7 @@ static void on_call(struct run *run, struct witness *witness, const struct seen 
     if (seen->record->result == 0 && seen_success(seen) && (makes || stop.call->serve == on_exec))
         return; /* the child comes back from it as well; and a program that runs is told by itself */
     bool filtered = run->listener >= 0;
-    if (filtered && agree(run, stop.tid, stop.number, stop.compat, ended_at(run, seen), seen_result(seen)))
+    if (filtered && agree(run, stop.tid, stop.number, stop.compat, ended_at(run, seen), seen_result(seen), seen) == AGREED)
         return;
     if (seen->record->flags & PROBE_CUT && seen_success(seen))
         count(&run->header->unreadable);
@@ -217,8 +217,13 @@ static void on_program(struct run *run, struct witness *witness, const struct se
         count(&run->header->unreadable);
         return;
     }
-    if (run->listener >= 0 && agree_on_exec(run, asked, end_ns))
+    enum verdict verdict = run->listener >= 0 ? agree_on_exec(run, asked, end_ns, seen) : NOT_STOPPED;
+    if (verdict == AGREED)
         return;
+    if (verdict == RUN_BY_ANOTHER) {
+        tell_what_ran(&stop);
+        return;
+    }
     if (run->listener >= 0) {
         stop.notes |= NOTE_UNCONFIRMED;
         count(&run->header->only_ebpf);

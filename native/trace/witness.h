@@ -18,4 +18,7 @@ void tell_record(struct run *run, struct witness *witness, const struct seen *se
 /* Tells what waited for a call that has not come. */
 void end_witness(struct run *run, struct witness *witness);
 
+/* on_process.c: the interpreter of a script that runs, as the probe has it. */
+void tell_what_ran(struct stop *stop);
+
 #endif

@@ -352,6 +352,52 @@ def test_a_connection_that_no_system_call_names_is_told_nevertheless(
     assert "io_uring_unobserved" in run.verdict().gaps
 
 
+# --- what one of them saw otherwise -----------------------------------------------------------------------
+
+
+@pytest.mark.skipif("both" not in observers(), reason="there is no probe here")
+def test_a_program_that_is_swapped_during_the_call_is_told_as_the_kernel_ran_it(
+    steno: Steno, store: Path, tmp_path: Path
+) -> None:
+    """By a thread that is not the first one, which is no disagreement by itself."""
+    for name in ("true", "fail"):
+        shutil.copy(shutil.which("true" if name == "true" else "false") or "", tmp_path / name)
+    words = ("exec", "40", tmp_path / "true", tmp_path / "fail")
+    done = steno("run", "--no-git", "--observer", "both", "--", compiled("swapping"), *words)
+    ran = [row for row in _of(only_run(store), "exec") if row.result in {0, None}]
+    told = sum(row.text.startswith(f"exec {tmp_path}/true") for row in ran)
+    assert told == int(done.stdout)
+    assert len(ran) == 1 + 40
+
+
+@pytest.mark.parametrize("observer", observers())
+def test_a_script_of_a_script_is_told_down_to_the_program_that_runs(
+    steno: Steno, store: Path, tmp_path: Path, observer: str
+) -> None:
+    above = shutil.which("true")
+    for name in ("third", "second", "first"):
+        script = tmp_path / name
+        script.write_text(f"#!{above}\n")
+        script.chmod(0o755)
+        above = str(script)
+    steno("run", "--no-git", "--observer", observer, "--", above)
+    told = [Path(os.fsdecode(row.resolved)) for row in _of(only_run(store), "interpreter")]
+    assert told == [tmp_path / "second", tmp_path / "third", Path(shutil.which("true") or "").resolve()]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may mount")
+@pytest.mark.parametrize("observer", [one for one in observers() if one != "none"])
+def test_a_mount_that_fails_takes_no_state_away(
+    steno: Steno, store: Path, tmp_path: Path, observer: str
+) -> None:
+    (tmp_path / "kept").write_text("before")
+    script = f"mount -t tmpfs -o size=nonsense none {tmp_path}; echo after > {tmp_path}/kept"
+    steno("run", "--no-git", "--observer", observer, "--", "sh", "-c", script)
+    run = only_run(store)
+    assert _of(run, "mount")
+    assert "changes_unresolved" not in run.verdict().gaps
+
+
 # --- for whom there is no probe ---------------------------------------------------------------------------
 
 

@@ -22,11 +22,11 @@ from steno.events import calls, kinds, layout, wire
 from steno.events.observed import Split
 from steno.redact.engine import Redactor
 
-MACHINE = "x86_64"
 COMPAT_MACHINE = "i386"
 _COMPAT = wire.NOTES["compat"]
 _NOT_COMPAT = bytes(note for note in range(256) if not note & _COMPAT)
 _COMPAT_BEYOND = 16 - 2  # moves the note's bit above the sixteen bits of a call's number
+_NUMBER_BITS = 0xFFFF
 _FIRST_COMPAT_COUNTED = 1024
 _CODE_OF = {op.name: op.code for op in wire.OPS.values()}
 _OPS = [op.name for op in wire.OPS.values()]
@@ -78,7 +78,7 @@ def observed(frames: Frames, written: Written) -> kinds.KernelObserved:
         privilege_lost=header.privilege_lost,
         listeners_refused=header.listeners_refused,
         closed=bool(header.closed),
-        counted=dict(_counted(header.counted)),
+        counted=dict(_counted(header.counted, machine_of(header.features))),
         split=Split(
             stdout=header.split_stdout,
             stderr=header.split_stderr,
@@ -104,18 +104,23 @@ def _observer_of(features: int) -> str:
     return "ebpf" if features & wire.FEATURES["ebpf"] else "notify"
 
 
-def _counted(counted: Sequence[int]) -> Iterator[tuple[str, int]]:
+def _counted(counted: Sequence[int], machine: str) -> Iterator[tuple[str, int]]:
     for number, times in enumerate(counted):
         if times:
-            yield call_name(number % _FIRST_COMPAT_COUNTED, compat=number >= _FIRST_COMPAT_COUNTED), times
+            compat = number >= _FIRST_COMPAT_COUNTED
+            yield call_name(number % _FIRST_COMPAT_COUNTED, COMPAT_MACHINE if compat else machine), times
 
 
-def call_name(number: int, *, compat: bool) -> str:
-    machine = COMPAT_MACHINE if compat else MACHINE
+def machine_of(features: int) -> str:
+    """Whose call numbers the record has: of the machine that recorded, wherever it is read."""
+    return "aarch64" if features & wire.FEATURES["aarch64"] else "x86_64"
+
+
+def call_name(number: int, machine: str) -> str:
     name = calls.NAMES[machine].get(number)
     if name is None:
         return f"{machine}:{number}"
-    return f"{machine}:{name}" if compat else name
+    return f"{machine}:{name}" if machine == COMPAT_MACHINE else name
 
 
 def _write_rows(file: Any, frames: Frames, strings: MaskedStrings) -> Written:
@@ -207,7 +212,11 @@ class _Columns:
                 for number, note in zip(numbers, calls.notes.tolist(), strict=True)
             ]
         used = [number for number in dict.fromkeys(numbers) if number]
-        names = [call_name(number & 0xFFFF, compat=number > 0xFFFF) for number in used]  # noqa: PLR2004
+        machine = machine_of(self._frames.header.features)
+        names = [
+            call_name(number & _NUMBER_BITS, COMPAT_MACHINE if number > _NUMBER_BITS else machine)
+            for number in used
+        ]
         return names, _positions(numbers, used)
 
     def _texts(self, rows: _Rows, numbers: Sequence[int | None]) -> Any:

@@ -53,6 +53,7 @@ FEATURES = {
     "notify": 64,
     "ebpf": 128,
     "cgroup": 256,
+    "aarch64": 512,
 }
 
 CONTENT = {
@@ -165,7 +166,7 @@ OPS = {
         Op("mount", 22, "file", True, "flags", "", "source"),
         Op("umount", 23, "file", True, "flags", "", ""),
         Op("pivot_root", 24, "file", True, "", "", "old root"),
-        Op("open", 30, "file", False, "open flags", "mode", ""),
+        Op("open", 30, "file", False, "open flags, as on x86_64", "mode", ""),
         Op("follow", 31, "file", False, "", "", ""),
         Op("stat", 32, "file", False, "flags", "", ""),
         Op("access", 33, "file", False, "mode", "", ""),
@@ -190,7 +191,7 @@ OPS = {
         Op("statfs", 52, "file", False, "", "", ""),
         Op("watch", 53, "file", False, "", "", ""),
         Op("handle", 54, "file", False, "", "", ""),
-        Op("open_handle", 55, "file", False, "open flags", "", ""),
+        Op("open_handle", 55, "file", False, "open flags, as on x86_64", "", ""),
         Op("map", 56, "file", True, "protection", "flags", ""),
         Op("setattr", 57, "file", True, "request", "", ""),
         Op("moved", 58, "file", True, "", "", "new name, resolved"),

@@ -189,3 +189,9 @@ def test_the_bytes_are_the_same_however_equal_calls_are_found(monkeypatch: pytes
     few = table_of(made)
     monkeypatch.setattr(frames_room, "LARGE", 1)
     assert table_of(made) == few
+
+
+def test_calls_have_the_names_of_the_machine_that_recorded_them() -> None:
+    recorded_there = kernel_table.machine_of(wire.FEATURES["aarch64"])
+    assert kernel_table.call_name(56, recorded_there) == "openat"
+    assert kernel_table.call_name(56, kernel_table.machine_of(0)) == "clone"
