@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -84,3 +85,47 @@ def test_a_reader_that_goes_away_still_ends_the_command(
     line = f"{STENO} run --no-git -- sh -c 'trap \"\" HUP; yes; echo $? >code' | {reader}"
     done = subprocess.run(["bash", "-c", line], env=clean_env, cwd=tmp_path, timeout=60, check=False)
     assert done.returncode == 0
+
+
+def test_recovery_goes_by_what_the_run_knew_its_typed_secrets_its_largest_content_its_ignored_paths(
+    clean_env: dict[str, str], tmp_path: Path, store: Path
+) -> None:
+    config = tmp_path / "config" / "agent-snapshot" / "ignore.json"
+    config.parent.mkdir(parents=True)
+    config.write_text(json.dumps([str(tmp_path / "ignored")]))
+    (tmp_path / "ignored").write_bytes(b"of no interest")
+    (tmp_path / "big").write_bytes(bytes(17 << 20))
+    script = (
+        "read -s -p word: p; echo; until test -e go; do sleep 0.05; done;"
+        ' /bin/echo "$p" >/dev/null; rm big ignored; touch last'
+    )
+    words = [
+        STENO,
+        "run",
+        "--no-git",
+        "--observer",
+        "notify",
+        "--max-blob",
+        str(20 << 20),
+        "--",
+        "bash",
+        "-c",
+        script,
+    ]
+    env = {**clean_env, "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    screen = Screen(words, env, tmp_path)
+    screen.see("word:")
+    screen.line("correct-horse-battery")
+    screen.see("\r\n")
+    until(lambda: b"*" * 21 in next(store.glob("*/spool/terminal/stdin")).read_bytes())
+    screen.signal(signal.SIGKILL)
+    (tmp_path / "go").touch()
+    until((tmp_path / "last").exists)
+    until(lambda: recovered(clean_env).returncode == 0)
+    run = only_run(store)
+    assert ["/bin/echo", "[REDACTED:known-value:21]"] in [
+        one["argv"] for process in run.json("processes.json")["processes"] for one in process["execs"]
+    ]
+    files = {Path(one["path"]).name: one for one in run.json("files.json")["files"]}
+    assert files["big"]["before"]["blob"]
+    assert "ignored" not in files

@@ -82,10 +82,10 @@ def _seal_files(run: Folder, spool: Folder, layers: FolderLayers, sweeper: Sweep
     with ThreadPoolExecutor(1) as helper:
         derived = helper.submit(_seal_derived, run, layers, sweeper)
         primaries, mended = _seal_primaries(run, spool, sweeper)
-        files = derived.result()
-    if mended:
-        layers.forget_events()
-    return primaries | (_seal_derived(run, layers, sweeper) if mended else files)
+    if not mended:
+        return primaries | derived.result()
+    layers.forget_events()  # what was derived, or why it was refused, was of files that are masked by now
+    return primaries | _seal_derived(run, layers, sweeper)
 
 
 def _seal_primaries(run: Folder, spool: Folder, sweeper: Sweeper) -> tuple[dict[str, FileDigest], bool]:

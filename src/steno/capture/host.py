@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import stat
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +21,7 @@ import msgspec
 
 from steno.events.observed import Host
 
-_SECONDS = 5.0
+_SECONDS = 5.0  # for all of them together, from when they are asked
 _TOOLS = ("git", "node")
 _REMEMBERED = 32
 # Every name is recorded; a value only when it cannot say more than how programs format and find things.
@@ -93,13 +96,15 @@ class ToolVersions:
         self._memory = _memory_path(environ)
         self._known = _recall(self._memory)
         self._versions: dict[str, str] = {}
+        self._began = time.monotonic()
         self._asked: dict[str, tuple[str, subprocess.Popen[bytes]]] = {}
         for name in _TOOLS:
             self._find(name, environ)
 
     def collect(self) -> dict[str, str]:
+        deadline = self._began + _SECONDS
         for name, (key, process) in self._asked.items():
-            answer = _answer(process)
+            answer = _answer(process, deadline)
             if answer:
                 self._versions[name] = self._known[key] = answer
         if self._asked and self._memory is not None:
@@ -107,7 +112,7 @@ class ToolVersions:
         return {"python": ".".join(map(str, sys.version_info[:3])), **self._versions}
 
     def _find(self, name: str, environ: Mapping[str, str]) -> None:
-        program = shutil.which(name, path=environ.get("PATH"))
+        program = find_trusted(name, environ.get("PATH", os.defpath))
         if program is None:
             return
         key = _identity(program)
@@ -122,8 +127,23 @@ class ToolVersions:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
+                    start_new_session=True,  # so that what it starts ends with it
                 ),
             )
+
+
+def find_trusted(name: str, path: str) -> str | None:
+    """A program of PATH, by an absolute entry in which nobody but its owner could have planted it."""
+    entries = [entry for entry in path.split(os.pathsep) if entry.startswith(os.sep) and not _is_open(entry)]
+    return shutil.which(name, path=os.pathsep.join(entries))
+
+
+def _is_open(directory: str) -> bool:
+    """Whether every user may put a file there."""
+    try:
+        return bool(Path(directory).stat().st_mode & stat.S_IWOTH)
+    except OSError:
+        return False  # then nothing is found there
 
 
 def _identity(program: str) -> str:
@@ -133,15 +153,24 @@ def _identity(program: str) -> str:
     return f"{path}:{found.st_size}:{found.st_mtime_ns}"
 
 
-def _answer(process: subprocess.Popen[bytes]) -> str | None:
+def _answer(process: subprocess.Popen[bytes], deadline: float) -> str | None:
     try:
-        answer, _ = process.communicate(timeout=_SECONDS)
+        answer, _ = process.communicate(timeout=max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
         return None
+    finally:
+        _end(process)
     words = answer.decode("utf-8", "replace").split()
     return words[-1] if process.returncode == 0 and words else None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the tool with all that it started; nobody is waited for who only holds its output."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    if process.stdout is not None:
+        process.stdout.close()
+    process.wait()
 
 
 def _memory_path(environ: Mapping[str, str]) -> Path | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -19,6 +18,7 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 
+from steno.capture.host import find_trusted
 from steno.capture.repo_types import SnapshotFailedError
 
 if TYPE_CHECKING:
@@ -48,9 +48,8 @@ class Output(msgspec.Struct, frozen=True):
 
 
 def find_git() -> str:
-    """Return the absolute path of git; a relative entry in PATH could be planted by the command."""
-    entries = [entry for entry in os.get_exec_path() if entry.startswith(os.sep)]
-    program = shutil.which("git", path=os.pathsep.join(entries))
+    """Return the absolute path of git, from where the command cannot have planted it."""
+    program = find_trusted("git", os.environ.get("PATH", os.defpath))
     if program is None:
         raise SnapshotFailedError("GIT_MISSING", "git is not on PATH")
     return program

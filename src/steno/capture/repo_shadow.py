@@ -290,13 +290,17 @@ class ShadowRepo:
             return
         request = "".join(f"{name}\n" for name in sorted(wanted)).encode()
         data = self._run(("cat-file", "--batch"), self.reading(), request)
-        while data:
-            header, _, data = data.partition(b"\n")
-            name, kind, *size = header.decode().split(" ")
-            length = int(size[0]) if size else 0
+        at = 0
+        while at < len(data):
+            end = data.index(b"\n", at)
+            name, kind, *size = data[at:end].decode().split(" ")
+            at = end + 1
+            if not size:  # "missing": it has no content
+                continue
+            length = int(size[0])
             if kind == "blob":
-                self._write_blob(name, data[:length])
-            data = data[length + 1 :] if size else data
+                self._write_blob(name, data[at : at + length])
+            at += length + 1
 
     def _write_blob(self, name: str, content: bytes) -> None:
         target = self._directory / "objects" / name[:2] / name[2:]

@@ -57,6 +57,8 @@ class RunStart(EventData, frozen=True):
     gid: int | None = None
     scratch: list[str] = []  # directories outside the run that a killed recorder leaves behind
     intake: str | None = None  # where programs of the run told us of themselves: "memory" or "disk"
+    max_blob: int | None = None  # bytes; of a larger file no content is kept
+    ignored: list[str] | None = None  # paths of which, and below which, no content is kept
 
 
 class RepoSnapshot(EventData, frozen=True):

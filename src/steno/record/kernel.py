@@ -95,15 +95,18 @@ def keep_kernel_layer(
                 gaps += layer.keep(rules, store, looked=looked)
             except _HOSTILE as error:
                 gaps.append(("kernel_record_damaged", f"the states of files are not kept: {_says(error)}"))
+                layer.keep_nothing()
     except _HOSTILE as error:
         return KernelKept(None, [("kernel_record_damaged", _says(error))])
     return KernelKept(event, gaps)
 
 
 def _says(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename:
-        return f"{os.fsdecode(error.filename)}: {error.strerror}"
-    return str(error)
+    if not isinstance(error, OSError):
+        return str(error)
+    return (
+        f"{os.fsdecode(error.filename)}: {error.strerror}" if error.filename else error.strerror or str(error)
+    )
 
 
 def _gaps_of(frames: Frames, written: kernel_table.Written, *, looked: bool) -> Iterable[Gap]:
@@ -171,6 +174,12 @@ class _FilesLayer:
             says = counted(alike, "path looks", "paths look", "like another once secrets are masked")
             gaps.append(("blobs_lost", says))
         return gaps
+
+    def keep_nothing(self) -> None:
+        """The event of the layer promises a list of files: an empty one needs no room on the disk."""
+        self._clear(layout.BLOBS)
+        self._clear(layout.FILE_LINES)
+        os.close(self._spool.create(layout.FILE_LINES))
 
     def _drop_alike(self, seen: dict[bytes, Seen]) -> int:
         """Of paths that are the same once they are masked one is told of; returns how many are not."""

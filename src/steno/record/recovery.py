@@ -38,7 +38,7 @@ from steno.redact.findings import Findings
 
 # A recorder takes its lock within moments of making its folder; a folder this old without one has none.
 STALE_SECONDS = 60.0
-MAX_BLOB = 16 << 20
+MAX_BLOB = 16 << 20  # of a run that does not tell its own
 
 
 class Done(StrEnum):
@@ -153,17 +153,25 @@ def _recover_all_layers(run: Folder) -> Recovered:
     redactor = Redactor(findings=findings, literals=known or ())
 
     def keep_kernel(spool: Folder) -> KernelKept:
-        try:
-            rules = load(os.environ)
-        except CaptureError:
-            rules = IgnoreRules(())
-        rules = intake.ignoring(rules, _intakes(spool))
-        return keep_kernel_layer(spool, store, redactor, findings, rules, max_blob=MAX_BLOB, looked=False)
+        start = _run_start(spool)[1]
+        rules = intake.ignoring(_rules_of(start), _intakes(spool))
+        max_blob = MAX_BLOB if start is None or start.max_blob is None else start.max_blob
+        return keep_kernel_layer(spool, store, redactor, findings, rules, max_blob=max_blob, looked=False)
 
     def fold_claims(spool: Folder, first: Event) -> Iterator[EventData]:
         return _fold_claims(spool, first, redactor, texts=known is not None)
 
     return recover(run, Keepers(keep_kernel, fold_claims), known or ())
+
+
+def _rules_of(start: kinds.RunStart | None) -> IgnoreRules:
+    """Those of the run. A run of an earlier version does not tell them: then those of whoever recovers it."""
+    if start is not None and start.ignored is not None:
+        return IgnoreRules(os.fsencode(path) for path in start.ignored)
+    try:
+        return load(os.environ)
+    except CaptureError:
+        return IgnoreRules(())
 
 
 def _fold_claims(spool: Folder, first: Event, redactor: Redactor, *, texts: bool) -> Iterator[EventData]:
@@ -268,12 +276,18 @@ class _Scratch(NamedTuple):
 
 
 def _told_scratch(events: Folder) -> _Scratch:
-    try:
-        first = kinds.parse_line(next(event_lines(events), b""))
-    except (OSError, ValueError):
-        return _Scratch([], [])
-    paths = [Path(path) for path in first.data.scratch] if isinstance(first.data, kinds.RunStart) else []
-    own = f"{intake.PREFIX}{first.run_id}"
+    run_id, start = _run_start(events)
+    paths = [Path(path) for path in start.scratch] if start is not None else []
+    own = f"{intake.PREFIX}{run_id}"
     return _Scratch(
         [path for path in paths if path.name != own], [path for path in paths if path.name == own]
     )
+
+
+def _run_start(events: Folder) -> tuple[str, kinds.RunStart | None]:
+    """The id of the run and its first event, as far as they can be read."""
+    try:
+        first = kinds.parse_line(next(event_lines(events), b""))
+    except (OSError, ValueError):
+        return "", None
+    return first.run_id, first.data if isinstance(first.data, kinds.RunStart) else None

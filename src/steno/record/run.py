@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn, Self
 
 from steno import __version__
-from steno.bundle import known_secrets, local_key
+from steno.bundle import local_key
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL
+from steno.bundle.known_secrets import KnownSecrets
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers
 from steno.bundle.seal import seal
@@ -141,7 +142,8 @@ class _Recording:
         self._request = request
         self._redactor = redactor
         self._findings = findings
-        self._secrets = secrets
+        self._secrets = list(secrets)
+        self._known: KnownSecrets | None = None  # the same values, for a recovery
         ours = request.environ if request.recorder_environ is None else request.recorder_environ
         self._tools = ToolVersions(ours)
         self._unobserved = why_unobserved(request.observer, ours)
@@ -168,7 +170,7 @@ class _Recording:
             self._environ = {**request.environ, **self._claims.open(self._folder.path)}
             if self._observer is not None:
                 self._observer = self._observer._replace(ignored=self._claims.ignored(self._observer.ignored))
-            self._witness = SpoolWitness(self._spool, self._wiring, redactor, findings)
+            self._witness = SpoolWitness(self._spool, self._wiring, findings, self._learn)
             if self._scope is not None:
                 self._witness.event(self._scope.event())
             self._repository = (
@@ -201,6 +203,8 @@ class _Recording:
         if self._repo is not None:
             self._repo.close()
         self._claims.close(needed=not self._finished)
+        if self._known is not None:
+            self._known.close()
         self._folder.close()
 
     def look_before(self) -> None:
@@ -299,6 +303,10 @@ class _Recording:
             gid=os.getgid(),
             scratch=[*map(str, self._repo.shadow_paths if self._repo else ()), *self._claims.scratch],
             intake=self._claims.place,
+            max_blob=request.max_blob,
+            ignored=[os.fsdecode(path) for path in self._observer.ignored.prefixes()]
+            if self._observer
+            else None,
         )
 
     def run_command(self) -> None:
@@ -321,6 +329,19 @@ class _Recording:
         if self._witness.refused_by_probe is not None:
             self._give_up(self._witness.refused_by_probe)
 
+    def _learn(self, value: bytes) -> None:
+        """A secret that was typed: masked from now on, here and by whoever recovers the run."""
+        self._redactor.learn([value])
+        self._secrets.append(value)
+        if self._known is None:
+            return
+        try:
+            self._known.add([value])
+        except OSError as error:
+            self._witness.gap(
+                "sync_failed", f"a typed secret could not be kept for a recovery: {error.strerror}"
+            )
+
     def _give_up(self, probe: str) -> NoReturn:
         self._abandon()
         raise CaptureError(
@@ -338,7 +359,7 @@ class _Recording:
             self._key = local_key.make_or_read(store)  # the command may remove it
         self._folder.make_folder(f"{layout.SPOOL}/{KERNEL}")
         with self._folder.sub(layout.SPOOL) as spool:
-            known_secrets.keep(spool, self._key, self._secrets)
+            self._known = KnownSecrets(spool, self._key, self._secrets)
         with self._folder.sub(f"{layout.SPOOL}/{KERNEL}") as folder:
             frames = Frames(
                 folder.fd,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from steno.bundle.spool import Spool
@@ -24,7 +24,6 @@ from steno.events.kinds import EventData
 from steno.events.linux_numbers import signal_name
 from steno.events.observed import Split
 from steno.record.counted_gaps import EVENTS_LOST, split_hole
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 
 CANNOT_EXECUTE, NOT_FOUND, SIGNAL_BASE = 126, 127, 128
@@ -37,9 +36,12 @@ _NORMAL_SKIPS = {"NOT_A_GIT_REPO", "BARE_REPOSITORY", "GIT_MISSING"}
 
 
 class SpoolWitness:
-    def __init__(self, spool: Spool, wiring: Wiring, redactor: Redactor, findings: Findings) -> None:
+    def __init__(
+        self, spool: Spool, wiring: Wiring, findings: Findings, learn: Callable[[bytes], None]
+    ) -> None:
+        """`learn` is told each secret that shows itself as one by how it is typed."""
         self._spool = spool
-        self._redactor = redactor
+        self._learn = learn
         self._findings = findings
         self._tapes = {outlet.tape: spool.tape(outlet.tape) for outlet in wiring.outlets}
         self._told_bytes = {layout.STDOUT: 0, layout.STDERR: 0} if wiring.split is not None else {}
@@ -242,7 +244,7 @@ class SpoolWitness:
         self._hidden += data
         if b"\r" in data or b"\n" in data:
             if rule == TYPED_WITHOUT_ECHO:
-                self._redactor.learn([self._hidden.strip(b"\r\n")])
+                self._learn(self._hidden.strip(b"\r\n"))
             self._tell_hidden(rule)
 
     def _tell_hidden(self, rule: str) -> None:

@@ -54,3 +54,17 @@ def test_what_the_recorder_knew_is_read_back_only_with_its_key(tmp_path: Path) -
         assert known_secrets.read(spool, bytes(32)) == [b"hunter2hunter2", b"\xff\0"]
         assert known_secrets.read(spool, b"x" * 32) == []
         assert b"hunter2" not in (tmp_path / known_secrets.KNOWN).read_bytes()
+
+
+def test_a_value_that_is_learned_later_is_known_too_and_a_torn_record_costs_only_itself(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "kernel").mkdir()
+    with Folder(tmp_path) as spool:
+        known = known_secrets.KnownSecrets(spool, bytes(32), [b"from the environment"])
+        known.add([b"typed at a prompt"])
+        known.close()
+        assert known_secrets.read(spool, bytes(32)) == [b"from the environment", b"typed at a prompt"]
+        file = tmp_path / known_secrets.KNOWN
+        file.write_bytes(file.read_bytes()[:-1])
+        assert known_secrets.read(spool, bytes(32)) == [b"from the environment"]

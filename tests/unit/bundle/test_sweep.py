@@ -49,11 +49,14 @@ def plant_in_changes(spool: Path, data: bytes) -> None:
 PLACES = [plant_in_stream, plant_in_event, plant_in_patch, plant_in_changes]
 
 
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
 @pytest.mark.parametrize("planted", [SECRET, LITERAL], ids=["by-shape", "by-value"])
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
 def test_a_secret_in_a_spool_file_is_masked_before_it_is_sealed(
-    tmp_path: Path, place: Any, planted: bytes
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: Any, planted: bytes, large: bool
 ) -> None:
+    if large:
+        monkeypatch.setattr("steno.bundle.seal.LARGE_BYTES", 1)
     small_spool(tmp_path / "run")
     place(tmp_path / "run/spool", planted)
     with Folder(tmp_path / "run") as folder:

@@ -10,7 +10,7 @@ import pytest
 
 from steno.capture import host
 from steno.capture.host import ToolVersions, describe_environment, describe_host
-from waiting import SECONDS
+from waiting import SECONDS, until
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +61,40 @@ def test_a_tool_is_asked_once_for_each_version_of_its_file(tmp_path: Path) -> No
     assert (tmp_path / "bin/asked").read_text() == "asked\n"
     path.write_text(path.read_text().replace("9.9", "9.10"))
     assert versions(tmp_path)["git"] == "9.10"
+
+
+@pytest.mark.parametrize("entry", [".", "bin", ""])
+def test_a_tool_is_not_looked_for_beside_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    tool(tmp_path / "bin", "git", "echo git version 9.9")
+    monkeypatch.chdir(tmp_path if entry == "bin" else tmp_path / "bin")
+    assert "git" not in ToolVersions({"PATH": entry, "HOME": str(tmp_path)}).collect()
+    assert not (tmp_path / "bin/asked").exists()
+
+
+def test_a_tool_is_not_taken_from_where_every_user_may_put_one(tmp_path: Path) -> None:
+    tool(tmp_path / "bin", "git", "echo git version 9.9").parent.chmod(0o1777)
+    assert "git" not in versions(tmp_path)
+
+
+def test_a_tool_that_hangs_is_ended_with_what_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool(tmp_path / "bin", "git", "sleep 600 & echo $! >$0.pid; wait")
+    asked = ToolVersions({"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path)})
+    until((tmp_path / "bin/git.pid").exists)
+    until(lambda: bool((tmp_path / "bin/git.pid").read_text()))
+    monkeypatch.setattr(host, "_SECONDS", 0.0)
+    assert "git" not in asked.collect()
+    until(lambda: not is_running(int((tmp_path / "bin/git.pid").read_text())))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_a_broken_memory_is_no_harm(tmp_path: Path) -> None:

@@ -378,7 +378,7 @@ def test_a_link_planted_in_place_of_the_layers_is_a_gap_and_not_followed(run: Ru
     assert os.listdir(run.work) == []
 
 
-def test_states_of_files_that_cannot_be_written_do_not_cost_the_event(
+def test_states_of_files_that_cannot_be_written_are_a_gap_and_an_empty_list_keeps_what_the_event_promises(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
@@ -389,7 +389,7 @@ def test_states_of_files_that_cannot_be_written_do_not_cost_the_event(
     event, gaps = run.keep()
     assert event is not None
     assert "No space left" in gaps[0][1]
-    assert not (run.spool / layout.FILE_LINES).exists()
+    assert (run.spool / layout.FILE_LINES).read_bytes() == b""
 
 
 def test_a_key_that_the_command_removed_is_a_gap_unless_it_is_at_hand(run: Run) -> None:

@@ -49,6 +49,8 @@ class Following:
         self._claims: ClaimsWatch | None = None
         self._start: Event | None = None
         self._redactor: Redactor | None = None  # knows what is secret in this run
+        self._key: bytes | None = None
+        self._known_bytes = 0  # of the secrets that were read
         self._has_looked = False
         self._last_ns = 0  # of what was told so far
         self._told_that_it_is_gone = False
@@ -65,6 +67,7 @@ class Following:
         ended = self._recorder.has_ended()
         over = ended is not None
         self._open_what_is_there()
+        self._learn_what_was_typed()
         events = [] if self._events is None else list(_events(taken(self._events.take, over=over)))
         if events and self._start is None:
             self._start = events[0]
@@ -114,9 +117,21 @@ class Following:
             self.why_no_kernel = str(error)
             return
         if spool.has(known_secrets.KNOWN):
-            self._redactor = self._redactor or _knowing(spool, key)
+            self._key = key
+            self._redactor = self._redactor or Redactor(findings=Findings())
+            self._learn_what_was_typed()
             ours = intakes(first.data, first.run_id) if isinstance(first.data, kinds.RunStart) else []
             self._kernel = open_kernel_watch(spool, key, self._redactor, ours)
+
+    def _learn_what_was_typed(self) -> None:
+        """What was secret from the start, and what has shown itself as secret since."""
+        if self._spool is None or self._key is None or self._redactor is None:
+            return
+        with suppress(OSError):  # the spool may be gone
+            size = self._spool.size(known_secrets.KNOWN)
+            if size != self._known_bytes:
+                self._known_bytes = size
+                self._redactor.learn(known_secrets.read(self._spool, self._key))
 
     def _open_claims(self, spool: Folder, first: Event) -> None:
         start = first.data
@@ -145,10 +160,6 @@ def _gone(at_ns: int, run_id: str) -> Happening:
     goes_on = "its command goes on and only the kernel is watched"
     says = f"{goes_on}; when it has ended, `steno recover {run_id}` seals it"
     return Happening(at_ns, RUN, "recorder is gone:", says, bad=True, facts={"type": "recorder_gone"})
-
-
-def _knowing(spool: Folder, key: bytes) -> Redactor:
-    return Redactor(findings=Findings(), literals=known_secrets.read(spool, key))
 
 
 def _events(lines: list[bytes]) -> Iterator[Event]:
