@@ -43,6 +43,12 @@ RULE = "private-key"
 _MATERIAL = compile_rule(
     rb"[A-Za-z0-9+/=]{24,}|^[^A-Za-z0-9*]*[A-Za-z0-9+/]+={0,2}[^A-Za-z0-9*]*$|^[A-Za-z-]+: "
 )
+# A string literal that holds nothing but the marker: only strings of key material continue it.
+_LITERAL = re.compile(rb"(?:\\[nr])*[\"'`]")
+_QUOTED_MATERIAL = re.compile(rb"[^A-Za-z0-9]*[\"'`][A-Za-z0-9+/=]{16,}(?:\\[nr])*[\"'`]")
+_FIRST_MATERIAL = compile_rule(
+    rb"[A-Za-z0-9+/=]{24,}|^[+ >-]?(?:Version|Comment|Proc-Type|DEK-Info|Charset|Hash|MessageID): "
+)
 _QUOTES = re.compile(rb"(?:\\[nrt]|[\"',;+\\)\s`])*\Z")
 
 
@@ -58,7 +64,7 @@ def end_in(data: bytes) -> Any:
 class KeyBlock:
     """The state between BEGIN and END."""
 
-    __slots__ = ("_masked_before", "_material", "_seen", "_size", "_strays", "active")
+    __slots__ = ("_literal", "_masked_before", "_material", "_seen", "_size", "_strays", "active")
 
     def __init__(self) -> None:
         self.active = False
@@ -71,6 +77,7 @@ class KeyBlock:
         self._strays = 0
         self._seen = False
         self._masked_before = False
+        self._literal = False
 
     def enter(self, rest_of_line: bytes) -> tuple[int, int]:
         """The marker was seen; return the part of the rest of its line that is to be masked."""
@@ -78,7 +85,8 @@ class KeyBlock:
         self.active = True
         content = strip(rest_of_line).strip()
         self._masked_before = bool(content) and is_masked(content)
-        self._seen = not self._masked_before and _is_material(content)
+        self._literal = _LITERAL.match(content) is not None
+        self._seen = not self._masked_before and self._is_material(content)
         return self._mask(rest_of_line) if self._seen else (0, 0)
 
     def line(self, line: bytes) -> tuple[int, int]:
@@ -89,7 +97,7 @@ class KeyBlock:
             return self._mask(line) if self.active and self._seen else (0, 0)
         self.active = False
         before = line[: ending.start()]
-        return self._mask(before) if self._seen or _is_material(strip(before).strip()) else (0, 0)
+        return self._mask(before) if self._seen or self._is_material(strip(before).strip()) else (0, 0)
 
     def _judge(self, content: bytes) -> None:
         if not content:
@@ -99,14 +107,22 @@ class KeyBlock:
         elif self._masked_before:
             # The block was masked by an earlier pass, which left it here; so does this one.
             self.active = False
-        elif _is_material(content):
+        elif self._is_material(content):
             self._strays = 0
             self._seen = True
         else:
             self._strays += 1
-        limit = STRAYS if self._seen else STRAYS_BEFORE_MATERIAL
+        limit = 1 if self._literal else STRAYS if self._seen else STRAYS_BEFORE_MATERIAL
         if self._strays >= limit or self._size >= BLOCK_LIMIT:
             self.active = False
+
+    def _is_material(self, content: bytes) -> bool:
+        """Once key material was seen, a short last line is some too."""
+        if self._literal:
+            return _QUOTED_MATERIAL.match(content) is not None
+        if _QUOTES.match(content):
+            return False
+        return (_MATERIAL if self._seen else _FIRST_MATERIAL).search(content) is not None
 
     def _mask(self, part: bytes) -> tuple[int, int]:
         content = part.strip()
@@ -122,7 +138,3 @@ class KeyBlock:
         taken = bytes(self._material)
         self._material.clear()
         return taken
-
-
-def _is_material(content: bytes) -> bool:
-    return not _QUOTES.match(content) and _MATERIAL.search(content) is not None

@@ -126,10 +126,8 @@ class Redactor:
         if isinstance(obj, str):
             return self.text(obj, where)
         if isinstance(obj, dict):
-            return {
-                self.text(key, where) if isinstance(key, str) else key: self.tree(value, f"{where}.{key}")
-                for key, value in obj.items()
-            }
+            names = {key: self.text(key, where) if isinstance(key, str) else key for key in obj}
+            return {names[key]: self.tree(value, f"{where}.{names[key]}") for key, value in obj.items()}
         if isinstance(obj, list | tuple):
             return [self.tree(value, f"{where}[{position}]") for position, value in enumerate(obj)]
         return obj

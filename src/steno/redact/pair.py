@@ -25,6 +25,7 @@ SMALL_NUMBER = 2
 
 QUOTES = frozenset((b'"', b"'", b"`"))
 _NETRC_WORDS = (b"machine ", b"login ", b"account ", b"port ", b"macdef ")
+_LOOKUPS = frozenset(b"files compat systemd db nis nisplus sss ldap winbind hesiod dns".split())
 _METAVARIABLES = frozenset(b"value string text file path str name var arg type".split())
 _STOP_WORDS = frozenset(
     b"to is and or for with argument option options flag flags the as in if a an of on was are be from"
@@ -99,9 +100,26 @@ def is_secret(pair: Pair) -> bool:
         return pair.ends_line_or_netrc() and value[-1:] not in {b".", b",", b":", b";", b"?", b")"}
     if pair.rule in {"option", "variable"}:
         return _is_secret_argument(pair, value)
+    if (values.is_version(value) and _names_package(pair)) or _is_lookup_order(pair, value):
+        return False
+    return _is_secret_by_form(pair, value)
+
+
+def _is_secret_by_form(pair: Pair, value: bytes) -> bool:
     if pair.rule == "header":
         return _is_secret_header(pair, value)
     return _is_secret_string(pair, value) if pair.quote else _is_secret_word(pair, value)
+
+
+def _names_package(pair: Pair) -> bool:
+    """`"cookie": "^0.7.1"` and `jsonwebtoken: 9.0.2` of a lockfile; a password may look like a version."""
+    return pair.strength != Strength.PASSWORD and pair.name.islower()
+
+
+def _is_lookup_order(pair: Pair, value: bytes) -> bool:
+    """`passwd:  files systemd` of nsswitch.conf."""
+    first = (value.split() or [b""])[0]
+    return pair.name == b"passwd" and pair.separator == b":" and first in _LOOKUPS
 
 
 def _is_secret_argument(pair: Pair, value: bytes) -> bool:
@@ -140,7 +158,8 @@ def _is_secret_string(pair: Pair, value: bytes) -> bool:
     if values.is_prose(value) or values.is_path(value) or values.is_short_number(value):
         return False
     if pair.quoted_name or not (pair.spaced or pair.separator == b"=="):
-        return not values.is_constant(value)
+        # `"input_token": "NextToken"` names another field.
+        return not (values.is_constant(value) or (pair.quoted_name and values.is_type_name(value)))
     return not values.is_word(value)
 
 

@@ -14,18 +14,19 @@ from steno.redact.lines import Lines, run_end
 from steno.redact.names import Strength, is_upper, strength_in_environment, strength_of
 from steno.redact.pair import QUOTES, REACH, Pair, is_secret
 from steno.redact.rule import compile_rule
-from steno.redact.tokens import COLOUR
 
 _NAME_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 NAME_MOST = 128
 _PLACEHOLDER = b"[REDACTED:"
 
 _WORD = rb"(?i:token|secret|pass|pwd|key|credential|bearer|auth|cookie)[A-Za-z0-9_-]*"
-_BLANKS = rb"(?:" + COLOUR + rb"|[ \t])*"
-_PARTS = (_WORD, rb"\\*[\"'`]?\]?", _BLANKS, rb":=|=>|==|!=|[:=]", _BLANKS)
+_BLANKS = rb"[ \t]*"
+# A Go or TypeScript declaration names the type between the name and the sign.
+_PARTS = (_WORD, rb"[\"'`]?\]?", _BLANKS + rb"(?:string[ \t]+)?", rb"::?=|=>|==|!=|[?+.]=|[:=]", _BLANKS)
 _OPTION_NAME = rb"(?:^|[\s\"'`(\[,])--?[A-Za-z0-9_-]*?" + _WORD
-_OPTION_GAP = rb"[\"']?,?" + COLOUR + rb"?[ \t]+" + COLOUR + rb"?"
-_NETRC = rb"(?:^[ \t]*|(?:login|machine|account)[ \t]+[^\s]+[ \t]+)(?:password|passwd)[ \t]+[^\s=:]"
+_OPTION_GAP = rb"[\"']?,?[ \t]+"
+_ENTRY = rb"(?:^|[+<>:\t-]|\xe2\x86\x92)[ \t]*|(?:login|machine|account)[ \t]+[^\s]+[ \t]+"
+_NETRC = rb"(?:" + _ENTRY + rb")(?:password|passwd)[ \t]+[^\s=:]"
 _SETTER = rb"\b(?:ENV|ARG|setenv|setx|set[ \t]+-[A-Za-z]+)[ \t]+[A-Za-z0-9_]*?" + _WORD + rb"[ \t]+[^\s=:]"
 _TRIGGERS = (
     b"".join(b"(?:" + part + b")" for part in _PARTS),
@@ -44,7 +45,7 @@ _NETRC_ENTRY = re.compile(_NETRC, re.MULTILINE)
 _BARE = re.compile(rb"[^\s\"'`\x00\x1b,;&<>(){}\[\]|]*")
 _QUERY = re.compile(rb"[^\s\"'`\x00\x1b&#<>;]*")
 _NONBLANK = re.compile(rb"[^\s\x00\x1b]*")
-_OPENING = re.compile(rb"[bBrRuUfF$]{0,2}(\\*)([\"'`])")
+_OPENING = re.compile(rb"[bBrRuUfF$]{0,2}([\"'`])")
 _SCHEME = re.compile(
     rb"(?:bearer|basic|digest|token|negotiate|apikey|ntlm|aws4-hmac-sha256)[ \t]+", re.IGNORECASE
 )
@@ -170,9 +171,9 @@ def _find_extent(pair: Pair, begin: int) -> None:
     header_quote = _header_quote(pair)
     opening = None if header_quote else _OPENING.match(pair.data, begin)
     if opening is not None:
-        pair.quote = opening.group(2)
+        pair.quote = opening.group(1)
         pair.start = opening.end()
-        _find_closing_quote(pair, len(opening.group(1)))
+        _find_closing_quote(pair)
     elif pair.strength == Strength.HEADER and pair.separator == b":" and not pair.quoted_name:
         pair.rule = "header"
         _find_header_end(pair, begin, header_quote)
@@ -187,20 +188,15 @@ def _header_quote(pair: Pair) -> bytes:
     return pair.preceding
 
 
-def _find_closing_quote(pair: Pair, depth: int) -> None:
-    """The closing quote has as many backslashes as the opening one; more of them belong to the value.
-
-    A string in a string doubles them and adds one, so the count is taken modulo what the level allows.
-    """
+def _find_closing_quote(pair: Pair) -> None:
+    """A quote with an odd number of backslashes before it belongs to the value."""
     data = pair.data
-    level = 2 * (depth + 1)
     line_end = pair.lines.end(pair.start)
     position = pair.start
     while (found := data.find(pair.quote, position, line_end)) >= 0:
         reach = data[max(pair.start, found - REACH) : found]
-        slashes = len(reach) - len(reach.rstrip(b"\\"))
-        if slashes % level == depth or slashes < depth:
-            pair.end = found - min(slashes, depth)
+        if (len(reach) - len(reach.rstrip(b"\\"))) % 2 == 0:
+            pair.end = found
             return
         position = found + 1
     pair.end = line_end

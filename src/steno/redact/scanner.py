@@ -4,27 +4,27 @@ In: bytes that begin at the start of a line. Out: `spans`, sorted and apart from
 Never: state; the same bytes give the same answer. Spans are sought until masking them leaves nothing to
 find, so that looking at masked bytes again finds nothing.
 
-Bytes with escape sequences are judged twice: as they are, and as a copy without the sequences, so that a
-colour inside or beside a secret does not hide it. A span may then hold sequences; masking leaves them.
+The rules run on the bytes and on every view of them (`steno.redact.decoding`), so that neither a colour nor
+an escape inside or beside a secret hides it. A span of a view covers what its bytes were made of.
 """
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import re2
 
 from steno.redact import pairs, values
+from steno.redact.decoding import View, Views, can_be_decoded, without_prefixes
 from steno.redact.pair import JUDGED
 from steno.redact.rule import Rule, compile_rule
-from steno.redact.sequences import ESCAPE, Stripped, hide, strip
+from steno.redact.sequences import ESCAPE, hide
 from steno.redact.shapes import SHAPES
 
 LITERAL_LEAST = 8
 LITERAL_MOST = 1024
 KNOWN_VALUE = "known-value"
+DEEPLY_NESTED = "deeply-nested"
 ROUNDS = 6
 MASK = b"*"
 _SHELL_USERS = frozenset((b"git", b"hg", b"svn"))
@@ -96,29 +96,36 @@ class Scanner:
     def is_clean(self, data: bytes) -> bool:
         if self._any.search(data) is not None:
             return False
-        return ESCAPE not in data or self._any.search(strip(data)) is None
+        if not can_be_decoded(data):
+            return True
+        views = Views(data)
+        return all(self._any.search(view.text) is None for view in views) and not views.unread
 
     def spans(self, data: bytes) -> list[Span]:
-        if self.is_clean(data):
-            return []
-        if ESCAPE not in data:
-            return self._spans(data)
         spans: list[Span] = []
         for _ in range(ROUNDS):
-            more = merged(spans + self._spans_of_both(masked(data, spans)))
-            if more == spans:
-                break
+            found, is_last = self._spans_of_views(masked(data, spans) if spans else data)
+            more = merged(spans + found)
+            if more == spans or is_last:
+                return more
             spans = more
         return spans
 
-    def _spans_of_both(self, data: bytes) -> list[Span]:
-        """What the bytes give, and what they give without their escape sequences."""
-        copy = Stripped(data)
-        found = (
-            Span(copy.original(start), copy.original(end - 1) + 1, rule)
-            for start, end, rule in self._spans(copy.text)
-        )
-        return [*self._spans(data), *found]
+    def _spans_of_views(self, data: bytes) -> tuple[list[Span], bool]:
+        """What the bytes and their views give, and whether it is the bytes alone that gave something."""
+        spans: list[Span] = []
+        views = Views(data)
+        is_last = True
+        for view in (View(data), *views):
+            if self._any.search(view.text) is None:
+                continue
+            lines = without_prefixes(view, self._any)
+            for shown in (view,) if lines is None else (view, lines):
+                found = self._spans(shown.text)
+                is_last = is_last and (not found or shown.is_original)
+                spans.extend(Span(shown.start(start), shown.end(end), rule) for start, end, rule in found)
+        spans.extend(Span(start, end, DEEPLY_NESTED) for start, end in views.unread)
+        return spans, is_last and not views.unread
 
     def _spans(self, data: bytes) -> list[Span]:
         spans, is_last = self._look(data)
@@ -147,16 +154,18 @@ class Scanner:
 
         Masking the spans that are found may bring out another, as it does in `spans`.
         """
-        first = self._open_in_both(data)
-        return min(first, self._open_in_both(masked(data, spans))) if spans else first
+        first = self._open_in_views(data)
+        return min(first, self._open_in_views(masked(data, spans))) if spans else first
 
-    def _open_in_both(self, data: bytes) -> int:
+    def _open_in_views(self, data: bytes) -> int:
         first = self._open_at(data)
-        if ESCAPE not in data:
-            return first
-        copy = Stripped(data)
-        position = self._open_at(copy.text)
-        return min(first, copy.original(position)) if position < len(copy.text) else first
+        whole = View(data)
+        for view in (whole, *Views(data)):
+            for shown in (view, without_prefixes(view)):
+                if shown is not None and shown is not whole:
+                    position = self._open_at(shown.text)
+                    first = min(first, shown.start(position) if position < len(shown.text) else first)
+        return first
 
     def _open_at(self, data: bytes) -> int:
         ends = [len(data)]
@@ -212,22 +221,8 @@ def _pieces(value: bytes) -> list[bytes]:
     pieces: list[bytes] = []
     for line in lines:
         if len(line) >= LITERAL_LEAST and not values.is_masked(line):
-            for form in _forms(line):
-                pieces.extend(_cut(form))
+            pieces.extend(_cut(line))
     return pieces
-
-
-def _forms(line: bytes) -> list[bytes]:
-    """The value as it is, as a JSON string holds it, and as a URL does; mostly all of these are the same."""
-    forms = [line, quote(line, safe="").encode(), quote(line, safe="/").encode()]
-    try:
-        text = line.decode()
-    except UnicodeDecodeError:
-        return list(dict.fromkeys(forms))
-    for ascii_only in (True, False):
-        escaped = json.dumps(text, ensure_ascii=ascii_only)[1:-1].encode()
-        forms += [escaped, escaped.replace(b"/", rb"\/")]
-    return list(dict.fromkeys(forms))
 
 
 def _cut(line: bytes) -> list[bytes]:

@@ -1,16 +1,13 @@
 """Escape sequences of terminals: colours, erasing, cursor movements, character sets, titles, hyperlinks.
 
-In: bytes. Out: `strip`, a copy without sequences; `Stripped`, the same and where each of its bytes came
-from; `hide`, asterisks for a secret with the sequences in it left as they are. Never: a judgement on
-secrets. A sequence that the bytes do not end counts as one, so the copy of what came so far is always the
-beginning of the copy of what will have come.
+In: bytes. Out: `strip`, a copy without sequences; `hide`, asterisks for a secret with the sequences in it
+left as they are. Never: a judgement on secrets. A sequence that the bytes do not end counts as one, so the
+copy of what came so far is always the beginning of the copy of what will have come.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from itertools import accumulate
 
 ESCAPE = b"\x1b"
 TEXT_MOST = 2048  # of a title or a link; what is longer is looked at as ordinary text
@@ -20,7 +17,7 @@ _TEXT = rb"\][0-9]*+;[^\x07\x1b\r\n]{0,%d}+" % TEXT_MOST
 _CHARSET = rb"[()]"
 _WHOLE = rb"\x1b(?:" + _CSI + rb"[@-~]\x0f?|" + _TEXT + rb"(?:\x07|\x1b\\)|" + _CHARSET + rb"[A-Z0-9])"
 _PARTIAL = rb"\x1b(?:" + _CSI + rb"|\][0-9]*+|" + _TEXT + rb"\x1b?|" + _CHARSET + rb")?\Z"
-_ANY = re.compile(_WHOLE + rb"|" + _PARTIAL)
+ANY_SEQUENCE = re.compile(_WHOLE + rb"|" + _PARTIAL)
 
 # What cannot hold a secret itself: in a secret these stay, while a title or the address of a link does not.
 HARMLESS = rb"\x1b(?:" + _CSI + rb"[@-~]\x0f?|\]8;;(?:\x07|\x1b\\)|" + _CHARSET + rb"[A-Z0-9])"
@@ -29,7 +26,7 @@ _KEPT = re.compile(rb"(" + HARMLESS + rb"|[\r\n]+)")
 
 
 def strip(data: bytes) -> bytes:
-    return _ANY.sub(b"", data) if ESCAPE in data else data
+    return ANY_SEQUENCE.sub(b"", data) if ESCAPE in data else data
 
 
 def hide(secret: bytes) -> bytes:
@@ -37,20 +34,3 @@ def hide(secret: bytes) -> bytes:
     pieces = _KEPT.split(secret)
     pieces[::2] = [b"*" * len(piece) for piece in pieces[::2]]
     return b"".join(pieces)
-
-
-class Stripped:
-    """A copy without sequences, and the way back from its positions to those of the original."""
-
-    __slots__ = ("_places", "_shifts", "text")
-
-    def __init__(self, data: bytes) -> None:
-        self.text = strip(data)
-        sequences = [match.span() for match in _ANY.finditer(data)]
-        self._shifts = [0, *accumulate(end - start for start, end in sequences)]
-        pairs = zip(sequences, self._shifts, strict=False)
-        self._places = [start - shift for (start, _), shift in pairs]
-
-    def original(self, position: int) -> int:
-        """Where the byte at this position of the copy stands in the original."""
-        return position + self._shifts[bisect_right(self._places, position)]

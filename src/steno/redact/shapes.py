@@ -7,11 +7,11 @@ In: nothing. Out: `SHAPES`, a tuple of rules with patterns. Never: key names; th
 from __future__ import annotations
 
 from steno.redact.rule import Example, Rule
-from steno.redact.tokens import BASE64, COLOUR, LEFT, TOKENS, WORD, fake
+from steno.redact.tokens import BASE64, LEFT, TOKENS, WORD, fake
 
 # All that may stand before the `@`, raw or escaped; a slash, a quote or a blank ends the authority.
 _USERINFO = rb"[^\x00-\x20\x7f/?#\"'`<>\\\[\]|]"
-_AROUND = rb"(?:" + COLOUR + rb"|[ \t])*"
+_AROUND = rb"[ \t]*"
 
 _COMPOSED = (
     Rule(
@@ -76,6 +76,22 @@ _COMPOSED = (
         counterexamples=(b"at 1234567890:AAPL rose",),
     ),
     Rule(
+        name="discord-token",
+        description="Discord bot tokens: three parts, the first of them the id in base64",
+        before=rb"\b[MNO][A-Za-z0-9]{23,27}\.",
+        value=rb"[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",
+        partial=rb"[A-Za-z0-9_.-]+",
+        trigger=rb"\b[MNO][A-Za-z0-9]{23,27}\.[A-Za-z0-9_-]{6}\.",
+        needs_digit=True,
+        examples=(
+            Example(
+                b"bot N" + fake(WORD, 23) + b"." + fake(WORD, 6) + b"." + fake(WORD, 38),
+                fake(WORD, 6) + b"." + fake(WORD, 38),
+            ),
+        ),
+        counterexamples=(b"NotAModuleButAVeryLongNameX.method.call",),
+    ),
+    Rule(
         name="azure-account-key",
         description="`AccountKey=`, `SharedAccessKey=` of Azure connection strings",
         before=rb"(?:AccountKey|SharedAccessKey|SharedSecretValue)=",
@@ -100,7 +116,7 @@ _COMPOSED = (
     Rule(
         name="aws-secret-key",
         description="AWS secret access keys, by the name that stands before them",
-        before=rb"(?i:secret_?access_?key)\\*[\"']?" + _AROUND + rb"[:=]" + _AROUND + rb"\\*[\"']?",
+        before=rb"(?i:secret_?access_?key)[\"']?" + _AROUND + rb"[:=]" + _AROUND + rb"[\"']?",
         value=rb"[A-Za-z0-9+/]{40}",
         partial=rb"[A-Za-z0-9+/]+",
         examples=(
@@ -126,7 +142,7 @@ _FIELDS = (
     Rule(
         name="header-list",
         description='headers as JSON that have a list as value: `"Authorization": ["Bearer x"]`',
-        before=rb"\"" + _LISTED + rb"\\*\"[ \t]*:[ \t]*\[[ \t]*\\*\"(?:(?i:bearer|basic|token)[ \t]+)?",
+        before=rb"\"" + _LISTED + rb"\"[ \t]*:[ \t]*\[[ \t]*\"(?:(?i:bearer|basic|token)[ \t]+)?",
         value=rb"[^\"\\\r\n]+",
         partial=rb"[^\"\\\r\n]+",
         examples=(
@@ -138,7 +154,7 @@ _FIELDS = (
     Rule(
         name="registry-auth",
         description='`"auth": "<base64>"` of Docker, `_auth=<base64>` of npm',
-        before=rb"(?:\"auth\\*\"[ \t]*:[ \t]*\\*\"|\b_auth[ \t]*=[ \t]*\"?)",
+        before=rb"(?:\"auth\"[ \t]*:[ \t]*\"|\b_auth[ \t]*=[ \t]*\"?)",
         value=rb"[A-Za-z0-9+/]{8,}={0,2}",
         needs_digit=True,
         partial=rb"[A-Za-z0-9+/]+={0,2}",
@@ -149,11 +165,12 @@ _FIELDS = (
 
 # Other arguments between a program and its option, on one command line.
 _OTHERS = rb"[ \t](?:[^\r\n|;]*?[ \t])?"
+_SECRET_ELEMENT = rb"(?i:password|passwd|passphrase|secret|token|api[_-]?key|secret[_-]?key)"
 _PROGRAMS = (
     Rule(
         name="xml-element",
         description="the text of an XML element that is named as a secret",
-        before=rb"<[A-Za-z0-9_.:-]*(?i:password|passwd|passphrase|secret|token|api[_-]?key|secret[_-]?key)>",
+        before=rb"<[A-Za-z0-9_.:-]*" + _SECRET_ELEMENT + rb">",
         value=rb"[^<>\r\n]+",
         after=rb"</",
         partial=rb"[^<>\r\n]+<?",
@@ -163,6 +180,18 @@ _PROGRAMS = (
             b"<keyboard>us</keyboard>",
             b"<password>${env.PW}</password>",
         ),
+    ),
+    Rule(
+        name="property-call",
+        description='calls with a name and a value: `setProperty("X_TOKEN", "x1")`',
+        before=rb"\b(?i:set_?property|put_?env|set_?env|put|set|set_?secret|set_?header|add_?header)"
+        rb"\([ \t]*[\"'][A-Za-z0-9_.-]*" + _SECRET_ELEMENT + rb"[\"'],[ \t]*[\"']",
+        value=rb"[^\"'\\\s]{4,}",
+        after=rb"[\"']",
+        partial=rb"[^\"'\\\s]+",
+        needs_digit=True,
+        examples=(Example(b'System.setProperty("X_TOKEN", "hunter2");', b"hunter2"),),
+        counterexamples=(b'map.put("token", "name")', b'setProperty("X_TOKEN", token)'),
     ),
     Rule(
         name="sql-password",

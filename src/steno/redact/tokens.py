@@ -16,10 +16,7 @@ HEX = rb"[0-9a-f]"
 UPPER = rb"[A-Z0-9]"
 BASE64 = rb"[A-Za-z0-9+/]"
 
-COLOUR = rb"(?:\x1b\[[0-9;]*[mK])"
-# A token may follow a colour sequence, an escaped line break in a JSON string or a percent escape, all of
-# which end in a letter or digit, where `\b` alone would see no boundary.
-LEFT = rb"(?:\b|" + COLOUR + rb"|\\[nrt]|%[0-9A-Fa-f][0-9A-Fa-f])"
+LEFT = rb"\b"
 
 _FAKE_LETTERS = b"EXAMPLEexample0123456789NOTREALabcdef"
 
@@ -67,7 +64,21 @@ _CODE_HOSTS = (
     _prefixed(
         "gitlab-token",
         "GitLab tokens `glpat-` and its relatives",
-        (b"glpat-", b"gldt-", b"glrt-", b"glptt-", b"glsoat-", b"glcbt-", b"glft-", b"glimt-", b"glagent-"),
+        (
+            b"glpat-",
+            b"gldt-",
+            b"glrt-",
+            b"glrtr-",
+            b"glptt-",
+            b"glsoat-",
+            b"glcbt-",
+            b"glft-",
+            b"glffct-",
+            b"glimt-",
+            b"glagent-",
+            b"gloas-",
+            b"glwt-",
+        ),
         rb"[A-Za-z0-9_.-]",
         18,
         left=LEFT,
@@ -210,4 +221,75 @@ _SERVICES = (
     _prefixed("age-key", "age keys `AGE-SECRET-KEY-1`", (b"AGE-SECRET-KEY-1",), UPPER, 50),
 )
 
-TOKENS: tuple[Rule, ...] = (*_CODE_HOSTS, *_CLOUDS, *_MODELS, *_SERVICES)
+_NEWER = (
+    _prefixed(
+        "onepassword-token",
+        "1Password service account tokens `ops_`",
+        (b"ops_eyJ",),
+        rb"[A-Za-z0-9+/=_-]",
+        60,
+        left=LEFT,
+    ),
+    _prefixed("bedrock-key", "Amazon Bedrock keys `ABSK`", (b"ABSK",), rb"[A-Za-z0-9+/=]", 100, left=LEFT),
+    _prefixed("perplexity-key", "Perplexity keys `pplx-`", (b"pplx-",), WORD, 40, left=LEFT),
+    _prefixed(
+        "doppler-token",
+        "Doppler tokens `dp.pt.`, `dp.st.` and relatives",
+        (b"dp.pt.", b"dp.st.", b"dp.ct.", b"dp.sa.", b"dp.scim.", b"dp.audit."),
+        rb"[A-Za-z0-9_.-]",
+        40,
+        left=LEFT,
+    ),
+    _prefixed(
+        "fly-token",
+        "Fly.io tokens `fo1_`, `fm1_`, `fm2_`",
+        (b"fo1_", b"fm1a_", b"fm1r_", b"fm2_"),
+        rb"[A-Za-z0-9_+/=-]",
+        40,
+        left=LEFT,
+    ),
+    _prefixed("pulumi-token", "Pulumi tokens `pul-`", (b"pul-",), HEX, 40, left=LEFT),
+    _prefixed(
+        "square-token",
+        "Square tokens `EAAA`, `sq0atp-`, `sq0csp-`",
+        (b"sq0atp-", b"sq0csp-", b"EAAAE", b"EAAAl"),
+        WORD_DASH,
+        22,
+        left=LEFT,
+    ),
+    _prefixed("sourcegraph-token", "Sourcegraph tokens `sgp_`", (b"sgp_",), rb"[0-9a-fA-F_]", 40, left=LEFT),
+    _prefixed("artifactory-key", "Artifactory keys `AKCp`", (b"AKCp",), WORD, 60, left=LEFT),
+    _prefixed("artifactory-token", "Artifactory reference tokens `cmVmd`", (b"cmVmd",), WORD, 56, left=LEFT),
+    _prefixed(
+        "planetscale-token",
+        "PlanetScale tokens `pscale_tkn_` and relatives",
+        (b"pscale_tkn_", b"pscale_pw_", b"pscale_oauth_"),
+        rb"[A-Za-z0-9=._-]",
+        32,
+        left=LEFT,
+    ),
+    _prefixed("heroku-token", "Heroku tokens `HRKU-AA`", (b"HRKU-AA",), WORD_DASH, 58, left=LEFT),
+    _prefixed("alibaba-key", "Alibaba Cloud key ids `LTAI`", (b"LTAI",), WORD, 16, left=LEFT),
+    _prefixed("clojars-token", "Clojars tokens `CLOJARS_`", (b"CLOJARS_",), rb"[a-z0-9]", 60, left=LEFT),
+    _prefixed("adobe-secret", "Adobe client secrets `p8e-`", (b"p8e-",), WORD, 32, left=LEFT),
+    _prefixed(
+        "dynatrace-token", "Dynatrace tokens `dt0c01.`", (b"dt0c01.",), rb"[A-Za-z0-9.]", 60, left=LEFT
+    ),
+    _prefixed("easypost-key", "EasyPost keys `EZAK`, `EZTK`", (b"EZAK", b"EZTK"), WORD, 54, left=LEFT),
+    _prefixed("prefect-key", "Prefect keys `pnu_`", (b"pnu_",), WORD, 36, left=LEFT),
+    _prefixed("readme-key", "ReadMe keys `rdme_`", (b"rdme_",), rb"[a-z0-9]", 70, left=LEFT),
+    _prefixed("openshift-token", "OpenShift tokens `sha256~`", (b"sha256~",), WORD_DASH, 43, left=LEFT),
+    _prefixed(
+        "cloudflare-ca-key", "Cloudflare origin keys `v1.0-`", (b"v1.0-",), rb"[0-9a-f-]", 160, left=LEFT
+    ),
+    _prefixed("brevo-key", "Brevo keys `xkeysib-`", (b"xkeysib-",), rb"[0-9a-zA-Z-]", 70, left=LEFT),
+    _prefixed(
+        "terraform-token",
+        "Terraform Cloud tokens, the part after `.atlasv1.`",
+        (b".atlasv1.",),
+        rb"[A-Za-z0-9_=-]",
+        60,
+    ),
+)
+
+TOKENS: tuple[Rule, ...] = (*_CODE_HOSTS, *_CLOUDS, *_MODELS, *_SERVICES, *_NEWER)

@@ -41,6 +41,11 @@ _PATH = re.compile(
 _PROSE = re.compile(rb"[A-Za-z][a-z]*(?:[ ,.-]+[A-Za-z][a-z']*){2,}[.!?:]*\Z")
 _RUNS = re.compile(rb"[0-9]+|[A-Z]+|[a-z]+")
 _RANDOM_LETTERS = re.compile(rb"[A-Za-z0-9+/=_.~!@#$%^&*:-]+\Z")
+_VERSION = re.compile(
+    rb"(?:npm:[@a-z0-9/._-]+@)?[\^~<>=v ]{0,4}[0-9]{1,5}(?:\.(?:[0-9]{1,8}|[x*])){1,3}"
+    rb"(?:[-+][0-9A-Za-z.+-]{1,40})?"
+    rb"(?:[ |,<>=^~-]{1,4}[0-9][0-9.x*]{0,20}){0,3}\Z"
+)
 _HEX = re.compile(rb"[0-9a-fA-F]{16,}\Z")
 
 _PLACES = re.compile(rb"%[-#0-9.]*[sdrx]|%\([A-Za-z0-9_]*\)[sdr]|\$?\{[^{}:]*(?::[^-{}][^{}]*)?\}")
@@ -115,6 +120,11 @@ def is_short_number(value: bytes) -> bool:
 
 def is_punctuation(value: bytes) -> bool:
     return value.isascii() and not any(chr(byte).isalnum() for byte in value)
+
+
+def is_version(value: bytes) -> bool:
+    """`^0.7.1`, `>=1.2 <2`, `0.7.1@sha512`: what a package named cookie or jsonwebtoken has."""
+    return _VERSION.match(value) is not None
 
 
 def looks_random(value: bytes) -> bool:

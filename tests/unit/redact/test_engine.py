@@ -179,3 +179,10 @@ def test_the_working_directory_of_a_shell_is_not_a_password() -> None:
 def test_a_known_value_is_masked_in_the_notation_of_json_and_of_urls_too(form: bytes) -> None:
     redactor = Redactor(findings=Findings(), literals=[b'pa"ss/w\\\\rd'])
     assert redactor.mask(b"it is " + form + b" here", "output") == b"it is " + b"*" * len(form) + b" here"
+
+
+def test_a_secret_in_the_key_of_a_tree_is_not_in_the_place_that_is_told(
+    redactor: Redactor, findings: Findings
+) -> None:
+    redactor.tree({"token=abcdef12": {"x": "password: hunter2"}}, "f")
+    assert "abcdef12" not in str(findings.snapshot())
