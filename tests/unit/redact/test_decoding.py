@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -27,7 +28,7 @@ LINES = [
     "machine h login joe password {}",
     "got ghp_{} there",
 ]
-WRAPPERS = {
+WRAPPERS: dict[str, Callable[[str], str]] = {
     "json": lambda text: json.dumps({"type": "text", "text": text}),
     "json in a list": lambda text: json.dumps(["a", text, 1], ensure_ascii=False),
     "json with slashes": lambda text: json.dumps(text).replace("/", "\\/"),
