@@ -170,3 +170,20 @@ def test_after_too_much_damage_nothing_more_is_read() -> None:
 def test_on_any_lines_every_decision_can_be_written(lines: list[bytes]) -> None:
     for line in fold(*lines).decisions():
         assert claims.policy_line(claims.write(line)) == line
+
+
+def test_calls_that_nobody_gave_an_id_have_the_same_ids_in_a_second_run() -> None:
+    """The names of connections are made of pids: they differ from run to run, and so does their order."""
+
+    def ids(one: str, two: str, first_ns: int, second_ns: int) -> list[str]:
+        fold = PolicyFold(RUN_ID, 1000)
+        log = opened(one, at_ns=first_ns, server="a") + opened(two, at_ns=second_ns, server="b")
+        for name in (one, two):
+            by_id, by_number = f"request:{name}:7", f"generated:{name}:2"
+            log += decided(1, 10, name, tool_call_id=by_id, id_from="request", request_id="7")
+            log += decided(2, 11, name, tool_call_id=by_number, id_from="generated", request_id=None)
+        assert fold.take(log, PROXY) == Damage(0)
+        return sorted(line.tool_call_id for line in fold.decisions())
+
+    expected = ["generated:a:1:2", "generated:b:1:2", "request:a:1:7", "request:b:1:7"]
+    assert ids("11-1", "12-1", 1, 2) == ids("95-1", "90-1", 2, 1) == expected

@@ -32,6 +32,7 @@ from steno.views.record import Record, open_record
 MANIFEST = "manifest.json"
 _OPERATIONS = {"execute": "read", "metadata": "write"}
 _SHOWN = 5
+_SPECIAL = {"fifo", "socket", "char", "block"}
 
 Data = dict[str, Any]
 
@@ -52,12 +53,22 @@ def export(folder: Folder, directory: Path) -> Exported:
     return Exported(directory, tuple(made.notes()))
 
 
+def _is_special(file: File) -> bool:
+    """A FIFO, a socket or a device, before or after: the contract skips those."""
+    return any(state.exists and state.type in _SPECIAL for state in (file.before, file.after))
+
+
+def _lacks_content(file: File) -> bool:
+    after = file.after
+    return "write" in file.operations and bool(after.exists) and after.type == "file" and after.blob is None
+
+
 class _Snapshot:
     def __init__(self, record: Record, layer: KernelLayer, contents: BlobReader | None) -> None:
         self._layer = layer
         self._facts = record.facts
         self._contents = contents
-        self._files = [seen.file for seen in layer.files()]
+        self._files = [seen.file for seen in layer.files() if not _is_special(seen.file)]
         wanted = {state.blob for file in self._files for state in (file.before, file.after)}
         there = {key for key in wanted if key is not None and contents is not None and key in contents}
         self._left_out = {key for key in there if contents is not None and contents.is_encrypted(key)}
@@ -72,6 +83,8 @@ class _Snapshot:
     def notes(self) -> Iterator[str]:
         if self._left_out:
             yield f"contents left out, because they hold secrets: {listed(sorted(self._left_out), _SHOWN)}"
+        if without := [file.path for file in self._files if _lacks_content(file)]:
+            yield f"written, and the content at the end was not kept: {listed(without, _SHOWN)}"
 
     def _manifest(self) -> Data:
         user = read_json(self._layer.run, layout.RUN, _User)
