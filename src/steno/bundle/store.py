@@ -81,7 +81,7 @@ def run_ids(store: Path) -> Iterator[str]:
 def find_run(store: Path, word: str) -> Path:
     if not word:
         raise RunNotFoundError("the run's name is empty", hint="`steno list` shows the runs")
-    if "/" in word or word in {".", ".."} or os.path.lexists(word):
+    if word != LAST and ("/" in word or word in {".", ".."} or os.path.lexists(word)):
         return _existing(Path(word))
     runs = list(run_ids(store))
     if word == LAST:

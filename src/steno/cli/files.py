@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
 
 import click
 
@@ -26,6 +28,8 @@ from steno.views.not_kept import NotKept, not_kept
 from steno.views.not_kept import lines as not_kept_lines
 from steno.views.record import open_record
 
+_PATTERN = frozenset(b"*?[")
+
 
 @click.command(
     "files",
@@ -46,7 +50,8 @@ Examples:
   steno files @last --diff | patch --dry-run -R -p1 -d /
   steno files @last --all --json | jq -r '.files[] | select(.change == "deleted") | .path'
 
-A PATH is a file, a directory, or a pattern in which * stands for any letters, also for /.
+A PATH is a file, a directory, or a pattern in which * stands for any letters, also for /. A relative
+pattern begins where the run did; one without / is also compared with the last name of every path.
 A content that holds a secret is kept encrypted, and --diff does not show it. On a terminal the words that
 changed in a line stand out; CLICOLOR_FORCE=1 gives the same to a program that understands colours.""",
 )
@@ -75,7 +80,8 @@ def command(
     """
     with open_run(run, store) as folder, open_record(folder) as record:
         layer = KernelLayer(record)
-        wanted = Wanted(choice, tuple(map(recorded_path, paths)))
+        cwd = os.fsencode(record.facts.start.cwd)
+        wanted = Wanted(choice, tuple(one for path in paths for one in _meant(path, cwd)))
         files = layer.files()
         found = list(file_list.chosen(files, wanted))
         names = (seen.file.name for seen in files)
@@ -109,6 +115,18 @@ def _print_diff(layer: KernelLayer, found: list[Seen]) -> None:
             print_paged(painted(lines, colours))
         else:
             sys.stdout.buffer.writelines(lines)
+
+
+def _meant(path: bytes, cwd: bytes) -> Iterator[bytes]:
+    """What a word may mean. A pattern never depends on where it is asked."""
+    if not _PATTERN.intersection(path) or path.startswith(b"/"):
+        yield recorded_path(path)
+        return
+    yield os.path.join(cwd, path)  # noqa: PTH118 - bytes
+    if path.startswith(b"*"):
+        yield path
+    elif b"/" not in path:
+        yield b"*/" + path
 
 
 def _to_json(

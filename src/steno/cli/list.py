@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 import time
 
 import click
 
 from steno.cli.opening import (
-    chosen_store,
+    existing_store,
     json_option,
     paint,
     print_json,
     say,
     say_hint,
     store_option,
+    terminal_width,
 )
 from steno.cli.paging import print_paged
 from steno.views import listing
-
-_WIDTH = 80
 
 
 @click.command(
@@ -38,7 +35,7 @@ Examples:
   steno list --limit 10
   steno list --json | jq -r '.runs[] | select(.exit_code != 0) | .run_id'""",
 )
-@click.option("--limit", type=click.IntRange(0), metavar="N", help="Show the newest N runs only.")
+@click.option("--limit", type=click.IntRange(0), metavar="N", help="Show the newest N runs only (0: all).")
 @store_option
 @json_option
 def command(limit: int | None, store: str | None, as_json: bool) -> None:
@@ -47,13 +44,14 @@ def command(limit: int | None, store: str | None, as_json: bool) -> None:
     AGE is how long ago a run began, TIME how long it took, EXIT the command's exit code (128+n when signal
     n ended it). A line is cut to the width of the terminal; a narrow one has two lines a run.
     """
-    place = chosen_store(store)
-    rows = list(listing.rows(place, limit))
+    place = existing_store(store)
+    rows = list(listing.rows(place, limit or None))
     if as_json:
         print_json({"store": str(place.absolute()), "runs": [listing.to_json(row) for row in rows]})
         return
     if not rows:
         say(f"no runs in {place} yet")
         say_hint("record one with `steno run -- COMMAND`")
-    width = shutil.get_terminal_size((_WIDTH, 0)).columns if sys.stdout.isatty() else _WIDTH
-    print_paged(listing.table(rows, width=width, now_ms=time.time_ns() // 1_000_000, paint=paint()))
+    print_paged(
+        listing.table(rows, width=terminal_width(), now_ms=time.time_ns() // 1_000_000, paint=paint())
+    )

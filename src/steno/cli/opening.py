@@ -18,7 +18,7 @@ import click
 
 from steno.bundle.folder import Folder
 from steno.bundle.store import LAST, find_run, run_ids, store_path
-from steno.errors import StenoError, UnreadableBundleError
+from steno.errors import RunNotFoundError, StenoError, StoreError, UnreadableBundleError
 from steno.events import canonical
 from steno.views.paint import Paint, paint_for
 from steno.views.plain import utf8, visible, visible_json
@@ -76,9 +76,37 @@ def chosen_store(store: str | None) -> Path:
     return store_path(os.environ, store)
 
 
+def existing_store(store: str | None) -> Path:
+    """The store to read from. The usual one may not be there yet; one that somebody names must be."""
+    place = chosen_store(store)
+    if store is not None and not place.is_dir():
+        raise StoreError(
+            f"there is no store at {place}", hint="leave --store out for the usual one, or look for a typo"
+        )
+    return place
+
+
 def run_path(word: str, store: str | None) -> Path:
-    """Where the run is that a word names. Whether it can be read is seen when it is opened."""
-    return find_run(chosen_store(store) if not os.path.lexists(word) else Path(), word)
+    """Where the run is that a word names: `@last`, its path, the beginning of its id, or its own name.
+    Whether it can be read is seen when it is opened."""
+    if word != LAST and os.path.lexists(word):
+        return find_run(Path(), word)
+    place = existing_store(store)
+    try:
+        return find_run(place, word)
+    except RunNotFoundError:
+        if (named := _named(place, word)) is None:
+            raise
+        return named
+
+
+def _named(store: Path, name: str) -> Path | None:
+    """The newest run that was given this name."""
+    from steno.views import listing  # late: start-up has a budget
+
+    found = (row.run_id for row in listing.rows(store) if name and row.name == name)
+    run_id = next(found, None)
+    return None if run_id is None else store / run_id
 
 
 @contextmanager

@@ -8,8 +8,7 @@ import threading
 
 import click
 
-from steno.cli.opening import chosen_store, json_option, print_json, say, store_option
-from steno.errors import StoreError
+from steno.cli.opening import existing_store, json_option, print_json, say, store_option
 
 
 @click.command(
@@ -41,11 +40,7 @@ def command(port: int, store: str | None, as_json: bool) -> None:
     from steno.site.pages import Site  # late: other commands need no server
     from steno.site.server import Serving
 
-    place = chosen_store(store).absolute()
-    if store is not None and not place.is_dir():
-        raise StoreError(
-            f"there is no store at {place}", hint="leave --store out for the usual one, or look for a typo"
-        )
+    place = existing_store(store).absolute()
     site = Site(place)
     serving = Serving(site.answer, port)
     try:

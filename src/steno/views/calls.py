@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steno.bundle.store import RunState
+from steno.derive.calls import calls
 from steno.derive.surface_names import is_file
 from steno.errors import BadRequestError
 from steno.events import layout
@@ -173,10 +174,14 @@ def has_calls(record: Record) -> bool:
     return record.state is RunState.SEALED and record.run.has(layout.CALLS)
 
 
-def read_calls(record: Record) -> Calls:
+def read_calls(record: Record, *, again: bool = False) -> Calls:
+    """`again`: made of the layers once more, whatever the file says."""
     if not has_calls(record):
         raise _why_not(record)
     told: dict[str, Any] = read_json(record.run, layout.CALLS, dict)
+    if again:
+        with checked(record.run, layout.CALLS):
+            told = msgspec.json.decode(b"".join(calls(record.layers)))
     with checked(record.run, layout.CALLS):
         found = msgspec.convert(told, _Told)
     cwd, correlation = record.facts.start.cwd, _correlation(record)

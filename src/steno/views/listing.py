@@ -137,20 +137,20 @@ def to_json(found: Row) -> dict[str, Any]:
     return {**found._asdict(), "state": str(found.state)}
 
 
-def table(found: Iterable[Row], *, width: int, now_ms: int, paint: Paint) -> Iterator[str]:
-    """The lines of the table, none wider than `width`; the command takes what is left of it."""
+def table(found: Iterable[Row], *, width: int | None, now_ms: int, paint: Paint) -> Iterator[str]:
+    """The lines of the table, none wider than `width` if there is one; the command has what is left."""
     found = list(found)
     if not found:
         return
-    if width < _NARROW:
+    if width is not None and width < _NARROW:
         yield from _stacked(found, width, now_ms, paint)
         return
     cells = [_HEADINGS, *(_cells(one, now_ms) for one in found)]
     widths = [max(columns(line[place]) for line in cells) for place in range(len(_HEADINGS) - 1)]
-    room = width - sum(widths) - len(_GAP) * len(widths)
+    room = None if width is None else max(width - sum(widths) - len(_GAP) * len(widths), 0)
     for line, one in zip(cells, [None, *found], strict=True):
         padded = [pad(cell, wide) for cell, wide in zip(line[:-1], widths, strict=True)]
-        yield _painted(padded, cut(line[-1], max(room, 0)), one, paint)
+        yield _painted(padded, line[-1] if room is None else cut(line[-1], room), one, paint)
 
 
 def _stacked(found: list[Row], width: int, now_ms: int, paint: Paint) -> Iterator[str]:

@@ -56,6 +56,8 @@ def test_files_are_listed_and_chosen(steno: Steno, run: Path) -> None:
     assert steno("files", "@last", "--read").stdout.decode().split()[-1] == "/w/a.c"
     assert len(steno("files", "@last", "--all").stdout.splitlines()) == 3
     assert len(steno("files", "@last", "--all", "*/a.*", cwd=Path("/")).stdout.splitlines()) == 2
+    assert len(steno("files", "@last", "--all", "a.*", cwd=Path("/usr")).stdout.splitlines()) == 2
+    assert len(steno("files", "@last", "*.o", cwd=Path("/usr")).stdout.splitlines()) == 1
     assert steno("files", "@last", "w/a.o", cwd=Path("/")).stdout == b"A  +3 B  -  /w/a.o\n"
     found = json.loads(steno("files", "@last", "--all", "--json").stdout)
     assert [one["change"] for one in found["files"]] == ["created", "modified", "none"]

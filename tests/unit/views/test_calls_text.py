@@ -218,3 +218,8 @@ def test_a_narrow_terminal_shows_all_of_a_contradiction(record: Record) -> None:
     text = " ".join(line.strip() for line in lines)
     assert "read_only_tool_wrote: only reads, it is said; it changed /hidden" in text
     assert all(columns(line) <= 40 for line in lines)
+
+
+def test_what_is_made_again_does_not_believe_a_forged_file(record: Record) -> None:
+    of(record, some_calls())
+    assert read_calls(record, again=True).calls == []

@@ -38,7 +38,9 @@ export const calls: Panel = {
     return app.window.subscribe(whenSeen(host, draw));
   },
   show(host, _app, target) {
-    if (target) host.querySelector<HTMLElement>(`[data-call="${CSS.escape(target)}"]`)?.click();
+    const opener = target ? host.querySelector<HTMLElement>(`[data-call="${CSS.escape(target)}"]`) : null;
+    if (opener?.getAttribute("aria-expanded") === "false") opener.click();
+    opener?.scrollIntoView({ block: "center" });
   },
 };
 
