@@ -37,7 +37,10 @@ def held_still(recorder: int) -> Iterator[None]:
 def hold_a_terminal(recorder: int) -> bool:
     """Whether they still tell who writes on the terminal of the command."""
     return any(
-        place.startswith("/dev/pts/") for one in observer_processes(recorder) for place in _places_held(one)
+        place.startswith("/dev/pts/")
+        and place != "/dev/pts/ptmx"  # the master, where /dev/ptmx is a link to it
+        for one in observer_processes(recorder)
+        for place in _places_held(one)
     )
 
 

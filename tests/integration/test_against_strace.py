@@ -57,6 +57,7 @@ def _plain(effects: set[tuple[str, str]]) -> set[tuple[str, str]]:
     return plain
 
 
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 @pytest.mark.parametrize("observer", observers())
 @pytest.mark.parametrize("name", WORK)
 def test_strace_and_the_kernel_layer_tell_the_same(
