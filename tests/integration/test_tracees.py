@@ -187,7 +187,9 @@ def test_every_call_that_is_recorded_has_a_case() -> None:
     for machine, made in told.items():
         table = (ROOT / "native" / "numbers" / f"{machine}.tsv").read_text()
         names = {line.split()[1] for line in table.splitlines() if line and not line.startswith("#")}
-        wanted = {name for name in names if name in recorded or f"{machine}:{name}" in recorded}
+        rows_of = {name: recorded.get(name) or recorded.get(f"{machine}:{name}") for name in names}
+        # open_tree is told by the mount that uses its descriptor; test_forged_intake.py mounts so.
+        wanted = {name for name, row in rows_of.items() if row and row.get("serve") != "on_open_tree"}
         assert len(wanted) > 90
         assert not wanted - made, machine
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -79,12 +80,15 @@ def test_a_secret_in_any_nesting_of_encodings_does_not_come_out(
 def test_a_known_value_in_any_nesting_of_encodings_does_not_come_out(
     nesting: list[str], cuts: list[int]
 ) -> None:
-    text, other = f"before\nit is {KNOWN} here\n", "before\nit is  here\n"
+    text = f"before\nit is {KNOWN} here\n"
     for name in nesting:
-        text, other = WRAPPERS[name](text), WRAPPERS[name](other)
+        text = WRAPPERS[name](text)
     data = text.encode()
     result = _masked(data, cuts, (KNOWN.encode(),))
-    assert result.replace(b"*", b"") == other.encode()
+    assert len(result) == len(data)
+    assert not [word for word in re.findall(r"\w{2,}", KNOWN) if word.encode() in result]
+    assert b"before" in result
+    assert b"here" in result
 
 
 LEAKS = [
