@@ -44,10 +44,11 @@ def strongest() -> str:
 
 def observers(among: tuple[str, ...] = ALL) -> list[ParameterSet]:
     """All of them as parameters of a test. What does not work here is skipped aloud: no test vanishes."""
-    return [pytest.param(name, marks=_skipped(name)) for name in among]
+    return [pytest.param(name, marks=needs(name)) for name in among]
 
 
-def _skipped(name: str) -> list[pytest.MarkDecorator]:
+def needs(name: str) -> list[pytest.MarkDecorator]:
+    """The marks of a test's parameter that needs this observer."""
     reason = _refused(name)
     return (
         [] if reason is None else [pytest.mark.skip(reason=f"observer {name} does not work here: {reason}")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from observers import STOPPING, observers
+from observers import STOPPING, needs, observers
 from recorded import only_run
 from screen import Screen
 from splitting import Terminal, counters, streams
@@ -175,7 +175,7 @@ def test_a_low_limit_of_descriptors(terminal: Terminal, limit: int) -> None:
     assert streams(run) == (b"out\ntty\nagain\n", b"err\nerr\n")
 
 
-@pytest.mark.parametrize("option", ["--split=off", *[f"--observer={name}" for name in observers(("ebpf",))]])
+@pytest.mark.parametrize("option", ["--split=off", pytest.param("--observer=ebpf", marks=needs("ebpf"))])
 def test_without_the_split_the_streams_are_merged(
     clean_env: dict[str, str], tmp_path: Path, store: Path, option: str
 ) -> None:
