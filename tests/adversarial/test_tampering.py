@@ -18,7 +18,7 @@ from resealing import BAD, files_of, verdict_of
 from spools import small_spool
 from steno.bundle.folder import Folder
 from steno.bundle.recover import recover
-from steno.bundle.verify import STEPS, Status
+from steno.bundle.verify import STEPS, Status, verify
 from steno.events import canonical, layout
 
 SMALL = 400
