@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from conftest import SECONDS, Steno
+from making import RUN_ID, make_run
 from resealing import BAD, files_of, verdict_of
 from spools import small_spool
 from steno.bundle.folder import Folder
 from steno.bundle.recover import recover
-from steno.bundle.verify import STEPS, Status
+from steno.bundle.verify import STEPS, Status, verify
 from steno.events import canonical, layout
 
 SMALL = 400
@@ -224,3 +225,15 @@ def test_the_verdict_does_not_depend_on_where_we_stand(bundle: Path, steno: Sten
         capture_output=True,
     )
     assert answer.returncode == 0
+
+
+def test_a_genuine_run_in_the_folder_of_another_is_found(tmp_path: Path) -> None:
+    other = RUN_ID.replace("a1b2c3d4", "00000000")
+    path = make_run(tmp_path)
+    swapped = path.rename(tmp_path / other)
+    with Folder(swapped) as folder:
+        verdict = verify(folder)
+    assert (verdict.status, len(verdict.steps)) == (Status.INVALID, 2)
+    assert verdict.steps[-1].problems == [f"the folder is named {other}, and holds the run {RUN_ID}"]
+    with Folder(swapped.rename(tmp_path / "a-copy")) as folder:
+        assert verify(folder).status is Status.VALID

@@ -146,26 +146,49 @@ class Folder:
     def remove_tree(self, path: str) -> None:
         """Remove whatever has that name, however deep; links are removed, never followed."""
         try:
-            below = self.sub(path)
+            below = self._writable(path)
         except NotADirectoryError:
             self.remove(path)
             return
         with below:
             while names := below.names():
                 for name in names:
-                    below._remove_level(name) if below.has_folder(name) else below.remove(name)  # noqa: SLF001
+                    below._remove_level(name)  # noqa: SLF001 - the same class
         with self._parent(path) as (parent, name):
             os.rmdir(name, dir_fd=parent)
 
     def _remove_level(self, name: str) -> None:
-        """Remove one directory; those in it move up beside it."""
-        with self.sub(name) as below:
+        """Remove a file, or one directory; the directories in it move up beside it."""
+        try:
+            below = self._writable(name)
+        except NotADirectoryError:
+            self.remove(name)
+            return
+        with below:
             for inner in below.names():
-                if below.has_folder(inner):
-                    os.rename(inner, os.urandom(8).hex(), src_dir_fd=below._fd, dst_dir_fd=self._fd)  # noqa: SLF001
-                else:
+                try:
+                    below._writable(inner).close()  # noqa: SLF001 - a directory that moves is written to
+                except NotADirectoryError:
                     below.remove(inner)
+                else:
+                    os.rename(inner, os.urandom(8).hex(), src_dir_fd=below._fd, dst_dir_fd=self._fd)  # noqa: SLF001
         os.rmdir(name, dir_fd=self._fd)
+
+    def _writable(self, path: str) -> Folder:
+        """A directory below, made ours to empty: whoever filled it may have taken our rights to it."""
+        with self._parent(path) as (parent, name):
+            try:
+                held = os.open(name, _DIRECTORY | os.O_PATH, dir_fd=parent)
+            except OSError as error:
+                if error.errno == errno.ELOOP:
+                    raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
+                raise
+            try:
+                if os.fstat(held).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+                    os.chmod(f"/proc/self/fd/{held}", stat.S_IRWXU)  # noqa: PTH101 - by its descriptor
+            finally:
+                os.close(held)
+        return self.sub(path)
 
     def names(self) -> list[str]:
         return sorted(os.listdir(self._fd))
@@ -185,7 +208,12 @@ class Folder:
             found = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
             path = prefix + name
             if stat.S_ISDIR(found.st_mode) and depth < _MAX_DEPTH:
-                with self.sub(name) as below:
+                try:
+                    below = self.sub(name)
+                except PermissionError:  # whoever put it there did not want it to be looked into
+                    yield Entry(path, regular=False, size=0)
+                    continue
+                with below:
                     yield from below._entries(path + "/", depth + 1)  # noqa: SLF001 - the same class
             else:
                 yield Entry(path, stat.S_ISREG(found.st_mode), found.st_size)

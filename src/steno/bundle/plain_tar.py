@@ -28,6 +28,10 @@ Sizes = Callable[
     [bytes], Mapping[str, int]
 ]  # from the bytes of a manifest: the other files, how long each is
 
+MAX_FILES = 10_000
+MAX_UNPACKED = 1 << 30  # bytes; more only where they were not squeezed harder than records are
+MAX_RATIO = 200
+
 _GZIP_OS_BYTE = 9
 _UNKNOWN_OS = 255
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
@@ -61,6 +65,7 @@ def unpack(path: Path, folder: Folder, sizes_of: Sizes, limit: int) -> None:
         sizes = sizes_of(data)
         if sum(sizes.values()) > shutil.disk_usage(folder.path).free:
             raise ValueError(f"it unpacks to {sum(sizes.values())} bytes, and there is no room for them")
+        _refuse_what_only_fills_the_disk(sizes, os.fstat(file.fileno()).st_size)
         for name in sorted(sizes):
             if archive.read(tarfile.BLOCKSIZE) != _header(name, sizes[name]):
                 raise ValueError(f"the next member is not {name!r}, a plain file, as the manifest says")
@@ -71,6 +76,16 @@ def unpack(path: Path, folder: Folder, sizes_of: Sizes, limit: int) -> None:
         file.seek(0)
         if _is_damaged_copy(file, folder, sizes):
             raise ValueError("some of its bytes were changed")
+
+
+def _refuse_what_only_fills_the_disk(sizes: Mapping[str, int], packed: int) -> None:
+    whole = sum(sizes.values())
+    if len(sizes) > MAX_FILES:
+        raise ValueError(f"it holds {len(sizes)} files, more than {MAX_FILES}")
+    if whole > MAX_UNPACKED and whole > MAX_RATIO * packed:
+        raise ValueError(
+            f"it unpacks to {whole} bytes, {whole // packed} times its size; `tar -xzf` would do it"
+        )
 
 
 def keep(folder: Folder, name: str, blocks: Iterable[bytes]) -> None:

@@ -76,12 +76,16 @@ def event_lines(folder: Folder) -> Iterator[bytes]:
 
 def lines_of(folder: Folder, path: str, longest: int, too_long: type[ValueError]) -> Iterator[bytes]:
     """The lines of a file with their newlines; the last one may have none."""
-    rest = b""
+    begun: list[bytes] = []  # of a line whose end has not come; joined once, however long it is
+    size = 0
     for block in folder.read(path):
-        *lines, rest = (rest + block).split(b"\n")
+        *lines, rest = block.split(b"\n")
         for line in lines:
-            yield line + b"\n"
-        if len(rest) > longest:
+            yield b"".join((*begun, line, b"\n"))
+            begun, size = [], 0
+        begun.append(rest)
+        size += len(rest)
+        if size > longest:
             raise too_long(f"{path}: a line is longer than {longest} bytes")
-    if rest:
-        yield rest
+    if size:
+        yield b"".join(begun)

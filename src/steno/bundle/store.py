@@ -38,10 +38,11 @@ def store_path(environ: Mapping[str, str], chosen: str | None = None) -> Path:
         return Path(home)
     if data := environ.get("XDG_DATA_HOME"):
         return Path(data) / "steno" / "runs"
-    if home := environ.get("HOME"):
+    home = environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 - unlike pathlib's, it does not raise
+    if home.startswith(os.sep):
         return Path(home) / ".local" / "share" / "steno" / "runs"
     raise StoreError(
-        "there is no place for the record: STENO_HOME, XDG_DATA_HOME and HOME are all unset",
+        "there is no place for the record: STENO_HOME, XDG_DATA_HOME and HOME are unset",
         hint="name one with --store DIR or STENO_HOME",
     )
 

@@ -11,6 +11,7 @@ one when they were written, and what is derived from them is judged.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from steno.redact.findings import Findings
 
 _REPLAY_FILES = frozenset({layout.TIMING, layout.CAST})
 _OUTSIDE_STRINGS = b"{}[]:,+-.0123456789Etruefalsn\n"  # numbers, `true`, `false` and `null` among them
+_QUOTE_OR_ESCAPE = re.compile(rb'\\.|"', re.DOTALL)
 _TOGETHER = 64
 
 
@@ -78,13 +80,17 @@ class _JsonJudge:
         self._path = path
         self._redactor = redactor
         self._rest: list[bytes] = []  # a string whose end has not come
+        self._waiting = self._least = 0  # bytes
         self._escaped = False
 
     def take(self, block: bytes) -> None:
         self._escaped = self._escaped or b"\\" in block
         self._rest.append(block)
-        if b'"' not in block:
-            return
+        self._waiting += len(block)
+        if b'"' in block and self._waiting >= self._least:
+            self._read()
+
+    def _read(self) -> None:
         text = b"".join(self._rest)
         if self._escaped:
             parts = _parts(text)
@@ -94,11 +100,15 @@ class _JsonJudge:
             text = text.removesuffix(rest)
             parts = [] if self._redactor.is_clean(text.replace(b'"', b"\n")) else text.split(b'"')
         self._rest = [rest] if rest else []
+        self._waiting = len(rest)
+        self._least = 2 * len(rest)  # what has no end yet is not read again for every block of it
         self._escaped = b"\\" in rest
         _refuse_other_than_json(b"".join(parts[0::2]))
         self._judge(set(parts[1::2]))
 
     def end(self) -> None:
+        if any(b'"' in block for block in self._rest):
+            self._read()
         _refuse_other_than_json(b"".join(self._rest))
 
     def _judge(self, strings: Collection[bytes]) -> None:
@@ -118,18 +128,12 @@ class _JsonJudge:
 
 def _parts(text: bytes) -> list[bytes]:
     """What stands between the quotes that no backslash makes part of a string."""
-    pieces = text.split(b'"')
-    parts = [pieces[0]]
-    for piece in pieces[1:]:
-        if len(parts) % 2 == 0 and _ends_escaping(parts[-1]):
-            parts[-1] += b'"' + piece
-        else:
-            parts.append(piece)
-    return parts
-
-
-def _ends_escaping(part: bytes) -> bool:
-    return bool((len(part) - len(part.rstrip(b"\\"))) % 2)
+    parts, start = [], 0
+    for found in _QUOTE_OR_ESCAPE.finditer(text):
+        if found.group() == b'"':
+            parts.append(text[start : found.start()])
+            start = found.end()
+    return [*parts, text[start:]]
 
 
 def _refuse_other_than_json(outside: bytes) -> None:
@@ -166,13 +170,15 @@ def _is_json(path: str) -> bool:
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    rest = b""
+    begun: list[bytes] = []
     for block in blocks:
-        *lines, rest = (rest + block).split(b"\n")
+        *lines, rest = block.split(b"\n")
         for line in lines:
-            yield line + b"\n"
-    if rest:
-        yield rest
+            yield b"".join((*begun, line, b"\n"))
+            begun = []
+        begun.append(rest)
+    if last := b"".join(begun):
+        yield last
 
 
 def _reencoded(line: bytes, value: Any) -> bytes:

@@ -23,6 +23,7 @@ from steno.bundle.reader import FolderLayers, digest_of
 from steno.derive.catalogue import derivations
 from steno.derive.facts import NoRunStartError, RunFacts
 from steno.events import canonical, index, kinds, layout
+from steno.events.run_id import is_run_id
 
 
 class Status(StrEnum):
@@ -36,7 +37,7 @@ EXIT_CODES = {Status.VALID: 0, Status.INVALID: 1, Status.INCOMPLETE: 3, Status.U
 
 STEPS = {
     1: "the manifest is there and can be read",
-    2: "the manifest is canonical, of this version, and its root covers it",
+    2: "the manifest is canonical, of this version, covered by its root, and of the run of the folder's name",
     3: "the files are those of the manifest: none missing, none added, no links",
     4: "every file has the size and the SHA-256 of the manifest",
     5: "the events are canonical, of known kinds, in sequence, of this run, and agree with each other",
@@ -168,7 +169,12 @@ class _Verification:
 
     def _check_manifest(self) -> list[str]:
         self._manifest = manifests.parse(self._manifest_bytes)
-        return [] if manifests.root_matches(self._sealed) else ["the root does not match the manifest"]
+        if not manifests.root_matches(self._sealed):
+            return ["the root does not match the manifest"]
+        name = self._run.path.resolve().name
+        if is_run_id(name) and name != self._sealed.run_id:
+            return [f"the folder is named {name}, and holds the run {self._sealed.run_id}"]
+        return []
 
     def _check_inventory(self) -> list[str]:
         problems = []

@@ -50,6 +50,21 @@ def remove_leftovers(run_id: str | None = None) -> Iterator[Leftover]:
                 yield _remove(above, f"{place}/{name}", name)
 
 
+def sweep_beside() -> None:
+    """Remove the empty cgroups of dead recorders where the next one is made. What cannot be is left."""
+    hierarchy = own_hierarchy()
+    if isinstance(hierarchy, Refusal):
+        return
+    with suppress(OSError), opened(f"{hierarchy.mount}/{hierarchy.own}") as above:
+        for name in sorted(names_below(above)):
+            if (
+                name.startswith(PREFIX)
+                and is_run_id(name.removeprefix(PREFIX))
+                and _is_this_users(above, name)
+            ):
+                _remove(above, name, name)
+
+
 def _named_for_runs(fd: int, place: str = "", depth: int = 0) -> Iterator[tuple[int, str, str]]:
     """The cgroup above, its path, and the name of one of ours in it; runs in runs come first."""
     if depth == MAX_DEPTH:

@@ -55,7 +55,7 @@ class IgnoreRules:
 def load(environ: Mapping[str, str]) -> IgnoreRules:
     """The rules that hold for a run; raises `CaptureError` when they cannot be known."""
     path = place(environ)
-    known = {"$HOME": _absolute(environ.get("HOME")), "$XDG_CONFIG_HOME": str(path.parent.parent)}
+    known = {"$HOME": _home(environ), "$XDG_CONFIG_HOME": str(path.parent.parent)}
     entries = [_expanded(entry, known) for entry in _entries(path)]
     wanted = {_plain(entry) for entry in [*entries, str(path)] if entry.startswith("/") and "\0" not in entry}
     # What is observed are resolved paths, so an entry that leads through a link stands for both names.
@@ -64,11 +64,11 @@ def load(environ: Mapping[str, str]) -> IgnoreRules:
 
 def place(environ: Mapping[str, str]) -> Path:
     """Where the file is, or is made by the first run."""
-    home = _absolute(environ.get("HOME"))
+    home = _home(environ)
     config_home = _absolute(environ.get("XDG_CONFIG_HOME")) or (f"{home}/.config" if home else None)
     if config_home is None:
         raise CaptureError(
-            "no place for the ignore configuration: neither HOME nor XDG_CONFIG_HOME is set",
+            "no place for the ignore configuration: HOME and XDG_CONFIG_HOME are unset, and you have no home",
             hint="set HOME or XDG_CONFIG_HOME, or watch no files with --observer none",
         )
     return Path(config_home) / "agent-snapshot" / "ignore.json"
@@ -95,6 +95,12 @@ def why_not_made(path: Path) -> str | None:
     if not os.path.isdir(above):  # noqa: PTH112 - unlike pathlib's, it does not raise where a link may not be followed
         return f"{above} is not a directory"
     return None if os.access(above, os.W_OK | os.X_OK) else f"{above} cannot be written"
+
+
+def _home(environ: Mapping[str, str]) -> str | None:
+    """HOME; without it what the system says."""
+    home = environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 - unlike pathlib's, it does not raise
+    return None if home == "~" else _absolute(home)
 
 
 def _absolute(directory: str | None) -> str | None:

@@ -13,16 +13,17 @@ import signal
 import subprocess
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
 import msgspec
 
 from steno.capture.host import find_trusted
 from steno.capture.repo_types import SnapshotFailedError
+from steno.events.linux_numbers import signal_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 TIMEOUT_SECONDS = 120.0
@@ -40,6 +41,33 @@ _FIXED = {
     "GIT_TERMINAL_PROMPT": "0",
 }
 _OWN_CONFIG = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+_running: set[Child] = set()
+_signals: list[int] = []  # that came while `ending_at` held: from the first on no git is waited for
+
+
+@contextmanager
+def ending_at(numbers: Iterable[int]) -> Iterator[None]:
+    """While this holds, one of these signals ends the git that runs, and no other is started after it."""
+
+    def give_up(number: int, _: object) -> None:
+        _signals.append(number)
+        for child in list(_running):
+            child.kill()
+
+    found = {number: signal.signal(number, give_up) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in found.items():
+            signal.signal(number, handler)
+        _signals.clear()
+
+
+def _check_signals(name: str) -> None:
+    if _signals:
+        raise SnapshotFailedError("GIT_INTERRUPTED", f"git {name} was given up: {signal_name(_signals[0])}")
 
 
 class Output(msgspec.Struct, frozen=True):
@@ -104,6 +132,7 @@ class Child:
     ) -> None:
         self._git = git
         self._name = next((arg for arg in args if not arg.startswith("-") and "=" not in arg), "git")
+        _check_signals(self._name)
         self._stderr: IO[bytes] = tempfile.TemporaryFile(dir=git.scratch)  # noqa: SIM115 - closed in stop()
         try:
             self.process = subprocess.Popen(
@@ -120,6 +149,9 @@ class Child:
             missing_program = error.filename == git.program
             reason = "GIT_MISSING" if missing_program else "GIT_BROKEN"
             raise SnapshotFailedError(reason, f"git {self._name}: {error.strerror}") from error
+        _running.add(self)
+        if _signals:  # it came while this one was started
+            self.kill()
 
     def finish(self, stdin: bytes | None = None) -> Output:
         try:
@@ -148,10 +180,15 @@ class Child:
             raise self._too_slow()
         return os.read(descriptor, _CHUNK)
 
+    def kill(self) -> None:
+        """End it with all that it started."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
     def stop(self) -> None:
+        _running.discard(self)
         if self.process.poll() is None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+            self.kill()
             self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout, self._stderr):
             if pipe is not None:
@@ -170,6 +207,7 @@ class Child:
         return SnapshotFailedError("GIT_TIMEOUT", f"git {self._name} took longer than {TIMEOUT_SECONDS:g} s")
 
     def _check(self) -> None:
+        _check_signals(self._name)
         if self.process.returncode != 0:
             detail = self._complaint() or f"exit status {self.process.returncode}"
             raise SnapshotFailedError("GIT_BROKEN", f"git {self._name}: {detail}")

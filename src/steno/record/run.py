@@ -33,6 +33,7 @@ from steno.capture.observer import NONE, Frames, Observer, choose_observer, laun
 from steno.capture.probe import hint_of
 from steno.capture.pump import Pump
 from steno.capture.repo import RepoWatch
+from steno.capture.repo_git import ending_at
 from steno.capture.streams import wire
 from steno.capture.terminal import DEFAULT_SIZE
 from steno.derive.facts import ANY_SHIM
@@ -118,8 +119,9 @@ def record(request: RunRequest, *, on_sealing: Callable[[int], None]) -> Outcome
     with _Recording(request, redactor, findings, secrets) as recording:
         recording.look_before()
         recording.run_command()
-        with undisturbed():
-            recording.look_after()
+        with undisturbed() as signals:
+            with ending_at(signals):  # git may wait for what the command left, a pipe in place of a file
+                recording.look_after()
             recording.finish()
             on_sealing(recording.stream_bytes)
             return recording.seal()

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 
 from steno.capture.cgroup import Refusal, Scope, make_scope, process_names
+from steno.capture.cgroup_leftovers import sweep_beside
 from steno.capture.descendants import Awaited, KeeperChildren
 from steno.capture.keeper import Keeper
 from steno.capture.observer import InScope, Observer, fit_to_scope
@@ -25,6 +26,7 @@ MAX_TOLD, SHOWN = 100, 5
 class RunScope:
     def __init__(self, run_id: str, observer: Observer, environ: Mapping[str, str]) -> None:
         """Make the cgroup, and start the probe if one is wanted. An error when one is insisted on."""
+        sweep_beside()
         self._made = make_scope(run_id)
         self._channel: int | None = None
         self._children: KeeperChildren | None = None

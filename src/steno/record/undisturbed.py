@@ -15,11 +15,11 @@ _NOT_NOW = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """A second Control-C must not cost the record its seal."""
+def undisturbed() -> Iterator[list[int]]:
+    """A second Control-C must not cost the record its seal. Yields those not ignored before."""
     found = {number: signal.signal(number, signal.SIG_IGN) for number in _NOT_NOW}
     try:
-        yield
+        yield [number for number, handler in found.items() if handler is not signal.SIG_IGN]
     finally:
         for number, handler in found.items():
             signal.signal(number, handler)

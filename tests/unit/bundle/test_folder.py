@@ -6,6 +6,8 @@ import gc
 import os
 import socket
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -156,6 +158,41 @@ def test_removing_a_tree_removes_links_and_not_what_they_lead_to(place: Path) ->
         folder.remove_tree("sub")
     assert not (place / "sub").exists()
     assert (place.parent / "outside" / "file").read_bytes() == b"outside"
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o500, 0o300])
+def test_a_tree_is_removed_also_where_its_rights_were_taken_away(place: Path, mode: int) -> None:
+    for path in ("sub/shut", "sub/shut/inner", "sub/shut/inner/deep"):
+        (place / path).mkdir()
+        (place / path / "file").write_bytes(b"x")
+    for path in ("sub/shut/inner/deep", "sub/shut/inner", "sub/shut"):
+        (place / path).chmod(mode)
+    with as_nobody(place), Folder(place) as folder:
+        assert any(entry.path.startswith("sub/shut") for entry in folder.entries())
+        folder.remove_tree("sub")
+    assert not (place / "sub").exists()
+
+
+@contextmanager
+def as_nobody(place: Path) -> Iterator[None]:
+    """Root may do everything, so root becomes somebody else for a while."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for path in (place, *place.rglob("*")):
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+    shut = {one: one.stat().st_mode for one in place.parents if not one.stat().st_mode & 0o001}
+    for one, mode in shut.items():
+        one.chmod(mode | 0o001)
+    os.setegid(65534)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        for one, mode in shut.items():
+            one.chmod(mode)
 
 
 def test_removing_a_tree_that_is_itself_a_link_removes_the_link(place: Path) -> None:

@@ -39,12 +39,15 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def test_the_store_is_where_the_user_says_before_anything_else() -> None:
+def test_the_store_is_where_the_user_says_before_anything_else(monkeypatch: pytest.MonkeyPatch) -> None:
     env = {"STENO_HOME": "/s", "XDG_DATA_HOME": "/x", "HOME": "/h"}
     assert store_path(env, "/chosen") == Path("/chosen")
     assert store_path(env) == Path("/s")
     assert store_path({**env, "STENO_HOME": ""}) == Path("/x/steno/runs")
     assert store_path({"HOME": "/h"}) == Path("/h/.local/share/steno/runs")
+    monkeypatch.setattr("os.path.expanduser", lambda _: "/of/the/system")
+    assert store_path({"HOME": ""}) == Path("/of/the/system/.local/share/steno/runs")
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # a user that the system does not know
     with pytest.raises(StoreError, match="no place"):
         store_path({"HOME": ""})
 

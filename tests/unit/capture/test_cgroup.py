@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from cgroups import MOUNT, left_by, needs_scope, new_run_id
 from steno.capture import cgroup
 from steno.capture.cgroup import Hierarchy, Refusal, Scope, find_hierarchy, make_scope, process_names
-from steno.capture.cgroup_leftovers import Done, remove_leftovers
+from steno.capture.cgroup_leftovers import Done, remove_leftovers, sweep_beside
 from waiting import SECONDS, until
 
 UNIFIED = b"31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -214,6 +214,19 @@ def test_a_leftover_is_removed_once_its_processes_have_ended(run_id: str) -> Non
     (found,) = remove_leftovers(run_id)
     assert (found.path, found.done) == (made.path, Done.REMOVED)
     assert list(remove_leftovers(run_id)) == []
+
+
+@needs_scope
+def test_whoever_records_next_removes_what_a_dead_recorder_left_and_nothing_that_is_used(
+    scope: Scope, run_id: str
+) -> None:
+    other = make_scope(new_run_id())
+    assert isinstance(other, Scope)
+    other.close()  # as the end of a recorder does
+    sweep_beside()
+    assert not Path(f"{MOUNT}/{other.path}").exists()
+    assert Path(f"{MOUNT}/{scope.path}").exists()
+    assert scope.path.endswith(run_id)
 
 
 @needs_scope

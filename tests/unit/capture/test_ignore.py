@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import pwd
 import socket
 from pathlib import Path
 
@@ -202,7 +203,18 @@ def test_a_name_that_only_begins_like_a_variable_is_not_expanded(home: Path) -> 
     assert rules.ignores(b"/data/$HOME/x")
 
 
-def test_home_in_an_entry_names_nothing_when_there_is_no_home(home: Path) -> None:
+def test_without_the_variable_the_home_is_that_of_the_password_database(home: Path) -> None:
+    of_the_system = pwd.getpwuid(os.getuid()).pw_dir
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("HOME", raising=False)
+        rules = load({"XDG_CONFIG_HOME": str(home)})
+    assert os.fsencode(f"{of_the_system}/.cache") in rules.prefixes()
+
+
+def test_home_in_an_entry_names_nothing_when_there_is_no_home(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     rules = load({"XDG_CONFIG_HOME": str(home)})
     assert not any(b"$" in prefix or prefix.endswith(b".cache") for prefix in rules.prefixes())
 

@@ -1,0 +1,42 @@
+"""The command leaves something that git waits for: a signal ends the waiting, and the record says so."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import PROGRAM
+from recorded import only_run
+from waiting import SECONDS, until
+
+
+def waiting_children(pid: int) -> list[str]:
+    """The gits that look at the repository; not the one that was asked for its version."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [child for child in children if b"--no-pager" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_git_waits_gives_git_up_and_the_record_is_sealed(
+    clean_env: dict[str, str], repo: Path, store: Path, number: signal.Signals
+) -> None:
+    steno = ["env", "--default-signal=INT", str(PROGRAM)]  # a test in the background ignores Control-C
+    words = [*steno, "run", "--observer", "none", "--", "mkfifo", ".gitignore"]
+    with subprocess.Popen(words, cwd=repo, env=clean_env) as recorder:
+        try:
+            until((repo / ".gitignore").exists)
+            until(lambda: bool(waiting_children(recorder.pid)))
+            children = waiting_children(recorder.pid)
+            recorder.send_signal(number)
+            assert recorder.wait(SECONDS) == 0
+        finally:
+            recorder.kill()
+    assert not [child for child in children if Path(f"/proc/{child}").exists()]
+    run = only_run(store)
+    assert run.verdict().exit_code == 3
+    (gap,) = [gap for gap in run.json("run.json")["gaps"] if gap["reason"] == "repo_after_unknown"]
+    assert gap["detail"].startswith("GIT_INTERRUPTED: git ")
+    assert number.name in gap["detail"]
