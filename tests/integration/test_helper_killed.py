@@ -7,7 +7,8 @@ import os
 import random
 import signal
 import subprocess
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,8 @@ from waiting import until
 
 # Goes on until it is told that its observer was killed, or can start nothing any more for that reason.
 BUSY = "until test -e over; do cat /dev/null || exit; done"
+# Until its input ends, which it does with the test.
+WAITING = "read line"
 # Hanging is the failure; this is how long nobody would wait.
 PATIENCE = 100
 ROUNDS = 10
@@ -41,27 +44,29 @@ def _created(store: Path) -> int:
     )
 
 
-def _start(env: dict[str, str], cwd: Path, observer: str, script: str) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(
-        [PROGRAM, "run", "--no-git", "--observer", observer, "--", "sh", "-c", script],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd=cwd,
-        env=env,
-    )
-    until(lambda: bool(observer_processes(process.pid)) or process.poll() is not None)
-    return process
+@contextmanager
+def _started(env: dict[str, str], cwd: Path, observer: str, script: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A recorder at work. What it leaves behind reads the end of its input when this is over."""
+    words = [PROGRAM, "run", "--no-git", "--observer", observer, "--", "sh", "-c", script]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, cwd=cwd, env=env
+    ) as process:
+        try:
+            until(lambda: bool(observer_processes(process.pid)) or process.poll() is not None)
+            yield process
+        finally:
+            _kill([process.pid])
 
 
 def _kill_the_observer_after(seconds: float, env: dict[str, str], cwd: Path, observer: str) -> None:
-    process = _start(env, cwd, observer, BUSY)
-    try:
-        process.wait(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        _kill(observer_processes(process.pid))
-    (cwd / "over").touch()
-    process.wait(timeout=PATIENCE)
+    with _started(env, cwd, observer, BUSY) as process:
+        try:
+            process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            _kill(observer_processes(process.pid))
+        (cwd / "over").touch()
+        process.wait(timeout=PATIENCE)
 
 
 def _kill(pids: list[int]) -> None:
@@ -115,11 +120,12 @@ def test_what_was_seen_before_the_kill_is_in_the_record(
     steno: Steno, clean_env: dict[str, str], tmp_path: Path, store: Path, observer: str
 ) -> None:
     mark = tmp_path / "mark"
-    process = _start(clean_env, tmp_path, observer, f"echo x > {mark}; cat {mark} > {mark}.copy; sleep 1000")
     copy = tmp_path / "mark.copy"
-    until(lambda: copy.exists() and copy.read_text() == "x\n" and _created(store) == 2)
-    _kill(observer_processes(process.pid))
-    process.wait(timeout=PATIENCE)
+    script = f"echo x > {mark}; cat {mark} > {copy}; {WAITING}"
+    with _started(clean_env, tmp_path, observer, script) as process:
+        until(lambda: copy.exists() and copy.read_text() == "x\n" and _created(store) == 2)
+        _kill(observer_processes(process.pid))
+        process.wait(timeout=PATIENCE)
     (run,) = runs(store)
     _check(run, steno)
     written = [row.where for row in rows(run) if row.op == "open" and row.arg & os.O_WRONLY]
@@ -132,12 +138,12 @@ def test_a_recorder_killed_while_it_observes_leaves_what_the_observer_saw(
     steno: Steno, clean_env: dict[str, str], tmp_path: Path, store: Path, observer: str
 ) -> None:
     mark = tmp_path / "mark"
-    process = _start(clean_env, tmp_path, observer, f"echo x > {mark}; sleep 1000")
-    until(lambda: mark.exists() and mark.read_text() == "x\n" and _created(store) == 1)
-    observers = observer_processes(process.pid)
-    process.kill()
-    process.wait(timeout=PATIENCE)
-    _kill(observers)
+    with _started(clean_env, tmp_path, observer, f"echo x > {mark}; {WAITING}") as process:
+        until(lambda: mark.exists() and mark.read_text() == "x\n" and _created(store) == 1)
+        observers = observer_processes(process.pid)
+        process.kill()
+        process.wait(timeout=PATIENCE)
+        _kill(observers)
     (run,) = runs(store)
     until(lambda: steno("recover", run.path).returncode == 0)
     assert run.verdict().status == Status.INCOMPLETE

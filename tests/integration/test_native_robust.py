@@ -15,10 +15,10 @@ import pytest
 
 from conftest import PROGRAM, SECONDS, Steno
 from observers import STOPPING, observers
+from programs import compiled
 from recorded import Recorded, only_run
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ROOT / "native" / "tests"
 SANITIZERS = {"memory": "address,undefined", "races": "thread"}
 PIDFD_GETFD = "438"
 CANNOT = 77
@@ -84,23 +84,6 @@ def sanitized(sanitizers: str) -> Path:
     return program
 
 
-def compiled(folder: Path, name: str) -> Path:
-    program = folder / name
-    words: list[str | Path] = [
-        "cc",
-        "-std=gnu11",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-pthread",
-        "-o",
-        program,
-        SOURCES / f"{name}.c",
-    ]
-    subprocess.run(words, check=True, timeout=SECONDS)
-    return program
-
-
 def observed(store: Path) -> Recorded:
     run = only_run(store)
     assert run.is_valid
@@ -136,7 +119,7 @@ def test_no_sanitizer_finds_anything_in_a_busy_run(
 def test_a_container_that_refuses_to_hand_out_descriptors_is_observed_all_the_same(
     store: Path, clean_env: dict[str, str], tmp_path: Path, observer: str
 ) -> None:
-    refusing = compiled(tmp_path, "refusing")
+    refusing = compiled("refusing")
     words: list[str | Path] = [
         refusing,
         PIDFD_GETFD,
@@ -194,7 +177,7 @@ def test_with_few_descriptors_every_call_is_seen_and_every_unseen_end_counted(
 def test_callers_that_wait_for_each_other_are_all_answered(
     steno: Steno, store: Path, tmp_path: Path, observer: str
 ) -> None:
-    done = steno("run", "--observer", observer, "--", compiled(tmp_path, "starving"))
+    done = steno("run", "--observer", observer, "--", compiled("starving"))
     if done.returncode == CANNOT:
         pytest.skip("userfaultfd is not for us here")
     assert (done.returncode, done.stdout) == (0, b"all were answered\n"), done.stderr

@@ -32,6 +32,8 @@ NATIVE = Path(package.__file__).parent / "native"
 OBJECT = "probe.bpf.o"
 LITTLE_MEMORY = 64 << 10
 PROGRAMS_ON_CGROUP = 4
+# bpftool gives up when a link that it lists goes away meanwhile: the probe of another test has ended.
+ATTEMPTS = 50
 # A mount namespace of its own, in which one thing is hidden.
 _HIDE = 'mount --make-rprivate / && {hide} && exec "$@"'
 HIDING_TYPES = _HIDE.format(hide="mount -t tmpfs none /sys/kernel/btf")
@@ -255,8 +257,13 @@ def keeper_of(recorder: subprocess.Popen[bytes]) -> int:
 
 def links_of(cgroup: int) -> list[int]:
     """The programs on the cgroup that can be taken off it; those at tracepoints cannot."""
-    told = subprocess.run(["bpftool", "--json", "link"], capture_output=True, check=True, timeout=SECONDS)
-    return [one["id"] for one in json.loads(told.stdout) if one.get("cgroup_id") == cgroup]
+    for _ in range(ATTEMPTS):
+        told = subprocess.run(
+            ["bpftool", "--json", "link"], capture_output=True, check=False, timeout=SECONDS
+        )
+        if told.returncode == 0:
+            return [one["id"] for one in json.loads(told.stdout) if one.get("cgroup_id") == cgroup]
+    raise AssertionError(told.stdout + told.stderr)
 
 
 @pytest.mark.parametrize("observer", observers(PROBING))
