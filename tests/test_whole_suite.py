@@ -22,14 +22,25 @@ import subprocess
 def test_that_leaves_a_process_behind():
     subprocess.Popen(["sh", "-c", "setsid sleep 1000 & echo $! >left"]).wait()
 """
+HEEDS = """
+import signal
+def test_that_can_be_interrupted():
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGQUIT) == signal.SIG_DFL
+"""
 SOUND = "def test_that_passes():\n    pass\n"
 
 
-def run_suite(folder: Path, *tests: str) -> subprocess.CompletedProcess[str]:
+def run_suite(folder: Path, *tests: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = soak: long\n")
     (folder / "test_it.py").write_text("\n".join(tests))
     return subprocess.run(
-        [sys.executable, RUNNER], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+        [*before, sys.executable, RUNNER],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
 
@@ -70,3 +81,8 @@ def test_what_a_test_leaves_running_is_ended_and_named(tmp_path: Path) -> None:
     left = int((tmp_path / "left").read_text())
     assert f"left running by a test, and ended: {left} sleep 1000" in done.stdout
     assert not Path(f"/proc/{left}").exists()
+
+
+def test_a_suite_started_in_the_background_is_interrupted_like_any_other(tmp_path: Path) -> None:
+    done = run_suite(tmp_path, HEEDS, before=("sh", "-c", 'trap "" INT QUIT; exec "$@"', "sh"))
+    assert done.returncode == 0, done.stdout

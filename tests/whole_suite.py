@@ -26,11 +26,18 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def main() -> int:
+    _heed_the_keyboard()
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
         return _judge()
     finally:
         _end_what_is_left()
+
+
+def _heed_the_keyboard() -> None:
+    """A shell starts what is behind an `&` with these ignored, and so would be every program that the tests start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def _judge() -> int:

@@ -47,7 +47,7 @@ def _created(store: Path) -> int:
 @contextmanager
 def _started(env: dict[str, str], cwd: Path, observer: str, script: str) -> Iterator[subprocess.Popen[bytes]]:
     """A recorder at work. What it leaves behind reads the end of its input when this is over."""
-    words = [PROGRAM, "run", "--no-git", "--observer", observer, "--", "sh", "-c", script]
+    words = [str(PROGRAM), "run", "--no-git", "--observer", observer, "--", "sh", "-c", script]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, cwd=cwd, env=env
