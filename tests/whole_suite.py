@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def _heed_the_keyboard() -> None:
-    """A shell starts what is behind an `&` with these ignored, and so would be every program that the tests start."""
+    """A shell starts what stands before an `&` with these ignored, and the tests would inherit that."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
