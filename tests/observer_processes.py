@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -34,14 +35,13 @@ def held_still(recorder: int) -> Iterator[None]:
             os.kill(one, signal.SIGCONT)
 
 
+# /dev/ptmx, whose opener is no slave, is /dev/pts/ptmx in many containers.
+_SLAVE = re.compile(r"/dev/pts/\d+")
+
+
 def hold_a_terminal(recorder: int) -> bool:
     """Whether they still tell who writes on the terminal of the command."""
-    return any(
-        place.startswith("/dev/pts/")
-        and place != "/dev/pts/ptmx"  # the master, where /dev/ptmx is a link to it
-        for one in observer_processes(recorder)
-        for place in _places_held(one)
-    )
+    return any(_SLAVE.fullmatch(place) for one in observer_processes(recorder) for place in _places_held(one))
 
 
 def _places_held(pid: int) -> list[str]:

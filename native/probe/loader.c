@@ -1,6 +1,6 @@
 /* steno-probe: loads the probe into the kernel, attaches it to a cgroup, hands it over and ends.
  *
- * In: the object file beside this program (or --object), the run's cgroup. Out: one datagram of handover.h. The probe is in
+ * In: the object file beside this program, the run's cgroup. Out: one datagram of handover.h. The probe is in
  * place before the datagram is sent. libbpf is opened at run time, so that a machine without it can still build and run
  * everything else. `--check` loads and attaches nothing for long: it tells whether that can be done here.
  */
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -104,7 +105,7 @@ static bool open_library(struct loaded *loaded)
     FIND(libbpf_num_possible_cpus)
     FIND(libbpf_set_print)
 #undef FIND
-    if (!getenv("STENO_PROBE_VERBOSE"))
+    if (!secure_getenv("STENO_PROBE_VERBOSE"))
         bpf.libbpf_set_print(say_nothing);
     return true;
 }
@@ -169,6 +170,15 @@ static bool set_scope(const struct bpf_object *object, int cgroup)
     return syscall(SYS_bpf, BPF_MAP_UPDATE_ELEM, &attr, sizeof attr) == 0;
 }
 
+/* Or whoever may start us could watch the processes of others: we may have privileges that our user has not. */
+static bool is_of_our_user(struct loaded *loaded, int cgroup)
+{
+    struct stat found;
+    if (fstat(cgroup, &found) != 0)
+        return failed(loaded, PROBE_NO_CGROUP, "%s", strerror(errno));
+    return found.st_uid == getuid() || getuid() == 0 || failed(loaded, PROBE_NOT_PERMITTED, "the cgroup belongs to another user");
+}
+
 static bool attach(struct loaded *loaded, const struct bpf_object *object, int cgroup)
 {
     if (cgroup < 0 || !set_scope(object, cgroup))
@@ -214,9 +224,11 @@ static const char *const words_of_states[] = {"ready", "no_libbpf", "no_btf", "n
 static bool read_wishes(int argc, char **argv, struct wishes *wishes)
 {
     static const struct option options[] = {
-        {"to", required_argument, NULL, 't'},     {"cgroup", required_argument, NULL, 'c'},
-        {"object", required_argument, NULL, 'o'}, {"ring-bytes", required_argument, NULL, 'r'},
-        {"check", no_argument, NULL, 'k'},        {NULL, 0, NULL, 0},
+        {"to", required_argument, NULL, 't'},
+        {"cgroup", required_argument, NULL, 'c'},
+        {"ring-bytes", required_argument, NULL, 'r'},
+        {"check", no_argument, NULL, 'k'},
+        {NULL, 0, NULL, 0},
     };
     *wishes = (struct wishes){.to = -1, .cgroup = -1, .ring_bytes = DEFAULT_RING};
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
@@ -229,9 +241,6 @@ static bool read_wishes(int argc, char **argv, struct wishes *wishes)
             break;
         case 'r':
             wishes->ring_bytes = strtoull(optarg, NULL, 10);
-            break;
-        case 'o':
-            snprintf(wishes->object, sizeof wishes->object, "%s", optarg);
             break;
         case 'k':
             wishes->check = true;
@@ -246,8 +255,6 @@ static bool read_wishes(int argc, char **argv, struct wishes *wishes)
 
 static void find_object(struct wishes *wishes)
 {
-    if (wishes->object[0])
-        return;
     ssize_t length = readlink("/proc/self/exe", wishes->object, sizeof wishes->object - sizeof OBJECT);
     char *slash = length > 0 ? memrchr(wishes->object, '/', (size_t)length) : NULL;
     memcpy(slash ? slash + 1 : wishes->object, OBJECT, sizeof OBJECT);
@@ -259,13 +266,15 @@ int main(int argc, char **argv)
     struct loaded loaded = {.says = {.state = PROBE_READY}};
     struct bpf_object *object = NULL;
     if (!read_wishes(argc, argv, &wishes)) {
-        fputs("usage: steno-probe --check [--object FILE]\n"
-              "       steno-probe --to FD --cgroup FD [--ring-bytes POWER_OF_TWO] [--object FILE]\n",
+        fputs("usage: steno-probe --check\n"
+              "       steno-probe --to FD --cgroup FD [--ring-bytes POWER_OF_TWO]\n",
               stderr);
         return 2;
     }
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) /* what we hand over is not for others of our user */
+        return 1;
     find_object(&wishes);
-    bool done = open_library(&loaded) && load(&loaded, &wishes, &object);
+    bool done = (wishes.check || is_of_our_user(&loaded, wishes.cgroup)) && open_library(&loaded) && load(&loaded, &wishes, &object);
     if (wishes.check) {
         if (!done)
             printf("%s: %s\n", words_of_states[loaded.says.state], loaded.says.says);

@@ -52,8 +52,20 @@ struct launch {
     struct rlimit found_limit;
 };
 
-static const int ignored_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2, SIGPIPE};
-#define IGNORED_COUNT (sizeof ignored_signals / sizeof *ignored_signals)
+/* The C library keeps these two for itself, and whoever spawns with it leaves them ignored. */
+#define FIRST_OF_LIBRARY 32
+#define LAST_OF_LIBRARY 33
+
+/* A fault of our own must end us; SIGCHLD and SIGHUP are read. */
+static bool is_ignored(int number)
+{
+    static const int others[] = {SIGKILL, SIGSTOP, SIGCONT, SIGCHLD, SIGHUP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (number == others[i])
+            return false;
+    }
+    return number < FIRST_OF_LIBRARY || number > LAST_OF_LIBRARY;
+}
 
 static void send_status(struct run *run, struct status_record record)
 {
@@ -90,11 +102,18 @@ static int above_watched(int fd)
     return moved < 0 ? fd : moved;
 }
 
-static void restore_signals(const bool was_ignored[IGNORED_COUNT], const sigset_t *found_mask)
+static void restore_signals(const bool was_ignored[NSIG], const sigset_t *found_mask)
 {
-    for (size_t i = 0; i < IGNORED_COUNT; i++) {
-        if (!was_ignored[i])
-            signal(ignored_signals[i], SIG_DFL);
+    for (int number = 1; number < NSIG; number++) {
+        if (is_ignored(number) && !was_ignored[number])
+            signal(number, SIG_DFL);
+    }
+    for (int number = FIRST_OF_LIBRARY; number <= LAST_OF_LIBRARY; number++) {
+        const struct { /* as the kernel has it; the C library refuses to touch them */
+            uint64_t handler, flags, restorer, mask;
+        } as_any_program = {0};
+        if (!was_ignored[number] && syscall(SYS_rt_sigaction, number, &as_any_program, NULL, sizeof as_any_program.mask) != 0)
+            _exit(NOT_EXECUTED);
     }
     sigprocmask(SIG_SETMASK, found_mask, NULL);
 }
@@ -106,7 +125,7 @@ static int execute(char **command)
     return errno;
 }
 
-static void become_command(struct launch *launch, const bool was_ignored[IGNORED_COUNT], bool observed)
+static void become_command(struct launch *launch, const bool was_ignored[NSIG], bool observed)
 {
     struct options *options = &launch->run->options;
     close(launch->go[1]); /* or a keeper that was killed would be waited for, for ever */
@@ -121,6 +140,9 @@ static void become_command(struct launch *launch, const bool was_ignored[IGNORED
     if (chdir(options->cwd) != 0)
         fail(launch, errno);
     char byte;
+    /* We are to read its memory; what we have there is gone with the exec, before the command's own code runs. */
+    if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0)
+        fail(launch, errno);
     if (observed)
         install_and_send(listener_channel, launch->run->split != NULL, launch->run->ring ? STOP_CHANGES : STOP_ALL);
     else if (write(listener_channel, "", 1) != 1)
@@ -142,14 +164,16 @@ static int open_pipes(struct launch *launch)
 static void forget_the_streams(struct run *run)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int i = 0; i < 3; i++) {
-        if (run->options.standard[i] > 2 && run->options.standard[i] != run->options.terminal)
-            close(run->options.standard[i]);
-        if (null >= 0)
-            dup2(null, i);
+    int given[] = {run->options.standard[0], run->options.standard[1], run->options.standard[2], run->options.terminal};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        bool closed = false; /* one descriptor may be given for several */
+        for (size_t before = 0; before < i; before++)
+            closed |= given[before] == given[i];
+        if (given[i] > 2 && !closed)
+            close(given[i]);
     }
-    if (run->options.terminal > 2)
-        close(run->options.terminal);
+    for (int i = 0; i < 3 && null >= 0; i++)
+        dup2(null, i);
 }
 
 /* Every process of the run costs us a descriptor. */
@@ -383,10 +407,11 @@ static void keep(struct launch *launch)
             listen_once(launch, tracees_patience(launch->run));
 }
 
-static int watch_signals(struct launch *launch, bool was_ignored[IGNORED_COUNT])
+static int watch_signals(struct launch *launch, bool was_ignored[NSIG])
 {
-    for (size_t i = 0; i < IGNORED_COUNT; i++)
-        was_ignored[i] = signal(ignored_signals[i], SIG_IGN) == SIG_IGN;
+    uint64_t by_recorder = ignored_by(getppid());
+    for (int number = 1; number < NSIG; number++)
+        was_ignored[number] = is_ignored(number) ? signal(number, SIG_IGN) == SIG_IGN : by_recorder >> (number - 1) & 1;
     sigset_t watched;
     sigemptyset(&watched);
     sigaddset(&watched, SIGCHLD);
@@ -418,8 +443,17 @@ static pid_t fork_into(struct run *run)
     return child;
 }
 
+/* The command stays in the session and the group of whoever started us, and signals to that group are not for us. What the
+ * command leaves behind becomes our child: in another session than theirs we do not keep its group from being orphaned, as
+ * init would not. On a terminal we lead the session, as a login shell does. */
+static void leave_its_session(const struct run *run)
+{
+    if (run->options.terminal < 0)
+        (void)setsid(); /* it is refused only to a leader of a group: then we are in none but our own */
+}
+
 /* The child waits for the word to go. */
-static int start_command(struct launch *launch, const bool was_ignored[IGNORED_COUNT], bool observed)
+static int start_command(struct launch *launch, const bool was_ignored[NSIG], bool observed)
 {
     int error = open_pipes(launch);
     if (error)
@@ -434,7 +468,7 @@ static int start_command(struct launch *launch, const bool was_ignored[IGNORED_C
 }
 
 /* A filter cannot be taken off: that child has done nothing yet, and another takes its place. */
-static int start_again_unobserved(struct launch *launch, const bool was_ignored[IGNORED_COUNT])
+static int start_again_unobserved(struct launch *launch, const bool was_ignored[NSIG])
 {
     kill(launch->command, SIGKILL);
     waitpid(launch->command, NULL, 0);
@@ -453,7 +487,7 @@ static int await_probe(struct run *run)
 int launch_and_watch(struct run *run)
 {
     struct launch launch = {.run = run};
-    bool was_ignored[IGNORED_COUNT];
+    bool was_ignored[NSIG] = {false};
     int error = watch_signals(&launch, was_ignored);
     if (error)
         return error;
@@ -476,6 +510,7 @@ int launch_and_watch(struct run *run)
             return error;
     }
     forget_the_streams(run);
+    leave_its_session(run);
     send_status(run, (struct status_record){OBSERVED, -observed, 0, 0, 0});
     int failure = 0;
     (void)!write(launch.go[1], "", 1); /* if it is gone already, the next line tells */

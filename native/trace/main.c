@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "spool.h"
@@ -54,7 +55,8 @@ static bool guard_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
-    if (!guard_standard_descriptors())
+    /* Or the command could take our listener, and write into our memory. */
+    if (!guard_standard_descriptors() || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         return OWN_FAILURE;
     struct run run = {.listener = -1, .own_pid = getpid()};
     enum wish wish = read_options(argc, argv, &run.options);

@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/personality.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,6 +61,14 @@ bool may_change_our_mounts(pid_t tid)
     snprintf(path, sizeof path, "/proc/%d/status", tid);
     bool told = read_small_file(path, text, sizeof text) > 0;
     return !told || (read_capabilities_text(text) & UINT64_C(1) << CAP_SYS_ADMIN && is_in_our("user", tid));
+}
+
+uint64_t ignored_by(pid_t pid)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    const char *line = read_small_file(path, text, sizeof text) > 0 ? strstr(text, "\nSigIgn:") : NULL;
+    return line ? strtoull(line + sizeof "\nSigIgn:" - 1, NULL, 16) : 0;
 }
 
 /* Without randomization a new program's stack may begin where the old one's did. */

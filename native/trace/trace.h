@@ -248,6 +248,8 @@ ssize_t read_small_file(const char *path, char *into, size_t size);
 bool read_birth(pid_t pid, struct birth *birth);
 pid_t thread_group(pid_t tid);
 bool stacks_are_random(pid_t pid);
+/* A bit for every signal that it ignores, the first for signal 1; none where that is not told. */
+uint64_t ignored_by(pid_t pid);
 /* False: it is in another mount namespace, or gone. */
 bool sees_our_mounts(pid_t tid);
 /* Of one that sees them. False: the kernel refuses it whatever it asks for. */

@@ -249,6 +249,7 @@ class _Attempt:
             recorder_environ=around.environ,
             pty="always",
             observer=NONE if self._chain else around.observer,
+            opens_ours=self._chain is not None,
             name=f"{self._prepared.name.run_id} attempt {self._prepared.attempt}",
             exclude=[self._prepared.audit_dir],
             shown=around.shown,

@@ -23,11 +23,10 @@ from resource import RUSAGE_SELF, getrusage
 from termios import TIOCSCTTY
 from typing import NamedTuple, NoReturn
 
+from steno.capture.signals import FORWARDED
+
 _RECORD = struct.Struct("<Biqqq")
-_IGNORED = (
-    signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP,
-    signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGUSR1, signal.SIGUSR2,
-)  # fmt: skip
+_IGNORED = (*FORWARDED, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 # Python ignores these two at its start; the command must find them as any program does.
 RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -128,6 +127,8 @@ def _keep(job: Launch, status: int, leash: int) -> NoReturn:
     command = os.fork()
     if command == 0:
         _become_command(job, found, failure_write)
+    if job.terminal is None:
+        os.setsid()  # signals to the command's group are not for us
     os.close(failure_write)
     close_all_but(status, leash, failure_read)
     last_words = _read_to_end(failure_read)

@@ -10,10 +10,14 @@ import os
 import signal
 from contextlib import suppress
 
-FORWARDED = (
-    signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT,
-    signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM,
-)  # fmt: skip
+# The rest does not end a process, cannot be caught, or tells of a fault of our own.
+_OTHERS = {
+    signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
+    signal.SIGCHLD, signal.SIGWINCH, signal.SIGURG, signal.SIGPIPE, signal.SIGXFSZ,
+    signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS,
+    signal.SIGABRT,
+}  # fmt: skip
+FORWARDED = tuple(sorted(signal.valid_signals() - _OTHERS))
 
 
 class SignalPipe:

@@ -27,6 +27,7 @@ from steno.bundle.seal import seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, publish_run_folder
 from steno.bundle.sweep import Sweeper
+from steno.capture.closed import close_to_others
 from steno.capture.host import ToolVersions, describe_environment, describe_host
 from steno.capture.keeper import Keeper, Launch, launch
 from steno.capture.observer import NONE, Frames, Observer, choose_observer, launch_observed, why_unobserved
@@ -46,7 +47,7 @@ from steno.record.repository import RepositoryRecord
 from steno.record.run_claims import RunClaims
 from steno.record.scope import RunScope
 from steno.record.syncing import Syncing
-from steno.record.undisturbed import interrupts_kept, undisturbed
+from steno.record.undisturbed import signals_kept, undisturbed
 from steno.record.witness import SpoolWitness
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
@@ -78,6 +79,7 @@ class RunRequest(NamedTuple):
     shown: bool = True  # False: what the command writes on its terminal is recorded and shown to nobody
     before: Sequence[kinds.EventData] = ()  # told before the command starts
     run_id: str | None = None  # chosen by whoever has to find the record, whatever becomes of this process
+    opens_ours: bool = False  # the command opens files of this process by their names in /proc
     after: After | None = None  # asked when it is over for what else there is to tell; does not raise
 
 
@@ -312,7 +314,7 @@ class _Recording:
         )
 
     def run_command(self) -> None:
-        with interrupts_kept() as kept:
+        with signals_kept() as kept:
             keeper = self._launch()
             self._launched = True
             with Syncing(self._spool) as syncing:
@@ -353,6 +355,8 @@ class _Recording:
 
     def _launch(self) -> Keeper:
         request, wiring = self._request, self._wiring
+        if not request.opens_ours:
+            close_to_others()
         terminal = wiring.terminal.slave if wiring.terminal else None
         job = Launch(request.command, str(request.cwd), self._environ, wiring.command, terminal)
         if self._observer is None or self._scope is None:

@@ -1,7 +1,7 @@
 """Moments of a recorder in which Control-C must not be an exception.
 
 In: nothing. Out: contexts. In the one, signals are ignored: the command is over and the rest is short. In the
-other an interrupt is kept for whoever can pass it on: the command is about to start, and to leave it then
+other a signal is kept for whoever can pass it on: the command is about to start, and to leave it then
 would leave it to nobody. Handlers are put back as they were found.
 """
 
@@ -10,6 +10,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from steno.capture.signals import FORWARDED
 
 _NOT_NOW = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
 
@@ -26,15 +28,15 @@ def undisturbed() -> Iterator[list[int]]:
 
 
 @contextmanager
-def interrupts_kept() -> Iterator[list[int]]:
-    """The interrupts that came; one that was ignored before stays ignored."""
+def signals_kept() -> Iterator[list[int]]:
+    """The signals that came and would be passed on; one that was ignored before stays ignored."""
     came: list[int] = []
-    found = signal.getsignal(signal.SIGINT)
-    if found is signal.SIG_IGN:
-        yield came
-        return
-    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    found = {number: signal.getsignal(number) for number in FORWARDED}
+    kept = {number: handler for number, handler in found.items() if handler is not signal.SIG_IGN}
+    for number in kept:
+        signal.signal(number, lambda number, _: came.append(number))
     try:
         yield came
     finally:
-        signal.signal(signal.SIGINT, found)
+        for number, handler in kept.items():
+            signal.signal(number, handler)
