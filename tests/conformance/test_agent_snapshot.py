@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from conftest import Steno
 from kernel_bundles import ABSENT, TOMBSTONE, UNKNOWN, file, git, kernel_run, state
 from making import RUN_ID, make_run, start
 from steno.bundle.folder import Folder
@@ -411,3 +412,24 @@ def test_twenty_thousand_paths_are_written_in_good_time(tmp_path: Path) -> None:
     found = exported(run, tmp_path / "snapshot")
     assert time.process_time() - began < 10
     assert len(found.manifest["files"]) == 20_000
+
+
+def test_a_written_file_above_max_blob_has_no_content_after_and_everybody_says_so(
+    steno: Steno, tmp_path: Path
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    script = "head -c 2000 /dev/zero > large; echo small > small"
+    assert steno("run", "--observer", "notify", "--max-blob", "1000", "--", "sh", "-c", script, cwd=work)
+    told = f"1 written file without the content at the end (larger than --max-blob): {work / 'large'}"
+    exported = steno("export", "@last", "--as", "agent-snapshot", "-o", tmp_path / "snapshot")
+    assert told in exported.stderr.decode()
+    assert told in steno("show", "@last").stdout.decode()
+    verdict = steno("verify", "@last")
+    assert (verdict.returncode, verdict.stdout.decode().split()[0]) == (0, "valid")
+    assert told in verdict.stdout.decode()
+    missing = [{"path": str(work / "large"), "why": "larger than --max-blob"}]
+    assert json.loads(steno("verify", "@last", "--json").stdout)["verdicts"][0]["content_missing"] == missing
+    assert json.loads(steno("show", "@last", "--json").stdout)["kernel"]["content_missing"] == missing
+    listed = steno("files", "@last").stdout.decode().splitlines()
+    assert [line.endswith("/large (content larger than --max-blob)") for line in listed] == [True, False]

@@ -307,14 +307,35 @@ def test_outside_a_repository_both_snapshots_say_so_and_nothing_else(
     assert "repo_diff_hash" not in found.json("hashes.json")
 
 
-def test_before_the_first_commit_head_and_branch_are_absent(
+def test_before_the_first_commit_there_is_a_branch_and_no_head(
     capture: Capture, tmp_path: Path, clean_env: dict[str, str]
 ) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    git(empty, "init", "-q", env=clean_env)
+    git(empty, "init", "-q", "-b", "trunk", env=clean_env)
     found = capture("true", cwd=empty)
-    assert set(found.json("repo_before.json")) == {"status_summary", "diff_hash"}
+    assert set(found.json("repo_before.json")) == {"branch", "status_summary", "diff_hash"}
+    assert found.data("repo_snapshot_after")["branch"] == "trunk"
+
+
+def test_a_git_directory_that_the_command_removes_is_no_repository_afterwards(
+    capture: Capture, steno: Steno, repo: Path
+) -> None:
+    found = capture("sh", "-c", "rm -rf .git; echo more >> kept.txt", cwd=repo)
+    assert found.data("repo_snapshot_before")["branch"] == "main"
+    assert found.data("repo_snapshot_after") == {"reason": "NOT_A_GIT_REPO"}
+    assert "repo_diff_hash" not in found.json("hashes.json")
+    shown = steno("show", "@last").stdout.decode()
+    assert "after: not a git repository" in shown
+    assert "no commit yet" not in shown
+    assert "no file changed" not in shown.split("Kernel")[0]
+
+
+def test_a_detached_head_is_named_as_git_names_it(
+    capture: Capture, repo: Path, clean_env: dict[str, str]
+) -> None:
+    git(repo, "checkout", "-q", "--detach", env=clean_env)
+    assert capture("true", cwd=repo).data("repo_snapshot_before")["branch"] == "HEAD"
 
 
 # --- Determinism ----------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from steno.agents import done_signal
 from steno.agents.done_signal import DoneSignal
 from steno.agents.given_words import Trail
 from steno.agents.log_text import BlockEnded, LineSkipped, LogLine, Passed, Wanted, lines_of_words, log_lines
+from steno.agents.streams.documents import Document, without_documents
 from steno.agents.streams.lines import Record, record
 from steno.agents.streams.reading import Parser
 from steno.agents.streams.records import Reader, events_of_record
@@ -71,6 +72,9 @@ def gather(
     blocks: Iterable[bytes], signals: TerminalSignals, given: Iterable[str], parser: Parser
 ) -> Gathered:
     gathering = _Gathering(signals, tuple(given), parser)
+    found: list[Document] = []
+    if parser.is_document is not None:
+        blocks, found = without_documents(blocks, parser.is_document)
     for line in log_lines(blocks, gathering.wanted):
         match line:
             case Passed(lines):
@@ -81,6 +85,8 @@ def gather(
                 gathering.lines_skipped += 1
             case LogLine():
                 gathering.take(line)
+    for document in found:
+        gathering.take_document(document.found)
     return gathering.finished()
 
 
@@ -122,6 +128,10 @@ class _Gathering:
         evidence = self._doubtful if line.in_block else self._seen
         evidence.meaning = meaning or evidence.meaning
         _look([line], evidence, self.trail)
+
+    def take_document(self, found: Record) -> None:
+        if self._reader is not None:
+            self._take_record(self._reader, found, self._signals.meaning(b"", found))
 
     def finished(self) -> Gathered:
         if self._reader is not None:

@@ -2,8 +2,9 @@
 
 In: the signals of an agent's description, and lines of its logs. Out: what the line means, if it means
 something. A `json` signal is a line that is an object whose fields are as `match` says and not as `unless`
-says; a `text` signal is a line that contains these words. Where one line means both, it failed. Judgement and
-translation both ask here, so they cannot disagree.
+says, or an object over several lines that the agent's parser takes for a document; a `text` signal is a line
+that contains these words. Where one line means both, it failed. Judgement and translation both ask here, so
+they cannot disagree.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ Values = dict[str, str | list[str]]  # of fields, by dotted names: a value, or s
 
 ESCAPED = rb"\u"  # with it JSON can spell a letter in another way
 _BARE = ("true", "false")
+_ANY = "*"  # the field is there, whatever it holds
 # What JSON can otherwise spell in one way only: a number has many spellings.
 _SPELLED_ONCE = re.compile(r"[\w .-]*[a-df-zA-DF-Z][\w .-]*", re.ASCII)
 
@@ -94,7 +96,10 @@ def _spelled(match: Values) -> list[bytes]:
 
 
 def _is(record: Record, path: str, wanted: str | list[str]) -> bool:
-    return _written(at(record, *path.split("."))) in ([wanted] if isinstance(wanted, str) else wanted)
+    found = at(record, *path.split("."))
+    if wanted == _ANY:
+        return found is not None
+    return _written(found) in ([wanted] if isinstance(wanted, str) else wanted)
 
 
 def _written(value: Any) -> str | None:

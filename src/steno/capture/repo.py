@@ -7,7 +7,7 @@ before the run. Never writes to the user's repository, never runs anything that 
 raises for what it finds there.
 
 GIT_DIR, GIT_WORK_TREE and GIT_INDEX_FILE of the caller are ignored, and a note says so: the snapshot is of
-the directory. A detached HEAD has no branch; before the first commit there is neither head nor branch.
+the directory. A detached HEAD has no branch; before the first commit there is a branch and no head.
 """
 
 from __future__ import annotations
@@ -161,6 +161,8 @@ class RepoWatch:
         known = [path.removeprefix(below) for path in self._repos if path and path.startswith(below)]
         if not prefix and not is_real_directory(repo.place.root):
             raise SnapshotFailedError("WORK_TREE_GONE", f"{repo.place.root} is no longer a directory")
+        if not prefix and not repo.place.git_dir.is_dir():
+            raise SnapshotFailedError("NOT_A_GIT_REPO", f"the git directory {repo.place.git_dir} is gone")
         part = repo.observe(prefix, tuple(known))
         parts = [part]
         for path in sorted({*known, *repo.listing.gitlinks, *repo.listing.embedded}):

@@ -169,24 +169,27 @@ def _at_home(path: str) -> Path:
 
 
 def read_head(git: Git, place: Place, ref_storage: str) -> tuple[str | None, str | None]:
-    """Return (commit, branch). Both are None before the first commit; a detached HEAD has no branch."""
+    """Return (commit, branch). Before the first commit there is only a branch; a detached HEAD has none."""
     if ref_storage != "files":
         return _head_from_git(git, place)
     text = _head_text(place.git_dir)
     branch: bytes | None = None
     for _ in range(_MAX_SYMREFS):
         if _OBJECT_ID.match(text):
-            short = branch.removeprefix(b"refs/heads/") if branch else None
-            return text.decode(), os.fsdecode(short) if short else None
+            return text.decode(), _short(branch) if branch else None
         if not text.startswith(b"ref:"):
             raise SnapshotFailedError("GIT_BROKEN", "HEAD names neither a commit nor a reference")
         name = text.removeprefix(b"ref:").strip()
         branch = branch or name
         resolved = _resolve(place, name)
         if resolved is None:
-            return None, None
+            return None, _short(branch)
         text = resolved
     raise SnapshotFailedError("GIT_BROKEN", "HEAD leads through too many references")
+
+
+def _short(reference: bytes) -> str:
+    return os.fsdecode(reference.removeprefix(b"refs/heads/"))
 
 
 def _head_text(git_dir: Path) -> bytes:
@@ -215,13 +218,20 @@ def _resolve(place: Place, name: bytes) -> bytes | None:
 
 def _head_from_git(git: Git, place: Place) -> tuple[str | None, str | None]:
     env = environment({"GIT_DIR": str(place.git_dir)})
-    args = ["-c", "core.fsmonitor=false", "rev-parse", "HEAD", "--symbolic-full-name", "HEAD"]
+
+    def ask(*args: str) -> list[bytes]:
+        words = ["-c", "core.fsmonitor=false", *args]
+        return git.run(words, cwd=place.git_dir, env=env).stdout.split(b"\n")
+
     try:
-        lines = git.run(args, cwd=place.git_dir, env=env).stdout.split(b"\n")
+        branch = _short(ask("symbolic-ref", "HEAD")[0])
     except SnapshotFailedError as failed:
-        if "unknown revision" in failed.skip.detail or "ambiguous argument" in failed.skip.detail:
-            return None, None
-        raise
-    commit, name = lines[0].decode(), lines[1]
-    branch = os.fsdecode(name.removeprefix(b"refs/heads/")) if name.startswith(b"refs/") else None
-    return commit, branch
+        if "not a symbolic ref" not in failed.skip.detail:
+            raise
+        branch = None
+    try:
+        return ask("rev-parse", "--verify", "HEAD")[0].decode(), branch
+    except SnapshotFailedError as failed:
+        if branch is None or "single revision" not in failed.skip.detail:
+            raise
+        return None, branch

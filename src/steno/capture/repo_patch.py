@@ -57,6 +57,7 @@ class Compared(msgspec.Struct, frozen=True):
     shown: tuple[Difference, ...]
     withheld: tuple[Difference, ...]
     left_out: tuple[bytes, ...]
+    failure: Skip | None = None  # the contents are gone, so that only names were compared
 
 
 class Evaluation(msgspec.Struct, frozen=True):
@@ -97,6 +98,7 @@ def evaluate(
         compared.extend(_compare(git, pair, finder) for pair in pairs if pair.old != pair.new)
     except SnapshotFailedError as failed:
         failure = failed.skip
+    failure = failure or next((part.failure for part in compared if part.failure is not None), None)
     changes = [change for part in compared for change in _changes(part)]
     comparison = Comparison(
         changes=tuple(changes),
@@ -127,16 +129,22 @@ def _between(pair: Pair, left_out: Iterable[bytes]) -> list[str]:
 
 def _compare(git: Git, pair: Pair, finder: Callable[[bytes], bool]) -> Compared:
     directory = pair.repo.empty_directory
-    args = [*_DIFF, "--raw", "--numstat", "-z", *_between(pair, ())]
-    output = git.run(args, cwd=directory, env=pair.repo.reading(work_tree=directory)).stdout
+    env = pair.repo.reading(work_tree=directory)
+    failure: Skip | None = None
+    try:
+        args = [*_DIFF, "--raw", "--numstat", "-z", *_between(pair, ())]
+        output = git.run(args, cwd=directory, env=env).stdout
+    except SnapshotFailedError as failed:  # the run may have removed the old contents; the trees are ours
+        failure = failed.skip
+        output = git.run([*_DIFF, "--raw", "-z", *_between(pair, ())], cwd=directory, env=env).stdout
     differences = parse_differences(output)
     kept = [difference for difference in differences if os.fsdecode(difference.path) not in pair.omitted]
-    secret = _secret_binaries(git, pair, kept, finder)
+    secret = set() if failure else _secret_binaries(git, pair, kept, finder)
     shown = tuple(difference for difference in kept if difference.path not in secret)
     withheld = tuple(difference for difference in kept if difference.path in secret)
     shown_paths = {difference.path for difference in shown}
     left_out = tuple(difference.path for difference in differences if difference.path not in shown_paths)
-    return Compared(pair, shown, withheld, left_out)
+    return Compared(pair, shown, withheld, left_out, failure)
 
 
 def parse_differences(output: bytes) -> list[Difference]:
@@ -164,7 +172,7 @@ def _changes(part: Compared) -> Iterator[Change]:
             status=difference.status,
             added=added,
             deleted=deleted,
-            binary=difference.lines is None,
+            binary=difference.lines is None and part.failure is None,
             withheld=difference.path in withheld,
         )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from steno.bundle.verify import Verdict, verify
+from steno.bundle.verify import verify
 from steno.cli.opening import (
     json_option,
     open_path,
@@ -53,7 +53,7 @@ def command(runs: tuple[str, ...], store: str | None, as_json: bool) -> int:
     places = [(word, run_path(word, store)) for word in runs]
     judged = []
     for word, path in places:
-        one = verdicts.Judged(word, _verdict(path))
+        one = _judged(word, path)
         judged.append(one)
         if not as_json:
             print_lines(verdicts.lines(one, paint()))
@@ -62,14 +62,15 @@ def command(runs: tuple[str, ...], store: str | None, as_json: bool) -> int:
     return verdicts.exit_code(judged)
 
 
-def _verdict(path: Path) -> Verdict:
+def _judged(word: str, path: Path) -> verdicts.Judged:
     if os.path.isfile(path):  # noqa: PTH113 - unlike pathlib's, it does not raise for a name that is too long
         from steno.bundle import assay_archive  # late: tarfile is slow to start, and rarely needed
 
         if assay_archive.is_archive(path):
-            return assay_archive.verify(path)
+            return verdicts.Judged(word, assay_archive.verify(path))
     try:
         with open_path(path) as folder:
-            return verify(folder)
+            verdict = verify(folder)
+            return verdicts.Judged(word, verdict, verdicts.content_missing(folder, verdict))
     except UnreadableBundleError as error:
-        return verdicts.unreadable(str(error))
+        return verdicts.Judged(word, verdicts.unreadable(str(error)))

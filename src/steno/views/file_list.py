@@ -11,7 +11,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from steno.views import measures, not_kept
+from steno.views import content_missing, measures, not_kept
 from steno.views.kernel_layer import File, Seen, State, bytes_of, whole
 from steno.views.not_kept import NotKept
 from steno.views.paint import Paint
@@ -120,6 +120,8 @@ def _row(file: File) -> _Row:
         path += "/"
     elif kind == "symlink" and shown.target is not None:
         path += f" -> {_text(bytes_of(shown.target, shown.target_b64))}"
+    if content_missing.lacks_content(file):
+        path += f" (content {content_missing.why(file)})"
     return _Row(letter_of(file), _size(file), _git_class(file), path)
 
 

@@ -139,6 +139,10 @@ class _Files(msgspec.Struct):
     files: list[dict[str, Any]]
 
 
+class _CheckedFiles(msgspec.Struct):
+    files: list[File]
+
+
 class _Repositories(msgspec.Struct):
     git_repositories: list[Repository]
 
@@ -188,6 +192,11 @@ class KernelLayer:
                 found = _line.decode(text)
                 if found.category == category:
                     yield found
+
+
+def read_files(run: Folder) -> list[File]:
+    """Without a look at anything else of the record."""
+    return read_json(run, layout.FILES, _CheckedFiles).files
 
 
 def bytes_of(text: str, base64: str | None) -> bytes:

@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from steno.views import measures, not_kept
+from steno.views import content_missing, measures, not_kept
+from steno.views.content_missing import ContentMissing
 from steno.views.file_list import GONE_AGAIN, Choice, Wanted, chosen, letter_of
 from steno.views.kernel_layer import KernelLayer, Process, has_kernel_layer
 from steno.views.network import FAILED, Endpoint, network
@@ -59,6 +60,9 @@ def kernel(record: Record) -> dict[str, Any] | None:
             one.to_json()
             for one in not_kept.not_kept(layer.run, layer.run_id, (one.file.name for one in files))
         ],
+        "content_missing": [
+            one.to_json() for one in content_missing.content_missing(one.file for one in files)
+        ],
         "endpoints": [one.name for one in found.endpoints],
         "outcomes": _outcomes(found.endpoints),
         "unix_sockets": [one.name for one in found.unix],
@@ -86,6 +90,7 @@ def file_lines(found: dict[str, Any]) -> Iterator[str]:
     gone = f", {found['files_gone_again']} created and gone again" if found["files_gone_again"] else ""
     yield f"{_changed(found['files_changed'], whole=not unkept)}{gone}, {found['files_read']} read"
     yield from not_kept.lines(unkept)
+    yield from content_missing.lines([ContentMissing(**one) for one in found["content_missing"]])
 
 
 def paths_not_kept(found: dict[str, Any]) -> list[NotKept]:

@@ -195,7 +195,8 @@ def _snapshots(before: Data, after: Data | None) -> Iterator[str]:
 
 def _place(snapshot: Data) -> str:
     if snapshot.get("head") is None:
-        return "no commit yet"
+        branch = snapshot.get("branch")
+        return f"{visible(branch)}, no commit yet" if branch else "no commit yet"
     return f"{visible(snapshot.get('branch') or 'detached')} {visible(snapshot['head'][:_SHORT_HEAD])}"
 
 
@@ -217,7 +218,7 @@ def _changes(changes: list[Data] | None, after: Data | None, paint: Paint) -> It
 
 def _counts(change: Data) -> str:
     if change["added"] is None or change["deleted"] is None:
-        return "binary"
+        return "binary" if change["binary"] else "lines not known"
     return f"+{change['added']} -{change['deleted']}"
 
 

@@ -6,16 +6,22 @@ one exit code for several verdicts. Never judges: `bundle.verify` does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from steno.bundle.folder import Folder
 from steno.bundle.verify import EXIT_CODES, STEPS, Status, Step, Verdict
+from steno.events import layout
+from steno.views import content_missing as missing
+from steno.views.content_missing import ContentMissing
+from steno.views.kernel_layer import read_files
 from steno.views.paint import Paint
 from steno.views.plain import visible
 
 SCHEMA = "steno.verify.v1"
 _PROBLEMS_SHOWN = 10
 _ROLES = {Status.VALID: "good", Status.INCOMPLETE: "warning", Status.INVALID: "bad", Status.UNREADABLE: "bad"}
+_RIGHT = {Status.VALID, Status.INCOMPLETE}
 # What is shown to be forged outweighs what cannot be read, which outweighs what is only incomplete.
 _WORST_FIRST = (Status.INVALID, Status.UNREADABLE, Status.INCOMPLETE, Status.VALID)
 
@@ -23,11 +29,21 @@ _WORST_FIRST = (Status.INVALID, Status.UNREADABLE, Status.INCOMPLETE, Status.VAL
 class Judged(NamedTuple):
     word: str
     verdict: Verdict
+    content_missing: Sequence[
+        ContentMissing
+    ] = ()  # written files; what is missing there is no gap, but is told
 
 
 def unreadable(problem: str) -> Verdict:
     """The verdict on something that is no folder and no packed bundle."""
     return Verdict(Status.UNREADABLE, None, None, [Step(1, STEPS[1], passed=False, problems=[problem])], [])
+
+
+def content_missing(run: Folder, verdict: Verdict) -> list[ContentMissing]:
+    """Of a bundle that is right as far as it goes."""
+    if verdict.status not in _RIGHT or not run.has(layout.FILES):
+        return []
+    return missing.content_missing(read_files(run))
 
 
 def exit_code(judged: Iterable[Judged]) -> int:
@@ -46,7 +62,8 @@ def lines(one: Judged, paint: Paint) -> Iterator[str]:
     for step in verdict.steps:
         if not step.passed:
             yield from _failed(step)
-    if verdict.status in {Status.VALID, Status.INCOMPLETE} and verdict.root:
+    yield from (f"  {line}" for line in missing.lines(one.content_missing))
+    if verdict.status in _RIGHT and verdict.root:
         yield f"  root {verdict.root}"
 
 
@@ -67,5 +84,6 @@ def _one(one: Judged) -> dict[str, Any]:
         "run_id": verdict.run_id,
         "root": verdict.root,
         "gaps": list(verdict.gaps),
+        "content_missing": [found.to_json() for found in one.content_missing],
         "steps": [step._asdict() for step in verdict.steps],
     }

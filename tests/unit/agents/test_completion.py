@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tracemalloc
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from judged_logs import CODEX, END, FAILED, MARKER, SKILL, done, reason, told, told_by
 from steno.agents import completion as judgement
+from steno.agents.catalogue import Catalogue
 from steno.agents.completion import DIAGNOSTICS, Rules, completion, endings
 
 REASONS = {
@@ -87,6 +89,21 @@ def test_the_end_of_a_turn_without_a_marker_waits_for_the_user() -> None:
     assert (found.state, found.reason_code) == ("awaiting_user_input", "TERMINAL_SIGNAL_WITHOUT_DONE_MARKER")
     assert found.needs_user_input
     assert found.diagnostics == ["DONE_SIGNAL_NOT_FOUND", "DONE_MARKER_MISSING"]
+
+
+def test_the_document_of_gemini_ends_the_turn_and_its_response_is_the_agents_word() -> None:
+    signals = Catalogue.load({}).get("gemini").terminal_signals
+
+    def judged(response: str) -> tuple[str, str, str | None, list[str]]:
+        document = json.dumps({"session_id": "s", "response": response}, indent=2).encode()
+        found = told(pty=document, stderr=document, signals=signals, parser="gemini")
+        return found.state, found.reason_code, found.source, found.diagnostics
+
+    state, code, source, _ = judged("What next?")
+    assert (state, code, source) == ("awaiting_user_input", "TERMINAL_SIGNAL_WITHOUT_DONE_MARKER", "stderr")
+    state, code, _, diagnostics = judged(MARKER.decode())
+    assert (state, code) == ("completed", "DONE_MARKER_FOUND")
+    assert judgement.SIGNAL_OUTSIDE_RECORDS not in diagnostics
 
 
 def test_without_any_sign_nothing_is_claimed() -> None:

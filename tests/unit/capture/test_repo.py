@@ -12,7 +12,9 @@ import pytest
 
 from steno.capture import repo_listing
 from steno.capture.repo import RepoWatch, Skip
-from steno.capture.repo_git import Child, Git
+from steno.capture.repo_find import read_head
+from steno.capture.repo_git import Child, Git, find_git
+from steno.capture.repo_types import Place
 from watched import git, taken, watch
 
 pytestmark = pytest.mark.usefixtures("clean_git")
@@ -106,15 +108,25 @@ def test_the_tree_holds_staged_unstaged_and_untracked_but_not_ignored_files(work
     assert b"noise" not in patch
 
 
-def test_before_the_first_commit_there_is_neither_head_nor_branch(tmp_path: Path) -> None:
-    git(tmp_path, "init", "-q")
+def test_before_the_first_commit_there_is_a_branch_and_no_head(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "trunk")
     (tmp_path / "a").write_text("a\n")
     with RepoWatch(tmp_path, fallback=tmp_path.parent, finder=lambda _: False) as repo:
         snapshot = taken(repo.before())
         patch = b"".join(repo.worktree_patch(snapshot))
-    assert (snapshot.head, snapshot.branch) == (None, None)
+    assert (snapshot.head, snapshot.branch) == (None, "trunk")
     assert snapshot.status == b"?? a\n"
     assert patch.endswith(b"@@ -0,0 +1 @@\n+a\n")
+
+
+def test_git_itself_is_asked_where_references_are_no_files(work: Path, tmp_path: Path) -> None:
+    unborn = tmp_path / "unborn"
+    git(tmp_path, "init", "-q", "-b", "trunk", str(unborn))
+    asked = Git(find_git(), tmp_path)
+    heads = [
+        read_head(asked, Place(root, root / ".git", root / ".git"), "reftable") for root in (work, unborn)
+    ]
+    assert heads == [(git(work, "rev-parse", "HEAD").decode().strip(), "main"), (None, "trunk")]
 
 
 def test_a_detached_head_has_no_branch(work: Path) -> None:
@@ -431,15 +443,28 @@ def test_what_the_run_broke_does_not_hide_what_it_changed(work: Path, name: str)
     assert after.notes
 
 
-def test_a_patch_that_cannot_be_made_says_so(work: Path) -> None:
+def test_a_patch_that_cannot_be_made_says_so_and_what_changed_is_named(work: Path) -> None:
     with watch(work) as repo:
         before = taken(repo.before())
         (work / "kept.txt").write_text("changed\n")
         shutil.rmtree(work / ".git")
-        stream = repo.patch(before, taken(repo.after()))
+        git(work, "init", "-q")
+        after = taken(repo.after())
+        (change,) = repo.changes(before, after)
+        stream = repo.patch(before, after)
         assert b"".join(stream) == b""
     assert stream.failure is not None
     assert stream.failure.reason == "GIT_BROKEN"
+    assert (change.path, change.status, change.added, change.binary) == ("kept.txt", "M", None, False)
+
+
+def test_a_git_directory_that_the_run_removed_leaves_no_repository(work: Path) -> None:
+    with watch(work) as repo:
+        taken(repo.before())
+        shutil.rmtree(work / ".git")
+        result = repo.after()
+    assert isinstance(result, Skip)
+    assert (result.reason, result.detail) == ("NOT_A_GIT_REPO", f"the git directory {work / '.git'} is gone")
 
 
 # --- cost and cleanliness -----------------------------------------------------------------------------------

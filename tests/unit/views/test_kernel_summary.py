@@ -78,6 +78,7 @@ def test_what_the_kernel_saw_is_told_in_short(tmp_path: Path) -> None:
         "files_changed": {"created": 1, "modified": 1},
         "files_gone_again": 0,
         "files_not_kept": [],
+        "content_missing": [],
         "endpoints": ["1.2.3.4:80", "1.2.3.5:80"],
         "outcomes": [
             {"name": "1.2.3.4:80", "outcome": "connected", "sent": False},

@@ -1,12 +1,13 @@
-"""The stream of `gemini -o stream-json`.
+"""The stream of `gemini -o stream-json`, and the document of `gemini -o json`.
 
-In: records: the assistant's words in pieces (`delta`), calls, their results, and a `result` at the end. Out:
-the events. Pieces that follow each other are one text, which keeps the places of all of them.
+In: records: the assistant's words in pieces (`delta`), calls, their results, and a `result` at the end; or
+one document with the session, and the `response` or the `error`, on stderr or, with newer ones, on stdout.
+Out: the events. Pieces that follow each other are one text, which keeps the places of all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from steno.agents.streams.lines import Record, first_text, text_at
 from steno.agents.streams.said import (
@@ -24,6 +25,18 @@ from steno.agents.streams.said import (
 SESSION_FIELD = "session_id"
 
 
+def is_document(found: Record) -> bool:
+    return (
+        "type" not in found
+        and bool(session_of(found))
+        and (isinstance(found.get("response"), str) or isinstance(found.get("error"), dict))
+    )
+
+
+def session_of(found: Record) -> str:
+    return text_at(found, SESSION_FIELD)
+
+
 class Reader:
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -35,10 +48,15 @@ class Reader:
             self._pieces.append(text_at(found, "content"))
             self._spans.append(span)
             return before
+        if is_document(found):
+            return [*self.finish(), *_answered(found, span)]
         told = _told(found, span)
         return told if told is None else [*self.finish(), told]
 
     def ended(self, found: Record, span: Span, *, ok: bool) -> list[Event]:
+        if is_document(found):
+            reason = "response" if ok else _error(found)
+            return [*self.finish(), *_answered(found, span), TurnEnded((span,), ok, reason)]
         reason = text_at(found, "status") if ok else _error(found) or text_at(found, "status")
         return [*self.finish(), TurnEnded((span,), ok, reason)]
 
@@ -46,6 +64,12 @@ class Reader:
         text, spans = "".join(self._pieces), tuple(self._spans)
         self._pieces, self._spans = [], []
         return [AssistantText(spans, text)] if spans else []
+
+
+def _answered(found: Record, span: Span) -> Iterator[Event]:
+    yield SessionStarted((span,), session_of(found))
+    if answer := text_at(found, "response"):
+        yield AssistantText((span,), answer)
 
 
 def _told(found: Record, span: Span) -> Event | None:

@@ -1,13 +1,15 @@
 """The output of `iflow -p`: plain text, and a block of JSON between `<Execution Info>` tags.
 
 In: stdout and stderr; the block comes on either. Out: the events. What stands on stdout outside of a block
-is what the assistant says; a block tells the session and the end of the turn. Tags around anything but an
-object are text. Which words mean that a turn failed is said by the terminal signals.
+is what the assistant says; where nothing does, and the turn did not fail, what stands on stderr is. A block
+tells the session and the end of the turn. Tags around anything but an object are text. Which words mean that
+a turn failed is said by the terminal signals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from typing import NamedTuple
 
 from steno.agents.streams.lines import MAX_RECORD, Record, lines, record, text_at
@@ -27,19 +29,35 @@ class _Block(NamedTuple):
 def events(stdout: bytes, stderr: bytes, signals: Iterable[TerminalSignal]) -> Iterator[Event]:
     signals = list(signals)
     ends = TerminalSignals(signals, "stdout")
+    answered = ended = False
     at = 0
     for block in _blocks(stdout):
-        yield from _text(stdout, at, block.start)
+        for said in _text(stdout, "stdout", at, block.start):
+            answered = True
+            yield said
         yield from _ended(block, stdout, "stdout", ends)
-        at = block.end
-    yield from _text(stdout, at, len(stdout))
-    ends = TerminalSignals(signals, "stderr")
-    at = 0
-    for block in _blocks(stderr):
-        yield from _noise(stderr, at, block.start, ends)
-        yield from _ended(block, stderr, "stderr", ends)
-        at = block.end
-    yield from _noise(stderr, at, len(stderr), ends)
+        ended, at = True, block.end
+    for said in _text(stdout, "stdout", at, len(stdout)):
+        answered = True
+        yield said
+    yield from _of_stderr(stderr, TerminalSignals(signals, "stderr"), answered=answered, ended=ended)
+
+
+def _of_stderr(stderr: bytes, ends: TerminalSignals, *, answered: bool, ended: bool) -> Iterator[Event]:
+    blocks = list(_blocks(stderr))
+    outside = list(
+        zip([0, *(one.end for one in blocks)], [*(one.start for one in blocks), len(stderr)], strict=True)
+    )
+    failed = any(
+        ends.meaning(line.content, None) == "failed"
+        for start, end in outside
+        for line in lines(stderr, "stderr", start, end)
+    )
+    is_answer = not answered and not failed and (ended or bool(blocks))
+    for (start, end), block in zip_longest(outside, blocks):
+        yield from _text(stderr, "stderr", start, end) if is_answer else _noise(stderr, start, end, ends)
+        if block is not None:
+            yield from _ended(block, stderr, "stderr", ends)
 
 
 class SessionFinder:
@@ -89,10 +107,10 @@ def _noise(data: bytes, start: int, end: int, ends: TerminalSignals) -> Iterator
             yield other
 
 
-def _text(data: bytes, start: int, end: int) -> Iterator[Event]:
+def _text(data: bytes, stream: Stream, start: int, end: int) -> Iterator[Event]:
     part = data[start:end]
     said = part.strip()
     if said:
         start += len(part) - len(part.lstrip())
-        span = Span("stdout", start, start + len(said))
+        span = Span(stream, start, start + len(said))
         yield AssistantText((span,), said.decode("utf-8", "backslashreplace").replace("\r\n", "\n"))

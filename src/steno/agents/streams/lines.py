@@ -65,6 +65,17 @@ def record(content: bytes) -> Record | None:
     return found if is_all and isinstance(found, dict) and not (may_be_deep and _is_deep(found)) else None
 
 
+def record_at(data: bytes, start: int) -> tuple[Record | None, int]:
+    """The object that begins at a place, over as many lines as it fills, and where it ends."""
+    text = data[start : start + MAX_RECORD].decode("utf-8", "surrogateescape")
+    try:
+        found, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None, start
+    stop = start + len(text[:end].encode("utf-8", "surrogateescape"))
+    return (found if isinstance(found, dict) and not _is_deep(found) else None), stop
+
+
 def at(data: Any, *way: str) -> Any:
     """None: it is not there."""
     for key in way:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from steno.agents.streams import claude, codex, gemini, iflow, opencode
+from steno.agents.streams.documents import IsDocument
 from steno.agents.streams.lines import lines
 from steno.agents.streams.records import Reader, events_of_records
 from steno.agents.streams.said import Event, Stream
@@ -30,6 +31,7 @@ class Parser(NamedTuple):
     speaks: tuple[bytes, ...] | None = (
         None  # one is in every record that has to do with what is said; None: all
     )
+    is_document: IsDocument | None = None  # of objects that may fill several lines; None: there are none
 
 
 def _plain(stdout: bytes, stderr: bytes, _: Iterable[TerminalSignal]) -> Iterator[Event]:
@@ -38,18 +40,21 @@ def _plain(stdout: bytes, stderr: bytes, _: Iterable[TerminalSignal]) -> Iterato
 
 
 def _of_records(
-    session_field: str, reader: Callable[[], Reader], speaks: tuple[bytes, ...] | None = None
+    session_field: str,
+    reader: Callable[[], Reader],
+    speaks: tuple[bytes, ...] | None = None,
+    is_document: IsDocument | None = None,
 ) -> Parser:
     def events(stdout: bytes, stderr: bytes, signals: Iterable[TerminalSignal]) -> Iterator[Event]:
-        return events_of_records(stdout, stderr, reader(), signals)
+        return events_of_records(stdout, stderr, reader(), signals, is_document)
 
-    return Parser(session_field, events, reader, speaks)
+    return Parser(session_field, events, reader, speaks, is_document)
 
 
 PARSERS: Mapping[str, Parser] = {
     "codex": _of_records(codex.SESSION_FIELD, codex.Reader, codex.SPEAKS),
     "claude": _of_records(claude.SESSION_FIELD, claude.Reader, claude.SPEAKS),
-    "gemini": _of_records(gemini.SESSION_FIELD, gemini.Reader),
+    "gemini": _of_records(gemini.SESSION_FIELD, gemini.Reader, is_document=gemini.is_document),
     "opencode": _of_records(opencode.SESSION_FIELD, opencode.Reader, opencode.SPEAKS),
     "iflow": Parser(iflow.SESSION_FIELD, iflow.events),
     "plain": Parser(None, _plain),

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
+from steno.agents.streams.documents import Document, IsDocument, documents
 from steno.agents.streams.lines import Record, lines, record, text_at
-from steno.agents.streams.said import Event, SessionStarted, Span
+from steno.agents.streams.said import Event, SessionStarted, Span, Stream
 from steno.agents.terminal_signal import Meaning, TerminalSignal, TerminalSignals
 
 
@@ -50,19 +51,46 @@ def events_of_record(
 
 
 def events_of_records(
-    stdout: bytes, stderr: bytes, reader: Reader, signals: Iterable[TerminalSignal]
+    stdout: bytes,
+    stderr: bytes,
+    reader: Reader,
+    signals: Iterable[TerminalSignal],
+    is_document: IsDocument | None = None,
 ) -> Iterator[Event]:
+    signals = list(signals)
     ends = TerminalSignals(signals, "stdout")
-    for line in lines(stdout, "stdout"):
-        found = record(line.content)
-        if found is None:
-            yield line.other()
-            continue
-        events = events_of_record(reader, found, line.span, ends.meaning(line.content, found))
-        if events is None:
-            yield line.other(text_at(found, "type"))
-        else:
-            yield from events
+    for start, end, document in _parts(stdout, is_document):
+        for line in lines(stdout, "stdout", start, end):
+            found = record(line.content)
+            if found is None:
+                yield line.other()
+                continue
+            events = events_of_record(reader, found, line.span, ends.meaning(line.content, found))
+            if events is None:
+                yield line.other(text_at(found, "type"))
+            else:
+                yield from events
+        yield from _of_document(reader, document, "stdout", ends)
     yield from reader.finish()
-    for line in lines(stderr, "stderr"):
-        yield line.other()
+    ends = TerminalSignals(signals, "stderr")
+    for start, end, document in _parts(stderr, is_document):
+        yield from (line.other() for line in lines(stderr, "stderr", start, end))
+        yield from _of_document(reader, document, "stderr", ends)
+
+
+def _parts(data: bytes, is_document: IsDocument | None) -> Iterator[tuple[int, int, Document | None]]:
+    """What stands between documents, each with the document that follows."""
+    start = 0
+    for document in documents(data, is_document) if is_document else ():
+        yield start, document.start, document
+        start = document.end
+    yield start, len(data), None
+
+
+def _of_document(
+    reader: Reader, document: Document | None, stream: Stream, ends: TerminalSignals
+) -> Iterable[Event]:
+    if document is None:
+        return ()
+    span = Span(stream, document.start, document.end)
+    return events_of_record(reader, document.found, span, ends.meaning(b"", document.found)) or ()

@@ -14,7 +14,8 @@ from typing import Literal
 from msgspec import Struct
 
 from steno.agents.streams import iflow
-from steno.agents.streams.lines import MAX_RECORD, at, record
+from steno.agents.streams.documents import SessionFinder
+from steno.agents.streams.lines import MAX_RECORD, at, record, text_at
 from steno.agents.streams.reading import Parser, parser
 from steno.agents.streams.said import SessionStarted, Span, Stream
 from steno.mcp.lines import Lines
@@ -48,10 +49,12 @@ def session_of(
     streams: tuple[tuple[Stream, Iterable[bytes]], ...] = (("stdout", stdout), ("stderr", stderr))
     for stream, blocks in streams:
         told_by, named_by = _finder(chosen, stream), _finder_of_field(field)
-        if told_by is _nothing and named_by is _nothing:
+        written_by = _finder_of_documents(chosen)
+        if told_by is _nothing and named_by is _nothing and written_by is _nothing:
             continue
         for line in _lines(blocks):
             told = _last(told_by(line), told, chosen.session_field, stream)
+            told = _last(written_by(line), told, chosen.session_field, stream)
             named = _last(named_by(line), named, field, stream)
     return told if told.value is not None else named
 
@@ -78,6 +81,13 @@ def _finder(chosen: Parser, stream: Stream) -> Finder:
                 yield event.session
 
     return told
+
+
+def _finder_of_documents(chosen: Parser) -> Finder:
+    field = chosen.session_field or ""
+    if chosen.is_document is None:
+        return _nothing
+    return SessionFinder(chosen.is_document, lambda found: text_at(found, field))
 
 
 def _finder_of_field(field: str | None) -> Finder:

@@ -21,6 +21,7 @@ from steno.bundle.blobs import BlobReader
 from steno.bundle.folder import Folder
 from steno.errors import BadRequestError
 from steno.events import canonical, layout
+from steno.views import content_missing
 from steno.views.export import Exported
 from steno.views.export.blob_table import blob_table
 from steno.views.export.placing import place_tree
@@ -58,11 +59,6 @@ def _is_special(file: File) -> bool:
     return any(state.exists and state.type in _SPECIAL for state in (file.before, file.after))
 
 
-def _lacks_content(file: File) -> bool:
-    after = file.after
-    return "write" in file.operations and bool(after.exists) and after.type == "file" and after.blob is None
-
-
 class _Snapshot:
     def __init__(self, record: Record, layer: KernelLayer, contents: BlobReader | None) -> None:
         self._layer = layer
@@ -83,8 +79,7 @@ class _Snapshot:
     def notes(self) -> Iterator[str]:
         if self._left_out:
             yield f"contents left out, because they hold secrets: {listed(sorted(self._left_out), _SHOWN)}"
-        if without := [file.path for file in self._files if _lacks_content(file)]:
-            yield f"written, and the content at the end was not kept: {listed(without, _SHOWN)}"
+        yield from content_missing.lines(content_missing.content_missing(self._files))
 
     def _manifest(self) -> Data:
         user = read_json(self._layer.run, layout.RUN, _User)

@@ -44,6 +44,7 @@ _TYPES = {
     kinds.RepoSnapshotAfter.type: kinds.RepoSnapshotAfter.type,
     kinds.RunFinish.type: kinds.RunFinish.type,
 }
+_DETACHED = "HEAD"  # what `git rev-parse --abbrev-ref HEAD` says where there is no branch
 _EPISODES = {
     "run_start": "EP.RUN_START",
     "repo_snapshot_before": "EP.REPO_SNAPSHOT_BEFORE",
@@ -162,8 +163,10 @@ def _snapshot(snapshot: RepoSnapshot) -> Data:
     if snapshot.reason is not None:
         return {"reason": snapshot.reason}
     found: Data = {"status_summary": snapshot.status_summary, "diff_hash": snapshot.diff_hash}
-    if snapshot.head is not None:  # before the first commit there is neither
-        found |= {"head": snapshot.head, "branch": snapshot.branch}
+    if snapshot.head is not None:  # before the first commit there is none
+        found["head"] = snapshot.head
+    if snapshot.head is not None or snapshot.branch is not None:
+        found["branch"] = snapshot.branch or _DETACHED
     return found
 
 

@@ -22,6 +22,7 @@ from steno.agents.streams.said import (
     TurnEnded,
     Warned,
 )
+from steno.agents.streams.session import Session, session_of
 
 
 def said(name: str, *records: dict[str, Any]) -> list[Event]:
@@ -195,7 +196,39 @@ def test_iflow_tags_around_anything_but_an_object_are_text(block: bytes) -> None
 
 def test_iflow_a_block_that_is_quoted_open_before_the_real_one_does_not_hide_it() -> None:
     stderr = b'<Execution Info> was cut\n<Execution Info>{"session-id":"s"}</Execution Info>'
-    assert [type(event) for event in read("iflow", b"", stderr)] == [Other, SessionStarted, TurnEnded]
+    kinds = [type(event) for event in read("iflow", b"said", stderr)]
+    assert kinds == [AssistantText, Other, SessionStarted, TurnEnded]
+
+
+def test_iflow_what_it_writes_to_stderr_is_the_answer_where_stdout_has_none() -> None:
+    signals = Catalogue.load({}).get("iflow").terminal_signals
+    block = b'<Execution Info>\n{"session-id": "s"}\n</Execution Info>\n'
+    events = read("iflow", b"", b"I am done.\n" + block, signals)
+    assert [type(event) for event in events] == [AssistantText, SessionStarted, TurnEnded]
+    assert (events[0].spans, of(AssistantText, events)[0].text) == ((Span("stderr", 0, 10),), "I am done.")
+    noisy = [
+        read("iflow", b"said\n" + block, b"warning\n", signals),
+        read("iflow", b"", b"warning\n[API Error: 500]\n" + block, signals),
+        read("iflow", b"", b"iflow: no such model\n", signals),
+    ]
+    assert [[event.text for event in of(AssistantText, one)] for one in noisy] == [["said"], [], []]
+
+
+GEMINI_DOCUMENT = {"session_id": "s-1", "response": "Done.\n{}", "stats": {"models": {}}}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_gemini_one_document_on_stderr_is_the_answer_and_ends_the_turn(indent: int | None) -> None:
+    signals = Catalogue.load({}).get("gemini").terminal_signals
+    stderr = b"Loaded cached credentials.\n" + json.dumps(GEMINI_DOCUMENT, indent=indent).encode() + b"\n"
+    events = read("gemini", b"noise\n", stderr, signals)
+    assert [type(event) for event in events] == [Other, Other, SessionStarted, AssistantText, TurnEnded]
+    assert of(AssistantText, events)[0].text == "Done.\n{}"
+    assert (of(TurnEnded, events)[0].ok, events[-1].spans[0].byte_to) == (True, len(stderr) - 1)
+    assert session_of("gemini", [], [stderr]) == Session("session_id", "s-1", "stderr")
+    failed = {"session_id": "s-1", "error": {"type": "ApiError", "message": "no quota", "code": 429}}
+    told = read("gemini", b"", json.dumps(failed, indent=indent).encode(), signals)
+    assert [(end.ok, end.reason) for end in of(TurnEnded, told)] == [(False, "no quota")]
 
 
 def test_an_agent_without_a_known_stream_has_only_output() -> None:
