@@ -51,7 +51,7 @@ static const struct call x86_64[] = {
     {92, CALL_RECORDED, WHEN_ALWAYS, OP_CHOWN, on_path, -1, 0, -1, 1, 2, -1, -1, 0}, /* chown */
     {93, CALL_RECORDED, WHEN_ALWAYS, OP_CHOWN, on_fd, 0, -1, -1, 1, 2, -1, -1, 0}, /* fchown */
     {94, CALL_RECORDED, WHEN_ALWAYS, OP_CHOWN, on_path, -1, 0, -1, 1, 2, -1, -1, TRAIT_NOFOLLOW}, /* lchown */
-    {101, CALL_RECORDED, WHEN_ALWAYS, OP_PTRACE, on_number, -1, -1, -1, 0, 1, -1, -1, 0}, /* ptrace */
+    {101, CALL_RECORDED, WHEN_ALWAYS, OP_PTRACE, on_ptrace, -1, -1, -1, 0, 1, -1, -1, 0}, /* ptrace */
     COUNTED(103 /* syslog */), COUNTED(105 /* setuid */), COUNTED(106 /* setgid */), COUNTED(113 /* setreuid
     */), COUNTED(114 /* setregid */), COUNTED(116 /* setgroups */), COUNTED(117 /* setresuid */),
     COUNTED(119 /* setresgid */), COUNTED(122 /* setfsuid */), COUNTED(123 /* setfsgid */), COUNTED(126 /*
@@ -119,8 +119,9 @@ static const struct call x86_64[] = {
     COUNTED(305 /* clock_adjtime */),
     {307, CALL_RECORDED, WHEN_ALWAYS, OP_SEND, on_message, -1, 1, -1, 0, -1, -1, -1, TRAIT_MANY}, /* sendmmsg */
     {308, CALL_RECORDED, WHEN_ALWAYS, OP_NAMESPACE, on_number, -1, -1, -1, 1, -1, -1, -1, 0}, /* setns */
-    COUNTED(310 /* process_vm_readv */), COUNTED(311 /* process_vm_writev */), COUNTED(313 /* finit_module
-    */),
+    COUNTED(310 /* process_vm_readv */),
+    {311, CALL_RECORDED, WHEN_ALWAYS, OP_REACH, on_reach, -1, -1, -1, -1, 0, -1, -1, 0}, /* process_vm_writev */
+    COUNTED(313 /* finit_module */),
     {316, CALL_RECORDED, WHEN_ALWAYS, OP_RENAME, on_two, 0, 1, 4, 4, -1, 2, 3, TRAIT_NOFOLLOW}, /* renameat2 */
     {317, CALL_RECORDED, WHEN_ALWAYS, OP_SECCOMP, on_seccomp, -1, -1, -1, 0, 1, -1, -1, 0}, /* seccomp */
     COUNTED(319 /* memfd_create */), COUNTED(320 /* kexec_file_load */), COUNTED(321 /* bpf */),
@@ -136,7 +137,7 @@ static const struct call x86_64[] = {
     fspick */),
     {435, CALL_RECORDED, WHEN_ALWAYS, OP_FORK, on_clone3, -1, -1, -1, -1, -1, -1, -1, 0}, /* clone3 */
     {437, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN, on_openat2, 0, 1, -1, -1, -1, -1, -1, 0}, /* openat2 */
-    COUNTED(438 /* pidfd_getfd */),
+    {438, CALL_RECORDED, WHEN_ALWAYS, OP_REACH, on_reach, 0, -1, -1, -1, -1, -1, -1, 0}, /* pidfd_getfd */
     {439, CALL_RECORDED, WHEN_ALWAYS, OP_ACCESS, on_path, 0, 1, 3, 2, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* faccessat2 */
     COUNTED(440 /* process_madvise */), COUNTED(442 /* mount_setattr */), COUNTED(443 /* quotactl_fd */),
     COUNTED(444 /* landlock_create_ruleset */), COUNTED(445 /* landlock_add_rule */), COUNTED(446 /*
@@ -176,7 +177,7 @@ static const struct call i386[] = {
     {21, CALL_RECORDED, WHEN_ALWAYS, OP_MOUNT, on_mount, -1, 1, -1, 3, -1, -1, 0, 0}, /* mount */
     {22, CALL_RECORDED, WHEN_ALWAYS, OP_UMOUNT, on_path, -1, 0, -1, -1, -1, -1, -1, 0}, /* umount */
     COUNTED(23 /* setuid */), COUNTED(25 /* stime */),
-    {26, CALL_RECORDED, WHEN_ALWAYS, OP_PTRACE, on_number, -1, -1, -1, 0, 1, -1, -1, 0}, /* ptrace */
+    {26, CALL_RECORDED, WHEN_ALWAYS, OP_PTRACE, on_ptrace, -1, -1, -1, 0, 1, -1, -1, 0}, /* ptrace */
     {30, CALL_RECORDED, WHEN_ALWAYS, OP_UTIMES, on_path, -1, 0, -1, -1, -1, -1, -1, 0}, /* utime */
     {33, CALL_RECORDED, WHEN_ALWAYS, OP_ACCESS, on_path, -1, 0, -1, 1, -1, -1, -1, 0}, /* access */
     {37, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* kill */
@@ -285,8 +286,9 @@ static const struct call i386[] = {
     COUNTED(343 /* clock_adjtime */),
     {345, CALL_RECORDED, WHEN_ALWAYS, OP_SEND, on_message, -1, 1, -1, 0, -1, -1, -1, TRAIT_MANY}, /* sendmmsg */
     {346, CALL_RECORDED, WHEN_ALWAYS, OP_NAMESPACE, on_number, -1, -1, -1, 1, -1, -1, -1, 0}, /* setns */
-    COUNTED(347 /* process_vm_readv */), COUNTED(348 /* process_vm_writev */), COUNTED(350 /* finit_module
-    */),
+    COUNTED(347 /* process_vm_readv */),
+    {348, CALL_RECORDED, WHEN_ALWAYS, OP_REACH, on_reach, -1, -1, -1, -1, 0, -1, -1, 0}, /* process_vm_writev */
+    COUNTED(350 /* finit_module */),
     {353, CALL_RECORDED, WHEN_ALWAYS, OP_RENAME, on_two, 0, 1, 4, 4, -1, 2, 3, TRAIT_NOFOLLOW}, /* renameat2 */
     {354, CALL_RECORDED, WHEN_ALWAYS, OP_SECCOMP, on_seccomp, -1, -1, -1, 0, 1, -1, -1, 0}, /* seccomp */
     COUNTED(356 /* memfd_create */), COUNTED(357 /* bpf */),
@@ -312,7 +314,7 @@ static const struct call i386[] = {
     fspick */),
     {435, CALL_RECORDED, WHEN_ALWAYS, OP_FORK, on_clone3, -1, -1, -1, -1, -1, -1, -1, 0}, /* clone3 */
     {437, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN, on_openat2, 0, 1, -1, -1, -1, -1, -1, 0}, /* openat2 */
-    COUNTED(438 /* pidfd_getfd */),
+    {438, CALL_RECORDED, WHEN_ALWAYS, OP_REACH, on_reach, 0, -1, -1, -1, -1, -1, -1, 0}, /* pidfd_getfd */
     {439, CALL_RECORDED, WHEN_ALWAYS, OP_ACCESS, on_path, 0, 1, 3, 2, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* faccessat2 */
     COUNTED(440 /* process_madvise */), COUNTED(442 /* mount_setattr */), COUNTED(443 /* quotactl_fd */),
     COUNTED(444 /* landlock_create_ruleset */), COUNTED(445 /* landlock_add_rule */), COUNTED(446 /*
@@ -388,7 +390,7 @@ static const struct call aarch64[] = {
     {97, CALL_RECORDED, WHEN_ALWAYS, OP_NAMESPACE, on_number, -1, -1, -1, 0, -1, -1, -1, 0}, /* unshare */
     COUNTED(104 /* kexec_load */), COUNTED(105 /* init_module */), COUNTED(106 /* delete_module */),
     COUNTED(112 /* clock_settime */), COUNTED(116 /* syslog */),
-    {117, CALL_RECORDED, WHEN_ALWAYS, OP_PTRACE, on_number, -1, -1, -1, 0, 1, -1, -1, 0}, /* ptrace */
+    {117, CALL_RECORDED, WHEN_ALWAYS, OP_PTRACE, on_ptrace, -1, -1, -1, 0, 1, -1, -1, 0}, /* ptrace */
     {129, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* kill */
     {130, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* tkill */
     {131, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 2, 0, -1, -1, 0}, /* tgkill */
@@ -423,8 +425,9 @@ static const struct call aarch64[] = {
     COUNTED(266 /* clock_adjtime */),
     {268, CALL_RECORDED, WHEN_ALWAYS, OP_NAMESPACE, on_number, -1, -1, -1, 1, -1, -1, -1, 0}, /* setns */
     {269, CALL_RECORDED, WHEN_ALWAYS, OP_SEND, on_message, -1, 1, -1, 0, -1, -1, -1, TRAIT_MANY}, /* sendmmsg */
-    COUNTED(270 /* process_vm_readv */), COUNTED(271 /* process_vm_writev */), COUNTED(273 /* finit_module
-    */),
+    COUNTED(270 /* process_vm_readv */),
+    {271, CALL_RECORDED, WHEN_ALWAYS, OP_REACH, on_reach, -1, -1, -1, -1, 0, -1, -1, 0}, /* process_vm_writev */
+    COUNTED(273 /* finit_module */),
     {276, CALL_RECORDED, WHEN_ALWAYS, OP_RENAME, on_two, 0, 1, 4, 4, -1, 2, 3, TRAIT_NOFOLLOW}, /* renameat2 */
     {277, CALL_RECORDED, WHEN_ALWAYS, OP_SECCOMP, on_seccomp, -1, -1, -1, 0, 1, -1, -1, 0}, /* seccomp */
     COUNTED(279 /* memfd_create */), COUNTED(280 /* bpf */),
@@ -441,7 +444,7 @@ static const struct call aarch64[] = {
     fspick */),
     {435, CALL_RECORDED, WHEN_ALWAYS, OP_FORK, on_clone3, -1, -1, -1, -1, -1, -1, -1, 0}, /* clone3 */
     {437, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN, on_openat2, 0, 1, -1, -1, -1, -1, -1, 0}, /* openat2 */
-    COUNTED(438 /* pidfd_getfd */),
+    {438, CALL_RECORDED, WHEN_ALWAYS, OP_REACH, on_reach, 0, -1, -1, -1, -1, -1, -1, 0}, /* pidfd_getfd */
     {439, CALL_RECORDED, WHEN_ALWAYS, OP_ACCESS, on_path, 0, 1, 3, 2, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* faccessat2 */
     COUNTED(440 /* process_madvise */), COUNTED(442 /* mount_setattr */), COUNTED(443 /* quotactl_fd */),
     COUNTED(444 /* landlock_create_ruleset */), COUNTED(445 /* landlock_add_rule */), COUNTED(446 /*

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 
 #include "trace.h"
 
@@ -76,7 +77,7 @@ static void put_watched_descriptor(struct writer *out, uint32_t argument)
 
 /* Beside a probe: calls that may change something, move names about or become a program; of some, it depends on an
  * argument. The rest is told by the probe. */
-enum beside { NEVER, ALWAYS, IF_BITS, IF_VALUE };
+enum beside { NEVER, ALWAYS, IF_BITS, IF_VALUE, IF_ATTACHING };
 
 static enum beside beside_probe(const struct call *call, uint32_t *argument, uint32_t *value)
 {
@@ -90,6 +91,10 @@ static enum beside beside_probe(const struct call *call, uint32_t *argument, uin
     if (serve == on_fork && call->arg >= 0) {
         *argument = (uint32_t)call->arg, *value = LEAVES_ROOT;
         return IF_BITS;
+    }
+    if (serve == on_ptrace) {
+        *argument = (uint32_t)call->arg;
+        return IF_ATTACHING;
     }
     if (serve == on_socketcall) {
         *argument = 0, *value = SYS_BIND;
@@ -115,6 +120,8 @@ bool stops_beside_probe(const struct call *call, const uint64_t args[6])
         return (uint32_t)args[argument] & value;
     case IF_VALUE:
         return (uint32_t)args[argument] == value;
+    case IF_ATTACHING:
+        return (uint32_t)args[argument] == PTRACE_ATTACH || (uint32_t)args[argument] == PTRACE_SEIZE;
     default:
         return false;
     }
@@ -130,8 +137,12 @@ static void put_verdict(struct writer *out, const struct call *call)
             PUT(out, LOAD(LOW(argument)));
             if (beside == IF_BITS)
                 PUT(out, UNLESS_SET(value, 1));
-            else
+            else if (beside == IF_VALUE)
                 PUT(out, UNLESS_EQUAL(value, 1));
+            else {
+                PUT(out, IF_EQUAL(PTRACE_ATTACH, 1));
+                PUT(out, UNLESS_EQUAL(PTRACE_SEIZE, 1));
+            }
             PUT(out, STOP);
         }
         PUT(out, PASS);

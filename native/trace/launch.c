@@ -274,6 +274,7 @@ static void on_signals(struct launch *launch)
         }
     }
     bool had_ended = launch->ended;
+    collect_exits(launch->run); /* what those left behind is met before it is reaped */
     reap(launch);
     if (launch->ended && !had_ended && launch->run->options.terminal >= 0)
         take_terminal_back();
@@ -372,6 +373,7 @@ static void close_the_record(struct launch *launch)
         end_ring(run);
     uint32_t survivors = tell_survivors(run, true);
     run->header->outlived = survivors;
+    run->header->untaken = stops_missed();
     end_emitting(run);
     send_status(run, (struct status_record){RELEASED, (int32_t)survivors, 0, 0, 0});
     if (run->options.status >= 0)

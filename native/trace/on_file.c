@@ -1,4 +1,5 @@
 /* Calls that name files. Each handler: read the path, look at what is there, keep what may change, tell it. */
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
@@ -136,8 +137,15 @@ static void open_with(struct stop *stop, const struct open_how *how)
         struct wire_event event = event_at(stop, OP_OPEN, path, &place, may_change(flags), flags);
         event.arg = told_flags(flags);
         event.arg2 = how->mode;
+        if (may_change(flags) && !stop->seen && reaches_into_us(stop, &place)) {
+            stop->error = EACCES;
+            event.result = -EACCES;
+            event.notes |= NOTE_REFUSED;
+        }
         record_event(stop, &event);
-        if (stop->run->split && !stop->seen) {
+        if (may_change(flags))
+            tell_reach_by_memory(stop, &place);
+        if (stop->run->split && !stop->seen && !stop->error) {
             expect_witness(stop);
             split_on_open(stop, &place, flags);
         }

@@ -41,18 +41,25 @@ pid_t thread_group(pid_t tid)
     return read_small_file(path, text, sizeof text) > 0 ? read_thread_group_text(text) : 0;
 }
 
-static bool is_in_our(const char *namespace, pid_t tid)
+/* `unknown`: what is said of one that is gone, or may not be looked at. */
+static bool is_in_our(const char *namespace, pid_t tid, bool unknown)
 {
     char path[64], own[64];
     struct stat theirs, ours;
     snprintf(path, sizeof path, "/proc/%d/ns/%s", tid, namespace);
     snprintf(own, sizeof own, "/proc/self/ns/%s", namespace);
-    return stat(path, &theirs) == 0 && stat(own, &ours) == 0 && theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev;
+    bool told = stat(path, &theirs) == 0 && stat(own, &ours) == 0;
+    return told ? theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev : unknown;
 }
 
 bool sees_our_mounts(pid_t tid)
 {
-    return is_in_our("mnt", tid);
+    return is_in_our("mnt", tid, false);
+}
+
+bool sees_our_numbers(pid_t tid)
+{
+    return is_in_our("pid", tid, true);
 }
 
 bool may_change_our_mounts(pid_t tid)
@@ -60,7 +67,7 @@ bool may_change_our_mounts(pid_t tid)
     char path[64], text[4096];
     snprintf(path, sizeof path, "/proc/%d/status", tid);
     bool told = read_small_file(path, text, sizeof text) > 0;
-    return !told || (read_capabilities_text(text) & UINT64_C(1) << CAP_SYS_ADMIN && is_in_our("user", tid));
+    return !told || (read_capabilities_text(text) & UINT64_C(1) << CAP_SYS_ADMIN && is_in_our("user", tid, false));
 }
 
 uint64_t ignored_by(pid_t pid)

@@ -67,6 +67,10 @@ static bool answer(struct stop *stop, struct seccomp_notif_resp *response)
     while (sent != 0 && errno == EINTR);
     if (sent == 0)
         return true;
+    if (errno == EINPROGRESS) {
+        count(&stop->run->header->taken_over);
+        return true;
+    }
     if (errno != ENOENT)
         abort(); /* the caller would wait for ever */
     return false;
@@ -103,8 +107,30 @@ static bool nobody_left(const struct run *run)
     return poll(&listener, 1, 0) == 1 && listener.revents & POLLHUP;
 }
 
-/* Stops that a thread has taken. */
+/* Stops that a thread has taken. The kernel numbers them one by one, from a number of its choice. */
 static atomic_uint_fast64_t begun;
+static pthread_mutex_t numbering = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t first_number, last_number;
+
+static void note_number(uint64_t number)
+{
+    pthread_mutex_lock(&numbering);
+    bool is_first = atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed) == 0;
+    if (is_first || (int64_t)(number - first_number) < 0)
+        first_number = number;
+    if (is_first || (int64_t)(number - last_number) > 0)
+        last_number = number;
+    pthread_mutex_unlock(&numbering);
+}
+
+uint64_t stops_missed(void)
+{
+    pthread_mutex_lock(&numbering);
+    uint64_t taken = atomic_load_explicit(&begun, memory_order_relaxed);
+    uint64_t missed = taken ? last_number - first_number + 1 - taken : 0;
+    pthread_mutex_unlock(&numbering);
+    return missed;
+}
 
 static void *serve(void *context)
 {
@@ -120,7 +146,7 @@ static void *serve(void *context)
     for (;;) {
         memset(notif, 0, sizes.seccomp_notif);
         if (ioctl(run->listener, SECCOMP_IOCTL_NOTIF_RECV, notif) == 0) {
-            atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed);
+            note_number(notif->id);
             serve_one(run, notif, response, known);
         } else if (nobody_left(run)) {
             return NULL;

@@ -1,5 +1,6 @@
 /* The table of processes: who is in it, found by thread, and what is told when one comes or goes. The lock is held. */
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -107,8 +108,23 @@ struct process *add_process(struct run *run, pid_t pid, pid_t parent)
     return read_birth(pid, &birth) ? add_born(run, pid, parent, &birth, now_ns(run)) : NULL;
 }
 
+void meet_orphans(struct run *run, const struct process *parent)
+{
+    char path[96], text[16384];
+    if (!parent->forks_unmet || !parent->threads)
+        return;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", run->own_pid, run->own_pid);
+    const char *rest = read_small_file(path, text, sizeof text) > 0 ? text : "";
+    for (pid_t child; parent->forks_unmet && (child = next_child(&rest));) {
+        if (!find_thread(run->tracees, child))
+            (void)add_process(run, child, parent->pid); /* NULL: it has ended as well, and is counted */
+    }
+}
+
 void forget_process(struct run *run, struct process *process)
 {
+    meet_orphans(run, process);
+    run->header->unmet_forks += process->forks_unmet;
     while (process->threads)
         drop_thread(run->tracees, process->threads);
     if (process->pidfd >= 0)

@@ -69,7 +69,8 @@ struct run {
     struct ring *ring;                      /* NULL: there is no probe */
     struct agreement *agreement;            /* NULL: there is one witness */
     int listener;
-    int own_pid;
+    pid_t own_pid;
+    pid_t recorder;                         /* who started us, as long as it lives */
     bool no_new_privs;
     atomic_bool looks_are_late;             /* a change was let through while the probe's ring was not read to its end */
     atomic_bool roots_differ;               /* any process may see another root than we do */
@@ -248,6 +249,8 @@ ssize_t read_small_file(const char *path, char *into, size_t size);
 bool read_birth(pid_t pid, struct birth *birth);
 pid_t thread_group(pid_t tid);
 bool stacks_are_random(pid_t pid);
+/* False: it is in another pid namespace. */
+bool sees_our_numbers(pid_t tid);
 /* A bit for every signal that it ignores, the first for signal 1; none where that is not told. */
 uint64_t ignored_by(pid_t pid);
 /* False: it is in another mount namespace, or gone. */
@@ -281,6 +284,8 @@ void collect_exits(struct run *run);
 uint32_t tell_survivors(struct run *run, bool tell);
 /* For how many milliseconds nothing needs to be looked for; -1: the kernel will tell. */
 int tracees_patience(struct run *run);
+/* Whether it is a process or thread of the run that has not ended, as far as was told. */
+bool is_of_the_run(struct run *run, pid_t tid);
 /* Whether the question is true of a living process. */
 bool any_process(struct run *run, bool (*question)(pid_t pid, void *context), void *context);
 
@@ -320,6 +325,8 @@ void install_and_send(int channel, bool split, enum stopping stopping);
 int receive_listener(int channel, uint64_t *features, bool *filtered);
 /* Takes a descriptor of another process; -errno. */
 int take_descriptor(pid_t pid, int descriptor);
+/* Stops that were made and that we did not take. */
+uint64_t stops_missed(void);
 int start_serving(struct run *run, int threads);
 int launch_and_watch(struct run *run);
 /* Tries everything once and says what works. */

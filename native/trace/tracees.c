@@ -254,6 +254,7 @@ static void end_process(struct run *run, struct process *process, bool reaped_by
 {
     struct pidfd_info info = {.mask = PIDFD_INFO_EXIT};
     struct birth birth = {0};
+    meet_orphans(run, process);
     if (reaped_by_parent && ioctl(process->pidfd, PIDFD_GET_INFO, &info) == 0 && info.mask & PIDFD_INFO_EXIT) {
         run->header->features |= FEATURE_EXIT_INFO;
         remove_process(run, process, info.exit_code, true);
@@ -319,6 +320,14 @@ int tracees_patience(struct run *run)
     bool all_watched = !run->tracees->unwatched;
     pthread_mutex_unlock(&run->tracees->lock);
     return all_watched ? -1 : LOOK_AGAIN_MS;
+}
+
+bool is_of_the_run(struct run *run, pid_t tid)
+{
+    pthread_mutex_lock(&run->tracees->lock);
+    bool found = find_thread(run->tracees, tid) != NULL;
+    pthread_mutex_unlock(&run->tracees->lock);
+    return found;
 }
 
 bool any_process(struct run *run, bool (*question)(pid_t pid, void *context), void *context)

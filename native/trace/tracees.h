@@ -55,6 +55,8 @@ void drop_thread(struct tracees *tracees, struct thread *gone);
 struct process *add_born(struct run *run, pid_t pid, pid_t parent, const struct birth *birth, uint64_t at_ns);
 /* The same; NULL: it is gone. */
 struct process *add_process(struct run *run, pid_t pid, pid_t parent);
+/* Meets what a process left that was killed before it came back from a fork: its children are ours now. */
+void meet_orphans(struct run *run, const struct process *parent);
 /* Its end is told, or not. */
 void remove_process_at(struct run *run, struct process *process, int status, bool told, uint64_t at_ns);
 void remove_process(struct run *run, struct process *process, int status, bool told);

@@ -63,6 +63,7 @@ enum op {
     OP_PERSONALITY = 9,
     OP_NAMESPACE = 10,
     OP_OUTLIVED = 11,
+    OP_REACH = 12,
     OP_CHDIR = 20,
     OP_CHROOT = 21,
     OP_MOUNT = 22,
@@ -209,10 +210,12 @@ struct wire_header {
     uint64_t only_notify;
     uint64_t only_ebpf;
     uint64_t escaped;
+    uint64_t untaken;
+    uint64_t taken_over;
     uint64_t cgroup;
     uint8_t nonce[16];
     uint32_t counted[2048];
 };
-_Static_assert(sizeof(struct wire_header) == 8472, "no padding");
+_Static_assert(sizeof(struct wire_header) == 8488, "no padding");
 
 #endif

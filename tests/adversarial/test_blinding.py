@@ -14,13 +14,16 @@ import pytest
 
 from cgroups import MOUNT
 from conftest import PROGRAM, SECONDS, Steno
-from observers import observers
+from observers import STOPPING, observers
 from ordinary import Somebody, as_the_user, place_of_the_user
-from recorded import only_run
+from recorded import Recorded, only_run
 from steno.capture.native_program import find_program
+from steno.events import wire
+from tracees import rows
 
 SOURCES = Path(__file__).parents[2] / "native" / "tests"
 EPERM, EACCES = 1, 13
+OUTSIDE, OURS, NOT_KNOWN = 1, 2, 3  # arg of `reach`
 # A group whose leader ends while a member is stopped: the kernel hangs that member up, unless somebody of the
 # session could still continue it.
 ORPHANED = """
@@ -154,3 +157,125 @@ def test_the_probe_is_loaded_neither_from_another_file_nor_for_the_cgroup_of_ano
         os.close(cgroup)
         assert done.returncode == 1
         assert b"the cgroup belongs to another user" in ours.recv(4096)
+
+
+REACHING = """
+import ctypes, os, sys
+libc, pid = ctypes.CDLL(None, use_errno=True), int(sys.argv[1])
+SEIZE, DETACH, SYS_PIDFD_GETFD = 0x4206, 17, 438
+def told(result):
+    print(0 if result >= 0 else ctypes.get_errno())
+def opened():
+    try:
+        return os.open(f"/proc/{pid}/mem", os.O_RDWR)
+    except OSError as error:
+        ctypes.set_errno(error.errno)
+        return -1
+told(opened())
+told(libc.process_vm_writev(pid, (ctypes.c_ulong * 2)(id(pid), 8), 1, (ctypes.c_ulong * 2)(4096, 8), 1, 0))
+told(libc.syscall(SYS_PIDFD_GETFD, os.pidfd_open(pid), 0, 0))
+told(libc.ptrace(SEIZE, pid, 0, 0))
+"""
+# a process that is killed right after it forked, and whose child makes no call
+KILLED = """
+import mmap, os, signal
+shared = mmap.mmap(-1, 8)
+forker = os.fork()
+if not forker:
+    child = os.fork()
+    if child:
+        shared[:4] = child.to_bytes(4, "little")
+    while True:
+        pass
+while not (child := int.from_bytes(shared[:4], "little")):
+    pass
+os.kill(forker, signal.SIGKILL)
+os.waitpid(forker, 0)
+os.kill(child, signal.SIGKILL)
+print(forker, child)
+"""
+
+
+def reaches(run: Recorded) -> list[tuple[int, int | None, bool]]:
+    """Whose process, the result, and whether we refused it."""
+    refused = wire.NOTES["refused"]
+    return [(row.arg, row.result, bool(row.notes & refused)) for row in rows(run) if row.op == "reach"]
+
+
+def gaps(run: Recorded) -> set[str]:
+    return {event["data"]["reason"] for event in run.events if event["type"] == "gap"}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="the kernel lets only root reach into what is not dumpable")
+@pytest.mark.parametrize("observer", observers())
+def test_root_is_refused_to_reach_into_the_observer_or_it_is_a_gap(
+    steno: Steno, store: Path, tmp_path: Path, observer: str
+) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("kept")
+    stealing = [str(compiled(tmp_path, "stealing")), str(kept)]
+    done = steno("run", "--no-git", "--observer", observer, "--", *stealing)
+    run = only_run(store)
+    ways = ("mem", "process_vm_writev", "ptrace", "pidfd_getfd")
+    results = {errno for (_, way), errno in told(done.stdout.decode()).items() if way in ways}
+    assert kept.read_text() == "kept"
+    if observer == "ebpf":  # whose a descriptor was that is closed by now is not known
+        assert gaps(run) == {"recorder_reached", "outside_reached"}
+    else:
+        assert {whose for whose, _, _ in reaches(run)} == {OURS}
+        assert results == {EPERM, EACCES}
+        assert all(refused for _, _, refused in reaches(run))
+        assert gaps(run) == set()
+
+
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")
+@pytest.mark.parametrize("observer", observers(STOPPING))
+def test_a_debugger_that_is_set_on_the_observer_is_refused_and_hangs_nothing(
+    steno: Steno, store: Path, observer: str
+) -> None:
+    script = "gdb -batch -nx -p $PPID </dev/null 2>&1; echo over"
+    done = steno("run", "--no-git", "--observer", observer, "--", "sh", "-c", script)
+    assert b"Operation not permitted" in done.stdout
+    assert done.stdout.endswith(b"over\n")
+    assert only_run(store).is_valid
+
+
+@pytest.mark.parametrize("observer", observers())
+def test_a_process_outside_the_run_that_is_reached_is_a_gap(steno: Steno, store: Path, observer: str) -> None:
+    with subprocess.Popen(["sleep", "600"]) as outside:
+        try:
+            words = [sys.executable, "-c", REACHING, str(outside.pid)]
+            done = steno("run", "--no-git", "--observer", observer, "--", *words)
+        finally:
+            outside.kill()
+    run = only_run(store)
+    assert done.stdout == b"0\n14\n0\n0\n"  # there is nothing at that address
+    by_descriptor = NOT_KNOWN if observer == "ebpf" else OUTSIDE  # it is closed when the call is told
+    assert [whose for whose, _, _ in reaches(run)] == [OUTSIDE, OUTSIDE, by_descriptor, OUTSIDE]
+    assert gaps(run) == {"outside_reached"}
+
+
+def test_what_an_ordinary_user_may_not_reach_is_no_gap() -> None:
+    with place_of_the_user() as base:
+        (base / "stash").mkdir()
+        user = Somebody(base, as_the_user(base / "stash"))
+        words = [*user.recorded[:-1], "--observer", "notify", "--", user.env["PYTHON"], "-c", REACHING, "1"]
+        code, out, _, _ = user.do(words)
+        run = user.run()
+        assert (code, set(out.split())) == (0, {b"1", b"13"})
+        assert gaps(run) == set()
+        assert {whose for whose, _, _ in reaches(run)} == {OUTSIDE}
+
+
+@pytest.mark.parametrize("observer", observers())
+def test_the_child_of_a_process_that_is_killed_while_it_forks_is_told(
+    steno: Steno, store: Path, observer: str
+) -> None:
+    done = steno("run", "--no-git", "--observer", observer, "--", sys.executable, "-c", KILLED)
+    forker, child = map(int, done.stdout.split())
+    numbers = {
+        row.arg & 0xFFFFFFFF: (row.process, row.arg >> 32)
+        for row in rows(only_run(store))
+        if row.op == "process"
+    }
+    assert numbers[child][1] == numbers[forker][0]

@@ -34,7 +34,7 @@ export function categoryOf(events: KernelEvents, row: number): Category {
 }
 
 const PROCESSES = new Set(
-  "process fork exec interpreter exit signal ptrace seccomp personality namespace outlived".split(" "),
+  "process fork exec interpreter exit signal ptrace seccomp personality namespace outlived reach".split(" "),
 );
 
 export function hasFailed(events: KernelEvents, row: number): boolean {

@@ -17,6 +17,7 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -401,6 +402,17 @@ CASE(trace_a_child, "ptrace")
     say("ptrace 7"); /* before it: the child goes on at once */
     attempt(ptrace(PTRACE_CONT, child, 0, 0));
     await(child);
+}
+
+CASE(reach_into_itself, "process_vm_writev pidfd_getfd")
+{
+    static char from[4] = "new", into[4];
+    struct iovec here = {from, sizeof from}, there = {into, sizeof into};
+    int self = (int)must(syscall(SYS_pidfd_open, getpid(), 0));
+    attempt(process_vm_writev(getpid(), &here, 1, &there, 1, 0));
+    say("reach 0");
+    attempt(syscall(SYS_pidfd_getfd, self, 999, 0)); /* after one that succeeds, it may not be known whose it was */
+    say("reach 0");
 }
 
 ONE(ask_for_the_personality, "personality", "personality 4294967295", syscall(SYS_personality, 0xffffffffu))

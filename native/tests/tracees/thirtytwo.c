@@ -227,6 +227,8 @@ static void mounts(void)
     DO("seccomp 3", __NR_seccomp, 3, 0, scratch + 2000);
     DO("seccomp 7", __NR_prctl, 22, 7, 0);
     DO("ptrace 16", __NR_ptrace, 16, -1, 0, 0);
+    DO("reach 0", __NR_process_vm_writev, -1, 0, 0, 0, 0, 0);
+    DO("reach 0", __NR_pidfd_getfd, -1, 0, 0);
 }
 
 static void end_child(long child, int status)
@@ -350,7 +352,7 @@ static const struct { const char *name, *calls; void (*run)(void); } cases[] = {
      attributes},
     {"descriptors", "fchmod fchown fchown32 fsetxattr fremovexattr ftruncate ftruncate64 mmap mmap2 dup dup2 dup3 fcntl "
                     "fcntl64 write writev pwritev2 sendfile sendfile64 splice", descriptors},
-    {"mounts", "mount move_mount umount umount2 pivot_root io_uring_setup personality unshare setns seccomp prctl ptrace", mounts},
+    {"mounts", "mount move_mount umount umount2 pivot_root io_uring_setup personality unshare setns seccomp prctl ptrace process_vm_writev pidfd_getfd", mounts},
     {"processes", "fork clone clone3 execve execveat exit exit_group kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo "
                   "pidfd_send_signal waitpid waitid wait4", processes},
     {"vforked", "vfork", vforked},

@@ -33,8 +33,16 @@ _OPS = [op.name for op in wire.OPS.values()]
 _OP_INDEX = bytes(_OPS.index(name) if name else 0 for name in OP_NAMES)
 _CONTENTS = [name for name, _ in sorted(wire.CONTENT.items(), key=lambda item: item[1])]
 _CORE_BIT = 0x80  # of a status
+_MAY_HAVE_HAPPENED = frozenset({0, wire.RESULT_UNKNOWN})
 WRITE_SIZE = 1 << 20
 LARGEST_GROUP = MAX_GROUP_BYTES // 2  # in memory; on the disk there are lengths and levels too
+
+
+class Reached(NamedTuple):
+    """Calls that reached into a process that is not of the run, and are not known to have failed."""
+
+    outside: int = 0  # or not known
+    recorder: int = 0
 
 
 class Written(NamedTuple):
@@ -42,6 +50,7 @@ class Written(NamedTuple):
     processes: int
     io_uring: bool  # somebody made a ring
     cores: int = 0  # processes that left a core
+    reached: Reached = Reached()
 
 
 def write(spool: Folder, frames: Frames, redactor: Redactor) -> Written:
@@ -137,23 +146,28 @@ def _write_rows(file: Any, frames: Frames, strings: MaskedStrings) -> Written:
         store_schema=False,
     ) as writer:
         rows = processes = rings = cores = 0
+        reached = [0] * 4
         for batch in frames.batches():
             for group in columns.groups(batch):
                 writer.write_batch(group)
             rows += batch.count
             processes += batch.op.count(_CODE_OF["process"])
             rings += batch.op.count(_CODE_OF["io_uring"])
-            cores += sum(bool(batch.arg[end] & _CORE_BIT) for end in _ends(batch.op))
+            cores += sum(bool(batch.arg[end] & _CORE_BIT) for end in _places(batch.op, "exit"))
+            for at in _places(batch.op, "reach"):
+                if batch.result[at] in _MAY_HAVE_HAPPENED:
+                    reached[batch.arg[at] & 3] += 1
     columns.release_unused()
-    return Written(rows, processes, rings > 0, cores)
+    _, outside, recorder, not_known = reached
+    return Written(rows, processes, rings > 0, cores, Reached(outside + not_known, recorder))
 
 
-def _ends(ops: bytes) -> Iterator[int]:
-    """Where in a batch a process ended."""
-    at = ops.find(_CODE_OF["exit"])
+def _places(ops: bytes, op: str) -> Iterator[int]:
+    """Where in a batch an operation is."""
+    at = ops.find(_CODE_OF[op])
     while at >= 0:
         yield at
-        at = ops.find(_CODE_OF["exit"], at + 1)
+        at = ops.find(_CODE_OF[op], at + 1)
 
 
 class _Columns:

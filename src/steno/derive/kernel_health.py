@@ -31,6 +31,8 @@ GAPS = frozenset(
         "ring_buffer_drops",
         "witness_disagreement",
         "processes_escaped",
+        "outside_reached",
+        "recorder_reached",
     }
 )
 LOSSES = (

@@ -22,7 +22,7 @@ STATE_ABSENT = 1
 STATE_FIRST = 2
 EVENT = struct.Struct("<QIIHHHhIIIIQQ")
 STATE = struct.Struct("<QQQqqIIIIIIII")
-HEADER = struct.Struct("<QIIQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ16s2048I")
+HEADER = struct.Struct("<QIIQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ16s2048I")
 
 NOTES = {
     "path_unreadable": 1,
@@ -132,6 +132,8 @@ class Header(NamedTuple):
     only_notify: int
     only_ebpf: int
     escaped: int
+    untaken: int
+    taken_over: int
     cgroup: int
     nonce: bytes
     counted: tuple[int, ...]
@@ -161,6 +163,15 @@ OPS = {
         Op("personality", 9, "process", False, "persona", "", ""),
         Op("namespace", 10, "process", False, "flags", "", ""),
         Op("outlived", 11, "process", False, "pid", "", ""),
+        Op(
+            "reach",
+            12,
+            "process",
+            False,
+            "whose process: 0 of the run, 1 outside it, 2 of the recorder, 3 not known",
+            "pid",
+            "",
+        ),
         Op("chdir", 20, "file", False, "", "", ""),
         Op("chroot", 21, "file", False, "", "", ""),
         Op("mount", 22, "file", True, "flags", "", "source"),

@@ -26,6 +26,17 @@ _PROCESS, _CALL, _EVENT = ("process", "processes"), ("call", "calls"), ("event",
 _CHANGE_WAS = ("change was", "changes were")
 OUTLIVED = CountedGap("processes_outlived", "process was", "processes were", "alive when the recording ended")
 CORES = CountedGap("core_unobserved", *_PROCESS, "left a core, which the kernel wrote unseen")
+REACHED_OUTSIDE = CountedGap(
+    "outside_reached",
+    *_CALL,
+    "reached into processes outside the run, or of an unknown owner: what these did then is not recorded",
+)
+REACHED_RECORDER = CountedGap(
+    "recorder_reached", *_CALL, "reached into the recorder: the record may be what the command made of it"
+)
+UNTAKEN = CountedGap(
+    "recorder_reached", *_CALL, "never came to the observer, in a run that reached into processes outside it"
+)
 BELOW_MOUNTS = CountedGap(
     "changes_unresolved",
     "path was",
@@ -65,5 +76,8 @@ OF_COUNTERS = {
         "witness_disagreement", *_CHANGE_WAS, "seen by the filter and not by the probe"
     ),
     "only_ebpf": CountedGap("witness_disagreement", *_CHANGE_WAS, "seen by the probe and not by the filter"),
+    "taken_over": CountedGap(
+        "recorder_reached", *_CALL, "were let through by somebody else than the observer"
+    ),
     "escaped": CountedGap("processes_escaped", *_PROCESS, "left the cgroup of the run"),
 }

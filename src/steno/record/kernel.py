@@ -122,6 +122,15 @@ def _gaps_of(frames: Frames, written: kernel_table.Written, *, looked: bool) -> 
         yield "after_unknown", "nobody looked at the files when the command ended"
     if written.io_uring and header.features & wire.FEATURES["io_uring_allowed"]:
         yield "io_uring_unobserved", "what is asked for through io_uring is not seen"
+    reached = written.reached
+    for count, gap in (
+        (reached.outside, counted_gaps.REACHED_OUTSIDE),
+        (reached.recorder, counted_gaps.REACHED_RECORDER),
+        # Signals often end stops before we take them; but who reached outside the run may have our listener.
+        (header.untaken if reached.outside or reached.recorder else 0, counted_gaps.UNTAKEN),
+    ):
+        if count:
+            yield gap.reason, gap.says(count)
     if written.cores and not _cores_go_to_a_program():
         yield counted_gaps.CORES.reason, counted_gaps.CORES.says(written.cores)
 

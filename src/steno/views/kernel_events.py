@@ -178,6 +178,7 @@ def _ended(row: Row) -> str:
     return f"by {signal_name(number)}" if number else f"code {status >> 8}"
 
 
+_WHOSE = ("of the run", "outside the run", "of the recorder", "not known whose")  # arg of `reach`
 # how the line of an operation goes on after its path
 _DETAILS: dict[str, Callable[[Row], str]] = {
     "process": lambda row: f"pid {row['arg'] & 0xFFFFFFFF}, started by {row['arg'] >> 32}",
@@ -187,6 +188,7 @@ _DETAILS: dict[str, Callable[[Row], str]] = {
     "exit": _ended,
     "outlived": lambda row: f"pid {row['arg']}",
     "signal": lambda row: f"{signal_name(row['arg'])} to pid {row['arg2']}",
+    "reach": lambda row: f"pid {row['arg2']}, {_WHOSE[row['arg'] & 3]}",
     "open": _opened,
     "open_handle": _opened,
     "follow": lambda row: f"-> {_shown(row['target'])}" if row["target"] else "",

@@ -8,6 +8,7 @@ import pytest
 
 from kernel_runs import Run
 from steno.derive import kernel_health
+from steno.events import wire
 from steno.record import counted_gaps
 
 
@@ -46,3 +47,28 @@ def test_a_counter_of_what_was_lost_is_a_gap_with_its_number(
 
 def test_every_counter_that_makes_the_layer_partial_is_a_gap() -> None:
     assert set(kernel_health.LOSSES) <= set(counted_gaps.OF_COUNTERS)
+
+
+@pytest.mark.parametrize(
+    ("whose", "result", "reasons"),
+    [
+        (0, 0, []),
+        (1, 0, ["outside_reached", "recorder_reached"]),
+        (1, -1, []),
+        (2, -1, []),
+        (2, wire.RESULT_UNKNOWN, ["recorder_reached", "recorder_reached"]),
+        (3, wire.RESULT_UNKNOWN, ["outside_reached", "recorder_reached"]),
+    ],
+)
+def test_reaching_into_processes_that_are_not_of_the_run_is_a_gap_and_so_are_stops_that_never_came_then(
+    tmp_path: Path, whose: int, result: int, reasons: list[str]
+) -> None:
+    run = Run(tmp_path)
+    run.frames.header(untaken=2).event("reach", arg=whose, arg2=7, result=result)
+    assert [reason for reason, _ in run.keep().gaps] == reasons
+
+
+def test_a_stop_that_somebody_else_answered_is_a_gap(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.frames.header(taken_over=1)
+    assert [reason for reason, _ in run.keep().gaps] == ["recorder_reached"]

@@ -54,6 +54,8 @@ export const GAPS: Words = {
   ring_buffer_drops: "system calls that the probe saw and had no room for in its buffer",
   witness_disagreement: "the word of one of two witnesses: it should have seen a change that the other saw",
   processes_escaped: "what processes did, as a probe sees it, after they had left the cgroup of the run",
+  outside_reached: "what processes outside the run did after the run had traced them, written their memory or taken their descriptors",
+  recorder_reached: "certainty: the run reached into the recorder or the observer, or somebody else answered in its place",
   streams_not_split: "which bytes of the terminal were stdout and which stderr",
   split_incomplete: "for some bytes of the terminal, whether they were stdout or stderr",
   git: "facts of git about some of the recorded paths",

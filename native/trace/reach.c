@@ -1,0 +1,155 @@
+/* Calls that reach into another process: its memory, its registers, its descriptors.
+ *
+ * What a process outside the run does after that is nowhere in the record: it is told whose process it was. Whoever reaches into us could
+ * write the record himself: the kernel refuses that to ordinary users, because we are not dumpable, and we refuse it to root.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "look.h"
+#include "seen.h"
+
+#define MOST_ANCESTORS 4096
+#define PROC_FILES 0x9fa0 /* PROC_SUPER_MAGIC */
+
+/* As native/wire.toml says. Nobody: the call fails. */
+enum whose { OF_THE_RUN, OUTSIDE, OURS, NOT_KNOWN, NOBODY };
+
+/* What the run leaves behind becomes our child: every process of it is below us. */
+static enum whose whose(const struct run *run, pid_t pid)
+{
+    struct birth birth = {0};
+    pid_t group = pid > 0 ? thread_group(pid) : 0;
+    if (group == 0)
+        return NOBODY;
+    if (group == run->own_pid || (group == run->recorder && getppid() == run->recorder))
+        return OURS;
+    for (int i = 0; i < MOST_ANCESTORS && read_birth(group, &birth); i++) {
+        group = birth.parent;
+        if (group == run->own_pid)
+            return OF_THE_RUN;
+        if (group <= 1)
+            return OUTSIDE;
+    }
+    return NOT_KNOWN;
+}
+
+/* A number means another process in another namespace; there are only processes of the run. When the probe tells of a call, its process
+ * may have ended, and its end is not told yet. */
+static enum whose whose_number(const struct stop *stop, pid_t number)
+{
+    bool of_the_run = number > 0 && (!sees_our_numbers(stop->tid) || (stop->seen && is_of_the_run(stop->run, number)));
+    enum whose who = of_the_run ? OF_THE_RUN : whose(stop->run, number);
+    return who == NOBODY && number > 0 && stop->seen && seen_success(stop->seen) ? NOT_KNOWN : who;
+}
+
+/* The process of a pidfd; 0: it is none, or its process has ended; -1: we may not look. */
+static pid_t process_of_descriptor(const struct stop *stop, int fd)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", stop->tid, fd);
+    if (read_small_file(path, text, sizeof text) < 0)
+        return errno == ENOENT ? 0 : -1;
+    const char *line = strstr(text, "\nPid:");
+    long number = line ? strtol(line + sizeof "\nPid:" - 1, NULL, 10) : 0;
+    return number > 0 ? (pid_t)number : 0;
+}
+
+/* Nobody of the run may do what we may not, as long as we may not do everything. */
+static bool may_be_reached(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/mem", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* What the event of such a call tells of its end; a call that reaches into us is refused with `error`. */
+static void judge(struct stop *stop, enum whose who, pid_t pid, int error, struct wire_event *event)
+{
+    if (stop->seen)
+        return;
+    if (who == OURS) {
+        stop->error = error;
+        event->result = (int16_t)-error;
+        event->notes |= NOTE_REFUSED;
+    } else if (who == OUTSIDE && !may_be_reached(pid)) {
+        event->result = WIRE_RESULT_FAILED;
+    }
+}
+
+static void tell_reach(struct stop *stop, enum whose who, pid_t pid, int error)
+{
+    struct wire_event event = event_of(stop, OP_REACH);
+    judge(stop, who, pid, error, &event);
+    event.arg = who == NOBODY ? OF_THE_RUN : who;
+    event.arg2 = (uint32_t)pid;
+    record_event(stop, &event);
+}
+
+static bool is_worth_telling(enum whose who)
+{
+    return who != OF_THE_RUN && who != NOBODY;
+}
+
+void on_ptrace(struct stop *stop)
+{
+    struct wire_event event = event_of(stop, OP_PTRACE);
+    uint64_t request = argument(stop, stop->call->arg);
+    pid_t pid = (pid_t)argument(stop, stop->call->arg2);
+    bool attaches = request == PTRACE_ATTACH || request == PTRACE_SEIZE;
+    enum whose who = attaches ? whose_number(stop, pid) : OF_THE_RUN;
+    judge(stop, who, pid, EPERM, &event);
+    tell(stop, &event);
+    if (is_worth_telling(who))
+        tell_reach(stop, who, pid, EPERM);
+}
+
+/* Writing memory, by a number; or taking a descriptor, by a pidfd. */
+void on_reach(struct stop *stop)
+{
+    bool by_descriptor = stop->call->dir >= 0;
+    pid_t pid = by_descriptor ? process_of_descriptor(stop, directory(stop, stop->call->dir)) : (pid_t)argument(stop, stop->call->arg2);
+    enum whose who = by_descriptor ? whose(stop->run, pid) : whose_number(stop, pid);
+    bool is_closed = stop->seen && seen_success(stop->seen); /* by now, or its process has ended */
+    if (by_descriptor && who == NOBODY && (pid < 0 || is_closed))
+        who = NOT_KNOWN;
+    tell_reach(stop, who, pid > 0 ? pid : 0, EPERM);
+}
+
+/* /proc/PID/mem or /proc/PID/task/TID/mem, wherever it is mounted; 0: it is neither. */
+static pid_t process_of_memory(const struct place *place)
+{
+    struct statfs system;
+    const char *end = place->resolved + strlen(place->resolved) - (sizeof "/mem" - 1);
+    if (end <= place->resolved || strcmp(end, "/mem") != 0)
+        return 0;
+    const char *number = end;
+    while (number > place->resolved && number[-1] >= '0' && number[-1] <= '9')
+        number--;
+    bool is_process = number < end && number > place->resolved && number[-1] == '/';
+    bool in_proc = place->fd >= 0 ? fstatfs(place->fd, &system) == 0 && system.f_type == PROC_FILES : strncmp(place->resolved, "/proc/", 6) == 0;
+    return is_process && in_proc ? (pid_t)strtol(number, NULL, 10) : 0;
+}
+
+bool reaches_into_us(struct stop *stop, const struct place *place)
+{
+    pid_t pid = process_of_memory(place);
+    return pid && whose(stop->run, pid) == OURS;
+}
+
+void tell_reach_by_memory(struct stop *stop, const struct place *place)
+{
+    pid_t pid = process_of_memory(place);
+    enum whose who = pid ? whose(stop->run, pid) : OF_THE_RUN;
+    if (is_worth_telling(who))
+        tell_reach(stop, who, pid, EACCES);
+}
