@@ -52,8 +52,11 @@ def test_an_empty_xdg_config_home_counts_as_unset(home: Path) -> None:
 
 
 @pytest.mark.parametrize("environ", [{}, {"HOME": ""}, {"HOME": "", "XDG_CONFIG_HOME": ""}])
-def test_neither_of_them_is_an_error(environ: dict[str, str]) -> None:
-    with pytest.raises(CaptureError, match="neither HOME nor XDG_CONFIG_HOME") as raised:
+def test_neither_of_them_and_a_user_without_a_home_is_an_error(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # the system does not know the user
+    with pytest.raises(CaptureError, match="HOME and XDG_CONFIG_HOME are unset") as raised:
         load(environ)
     assert raised.value.hint
 
