@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import stat
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +18,14 @@ from steno.restore.looking import FileSystem
 from steno.restore.plan import Plan, Problem, make_plan
 from steno.restore.states import kind_of, read_records
 from steno.restore.tasks import Direction
+from steno.restore.trash import Trash
 
 Snapshot = dict[bytes, dict[str, Any]]
+
+
+def new_trash() -> Trash:
+    """For tests in which nothing is expected in it, or only that it is nowhere else."""
+    return Trash(Path(tempfile.mkdtemp(prefix="steno-trash-")), "undo")
 
 
 class KeptContents:
@@ -64,7 +71,7 @@ class Recording(NamedTuple):
         plan = self.plan(direction, *chosen, force=force)
         if not plan.is_clear and not force:
             return plan, []
-        return plan, carry_out(plan, self.contents, User.of_this_process())
+        return plan, carry_out(plan, self.contents, User.of_this_process(), new_trash())
 
     def undo(self, *chosen: Path) -> None:
         self._do(Direction.UNDO, *chosen)

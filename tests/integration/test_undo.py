@@ -143,6 +143,10 @@ def test_a_conflict_changes_nothing_unless_forced(
     assert out.startswith("undone 3 files")
     assert "steno: overruled: " in err
     assert (root / "notes.txt").read_bytes() == b"before\n"
+    (line,) = [line for line in out.splitlines() if line.startswith("what the record does not hold")]
+    place = Path(line.rpartition(" ")[2])
+    assert place.parent.stat().st_mode & 0o777 == 0o700
+    assert Path(place, *root.parts[1:], "notes.txt").read_bytes() == b"edited since\n"
 
 
 def test_a_secret_without_its_key_is_named_and_stops_the_undo(
@@ -349,7 +353,8 @@ def test_a_killed_undo_is_completed_by_the_next(
         "from steno.cli import main, putting_back\n"
         "from steno.bundle.verify import Status, Verdict\n"
         "putting_back.trusted = lambda _: Verdict(Status.VALID, None, None, [], [])\n"
-        "os.rename = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from steno.restore import applying\n"
+        "applying.exchange = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "sys.argv = ['steno', 'undo', '@last']\n"
         "main.main()\n"
     )

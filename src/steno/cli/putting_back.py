@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from steno.restore.looking import FileSystem
 from steno.restore.plan import Problem, make_plan
 from steno.restore.states import FileRecords, is_at_or_below, read_records
 from steno.restore.tasks import Direction
+from steno.restore.trash import TRASH, Trash
 from steno.restore.words import (
     Outcome,
     not_kept_lines,
@@ -34,6 +36,7 @@ from steno.restore.words import (
     problem_lines,
     summary_line,
     to_json,
+    trash_lines,
 )
 from steno.views.export import trusted
 from steno.views.not_kept import not_kept
@@ -83,8 +86,9 @@ def put_back(
                 ended_ns=_end_of_run(layers) if _is_of_store(folder, chosen_store(store)) else None,
             )
             going_on = not dry_run and (plan.is_clear or force)
-            failed = carry_out(plan, contents, user) if going_on else None
-            outcome = Outcome(plan, failed, unkept)
+            trash = _trash_of(chosen_store(store), verdict.run_id or "")
+            failed = carry_out(plan, contents, user, trash) if going_on else None
+            outcome = Outcome(plan, failed, unkept, trash.places)
     if verdict.gaps:
         say(f"the record is incomplete: {', '.join(verdict.gaps)}")
     if as_json:
@@ -94,6 +98,11 @@ def put_back(
     else:
         _tell(outcome)
     return outcome.exit_code
+
+
+def _trash_of(store: Path, run_id: str) -> Trash:
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
+    return Trash(store.absolute() / TRASH, f"{now}-{run_id}")
 
 
 def _end_of_run(layers: FolderLayers) -> int:
@@ -122,7 +131,7 @@ def _tell(outcome: Outcome) -> None:
         say("nothing was changed")
         say_hint("--dry-run shows the whole plan; --force overwrites what was changed since")
     else:
-        print_lines([visible(summary_line(outcome))])
+        print_lines([visible(summary_line(outcome)), *(visible(line) for line in trash_lines(outcome))])
 
 
 def _not_kept(folder: Folder, run_id: str, records: FileRecords, chosen: Sequence[bytes]) -> list[Problem]:

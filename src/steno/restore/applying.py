@@ -1,28 +1,43 @@
 """Doing what a plan says: the only place where a file of the user's is changed.
 
 In: steps, contents, who asks. Out: what failed, by path; the other paths are done. A file is written under
-another name in its own directory, synced, given its owner, mode and time, and only then renamed into place,
-so whoever looks (or is killed) sees the old file or the new one. Every name on the way is opened without
-following links, and what is no longer what the plan saw is left alone.
+another name in its own directory, synced, given its owner, mode and time, and only then exchanged with what
+is there, so whoever looks (or is killed) sees the old file or the new one. What comes out is looked at: if it
+is not what the plan saw, it gets its name back. Only what the record holds, and nobody has open, is removed:
+the rest goes to the trash. Every name on the way is opened without following links.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
+import signal
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from steno.restore.contents import Contents, LackingContentError
 from steno.restore.judging import OWNER_MAY_ALL, User, permitted_mode
-from steno.restore.looking import FileSystem, ObstacleError, Sight, open_node, open_parent, state_of_node
+from steno.restore.looking import (
+    READ,
+    FileSystem,
+    ObstacleError,
+    Sight,
+    is_content,
+    open_node,
+    open_parent,
+    state_of_node,
+)
 from steno.restore.plan import Do, Plan, Problem, Step
 from steno.restore.renaming import exchange, rename_to_free
 from steno.restore.states import Kind, State, kind_of, parent_of
+from steno.restore.trash import Trash
 
+_F_SETSIG = 10
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 # Not every file system keeps nanoseconds; FAT keeps every other second.
@@ -34,9 +49,9 @@ class _ChangedError(Exception):
     """What is there is no longer what the plan was made for."""
 
 
-def carry_out(plan: Plan, contents: Contents, user: User) -> list[Problem]:
+def carry_out(plan: Plan, contents: Contents, user: User, trash: Trash) -> list[Problem]:
     """Take the steps of a plan, then look whether everything is as it was to be."""
-    failed = apply_steps(plan.steps, contents, user)
+    failed = apply_steps(plan.steps, contents, user, trash)
     named = {problem.path for problem in (*failed, *plan.conflicts, *plan.impossible)}
     eyes = FileSystem()
     for path, end in sorted(plan.ends.items()):
@@ -68,9 +83,9 @@ def _holds_other_content(eyes: FileSystem, path: bytes, end: State, contents: Co
         return False  # nobody can tell
 
 
-def apply_steps(steps: Iterable[Step], contents: Contents, user: User) -> list[Problem]:
+def apply_steps(steps: Iterable[Step], contents: Contents, user: User, trash: Trash) -> list[Problem]:
     """Take the steps in order; a path that fails is left as it is, and named."""
-    hand = _Hand(contents, user)
+    hand = _Hand(contents, user, trash)
     failed: dict[bytes, str] = {}
     try:
         for step in steps:
@@ -88,11 +103,13 @@ def apply_steps(steps: Iterable[Step], contents: Contents, user: User) -> list[P
 
 
 class _Hand:
-    def __init__(self, contents: Contents, user: User) -> None:
+    def __init__(self, contents: Contents, user: User, trash: Trash) -> None:
         self._contents = contents
         self._user = user
+        self._trash = trash
         self._eyes = FileSystem()
         self._opened: dict[bytes, int] = {}  # read-only directories made writable, and their mode
+        self._worked_in: dict[bytes, os.stat_result] = {}  # directories, as they were at first
         self._set_nodes: set[tuple[int, int]] = set()  # files and links whose metadata we have set
 
     def take(self, step: Step) -> None:
@@ -102,34 +119,94 @@ class _Hand:
             case Do.RENAME | Do.EXCHANGE:
                 self._rename(step)
             case Do.REMOVE:
-                with self._writable_parent(step.path) as (parent, name), suppress(FileNotFoundError):
-                    os.unlink(name, dir_fd=parent)
+                self._remove(step)
             case Do.REMOVE_DIRECTORY:
                 with self._writable_parent(step.path) as (parent, name), suppress(FileNotFoundError):
                     os.rmdir(name, dir_fd=parent)
                 self._opened.pop(step.path, None)
+                self._worked_in.pop(step.path, None)
             case Do.MAKE_DIRECTORY:
                 self._make_directory(step.path, 0o777 if step.target is None else OWNER_MAY_ALL)
             case _ if step.target is None:
                 raise ValueError(f"{step.do} without a target")
             case Do.WRITE:
-                self._write(step.path, step.target, step.now)
+                self._write(step, step.target)
             case Do.LINK:
-                self._link(step.path, step.target, step.now)
+                self._link(step, step.target)
             case Do.SET:
                 self._set(step.path, step.target, step.now)
                 self._opened.pop(step.path, None)
+                self._worked_in.pop(step.path, None)
 
     def close(self) -> None:
-        """Give the directories that had to be made writable their modes back."""
+        """Give the directories that we worked in their times and modes back."""
+        for path, found in self._worked_in.items():
+            with suppress(OSError, ObstacleError), open_parent(path) as (parent, name):
+                _change_time(parent, name, found)
         for path, mode in reversed(self._opened.items()):
             with suppress(OSError, ObstacleError), open_parent(path) as (parent, name):
                 _change_mode(parent, name, mode)
 
+    def _remove(self, step: Step) -> None:
+        """Away to another name first: what came along is looked at before it is removed."""
+        with self._writable_parent(step.path) as (parent, name):
+            taken = self._temporary_name(parent, step.path)
+            try:
+                rename_to_free(parent, name, parent, taken)
+            except FileNotFoundError:
+                return
+            try:
+                self._check_taken(parent, taken, step.now)
+                self._dispose(parent, taken, step)
+            except (_ChangedError, OSError):
+                _give_back(parent, taken, name)
+                raise
+
+    def _check_taken(self, parent: int, taken: bytes, planned: State | None) -> None:
+        if planned is not None:
+            with open_node(parent, taken) as node:
+                self._check_same(node, planned)
+
+    def _dispose(self, parent: int, taken: bytes, step: Step) -> None:
+        if self._is_recorded(parent, taken, step.recorded):
+            os.unlink(taken, dir_fd=parent)
+        else:
+            self._trash.take(parent, taken, step.path)
+
+    def _is_recorded(self, parent: int, name: bytes, recorded: Sequence[State]) -> bool:
+        """Whether the record can bring it back, to the byte, and nobody can be writing to it."""
+        with open_node(parent, name) as node:
+            now = state_of_node(node)
+        if now.kind is Kind.SYMLINK:
+            return any(state.kind is Kind.SYMLINK and state.target == now.target for state in recorded)
+        if now.kind is not Kind.FILE:
+            return False
+        try:
+            fd = os.open(name, READ, dir_fd=parent)
+        except OSError:
+            return False
+        with os.fdopen(fd, "rb") as file:
+            return _is_opened_by_nobody_else(fd) and any(
+                state.kind is Kind.FILE and state.size == now.size and self._holds(file, state)
+                for state in recorded
+            )
+
+    def _holds(self, file: BinaryIO, state: State) -> bool:
+        if state.size and state.blob is None:
+            return False
+        try:
+            content = self._contents.get(state.blob) if state.size and state.blob else b""
+        except LackingContentError:
+            return False
+        file.seek(0)
+        return is_content(file, content)
+
     def _rename(self, step: Step) -> None:
         self._make_missing(parent_of(step.path))
         directories = [step.source, step.path] if step.do is Do.EXCHANGE else [step.source]
-        if any(self._eyes.look(path).state.kind is not Kind.DIRECTORY for path in directories):
+        if step.moved is not None:
+            self._check_unchanged(step.source, step.moved)
+        elif any(self._eyes.look(path).state.kind is not Kind.DIRECTORY for path in directories):
             raise _ChangedError("what is to be renamed is not a directory any more")
         with (
             self._writable_parent(step.source) as (old_parent, old),
@@ -157,31 +234,59 @@ class _Hand:
                 if self._eyes.look(path).state.kind is not Kind.DIRECTORY:
                     raise
 
-    def _write(self, path: bytes, target: State, now: State | None) -> None:
+    def _write(self, step: Step, target: State) -> None:
         content = self._contents.get(target.blob) if target.size and target.blob else b""
         if len(content) != target.size:
             raise LackingContentError("the content in the record is not of the recorded size")
-        with self._writable_parent(path) as (parent, name), _temporary(parent, name) as temporary:
+        with self._writable_parent(step.path) as (parent, name):
+            temporary = self._temporary_name(parent, step.path)
             fd = os.open(temporary, _CREATE, 0o600, dir_fd=parent)
-            try:
-                view = memoryview(content)
-                while view:
-                    view = view[os.write(fd, view) :]
+            with _removed_on_failure(parent, temporary), os.fdopen(fd, "wb") as file:
+                file.write(content)
+                file.flush()
                 if self._user.is_root:
                     os.fchown(fd, target.uid, target.gid)
+                if step.now is not None and step.now.kind is Kind.FILE:
+                    _copy_attributes(parent, name, fd)
                 os.fchmod(fd, permitted_mode(target, self._user))
                 os.utime(fd, ns=(os.fstat(fd).st_atime_ns, target.mtime_ns))
                 os.fsync(fd)
-            finally:
-                os.close(fd)
-            _put_into_place(parent, temporary, name, now)
+            self._put_into_place(parent, temporary, step)
 
-    def _link(self, path: bytes, target: State, now: State | None) -> None:
-        with self._writable_parent(path) as (parent, name), _temporary(parent, name) as temporary:
+    def _link(self, step: Step, target: State) -> None:
+        with self._writable_parent(step.path) as (parent, _):
+            temporary = self._temporary_name(parent, step.path)
             os.symlink(target.target, temporary, dir_fd=parent)
-            with open_node(parent, temporary) as node:
+            with _removed_on_failure(parent, temporary), open_node(parent, temporary) as node:
                 self._set_node(node, target)
-            _put_into_place(parent, temporary, name, now)
+            self._put_into_place(parent, temporary, step)
+
+    def _put_into_place(self, parent: int, temporary: bytes, step: Step) -> None:
+        """In exchange for what the plan saw there, or, if it saw nothing, where nothing is."""
+        name = step.path.rpartition(b"/")[2]
+        with _removed_on_failure(parent, temporary):
+            if step.now is None or not step.now.exists:
+                try:
+                    rename_to_free(parent, temporary, parent, name)
+                except FileExistsError:
+                    raise _ChangedError("something was put there while this was going on") from None
+                return
+            exchange(parent, temporary, parent, name)
+            try:
+                self._check_taken(parent, temporary, step.now)
+                self._dispose(parent, temporary, step)
+            except (_ChangedError, OSError):
+                exchange(parent, temporary, parent, name)
+                raise
+
+    def _temporary_name(self, parent: int, path: bytes) -> bytes:
+        """A free name beside a path. What a killed undo left there may be a user's: it goes to the trash."""
+        name = path.rpartition(b"/")[2]
+        temporary = b".steno-" + hashlib.sha256(name).hexdigest()[:24].encode() + b".tmp"
+        with suppress(FileNotFoundError):
+            os.stat(temporary, dir_fd=parent, follow_symlinks=False)
+            self._trash.take(parent, temporary, path)
+        return temporary
 
     def _set(self, path: bytes, target: State, planned: State | None) -> None:
         with open_parent(path) as (parent, name), open_node(parent, name) as node:
@@ -220,6 +325,8 @@ class _Hand:
     @contextmanager
     def _writable_parent(self, path: bytes) -> Iterator[tuple[int, bytes]]:
         with open_parent(path) as (parent, name):
+            if path.count(b"/") > 1:
+                self._worked_in.setdefault(parent_of(path), os.fstat(parent))
             self._make_writable(parent, parent_of(path))
             yield parent, name
 
@@ -233,15 +340,28 @@ class _Hand:
         self._opened.setdefault(path, mode)
 
 
-def _put_into_place(parent: int, temporary: bytes, name: bytes, now: State | None) -> None:
-    """Over what the plan saw there, or, if it saw nothing, over nothing."""
-    if now is not None and now.exists:
-        os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
-        return
+def _give_back(parent: int, taken: bytes, name: bytes) -> None:
     try:
-        rename_to_free(parent, temporary, parent, name)
+        rename_to_free(parent, taken, parent, name)
     except FileExistsError:
-        raise _ChangedError("something was put there while this was going on") from None
+        raise _ChangedError(
+            f"it was replaced twice while this was going on; one of them is {os.fsdecode(taken)} beside it"
+        ) from None
+
+
+def _copy_attributes(parent: int, name: bytes, fd: int) -> None:
+    """Access lists and the like of the file that is replaced: no run takes them away by writing to it."""
+    with open_node(parent, name) as node:
+        itself = f"/proc/self/fd/{node}"
+        try:
+            names = os.listxattr(itself)
+        except OSError as error:
+            if error.errno != errno.ENOTSUP:
+                raise
+            return
+        for attribute in names:
+            if not attribute.startswith("security."):  # the kernel's own, made anew for every file
+                os.setxattr(fd, attribute, os.getxattr(itself, attribute))
 
 
 def _change_mode(parent: int, name: bytes, mode: int) -> None:
@@ -250,16 +370,30 @@ def _change_mode(parent: int, name: bytes, mode: int) -> None:
             Path(f"/proc/self/fd/{node}").chmod(mode)
 
 
+def _change_time(parent: int, name: bytes, found: os.stat_result) -> None:
+    with open_node(parent, name) as node:
+        now = os.fstat(node)
+        if stat.S_ISDIR(now.st_mode) and (now.st_dev, now.st_ino) == (found.st_dev, found.st_ino):
+            os.utime(f"/proc/self/fd/{node}", ns=(now.st_atime_ns, found.st_mtime_ns))
+
+
 @contextmanager
-def _temporary(parent: int, name: bytes) -> Iterator[bytes]:
-    """A name beside `name`, free to be made; one that a killed undo left behind is removed first."""
-    temporary = b".steno-" + hashlib.sha256(name).hexdigest()[:24].encode() + b".tmp"
-    with suppress(FileNotFoundError):
-        os.unlink(temporary, dir_fd=parent)
+def _removed_on_failure(parent: int, temporary: bytes) -> Iterator[None]:
+    """What we made ourselves, and nobody has got yet."""
     try:
-        yield temporary
-    except BaseException as error:
-        if not isinstance(error, OSError) or error.errno != errno.EEXIST:  # then it is not ours
-            with suppress(OSError):
-                os.unlink(temporary, dir_fd=parent)
+        yield
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=parent)
         raise
+
+
+def _is_opened_by_nobody_else(fd: int) -> bool:
+    """A lease to write is given only for a file that nobody else has open. Without an answer: no."""
+    try:
+        fcntl.fcntl(fd, _F_SETSIG, signal.SIGURG)  # ignored, unlike the signal that it would be
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError:
+        return False
+    return True

@@ -12,13 +12,13 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from steno.restore.states import ABSENT, UNKNOWN, Kind, State, kind_of, parts_of
 
 STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NODE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _BLOCK = 1 << 18
 
 
@@ -130,19 +130,24 @@ class FileSystem:
     def holds(self, path: bytes, content: bytes) -> bool | None:
         try:
             with open_parent(path) as (parent, name):
-                fd = os.open(name, _READ, dir_fd=parent)
-            with os.fdopen(fd, "rb", buffering=0) as file:
+                fd = os.open(name, READ, dir_fd=parent)
+            with os.fdopen(fd, "rb") as file:
                 found = os.fstat(fd)
                 if not stat.S_ISREG(found.st_mode) or found.st_size != len(content):
                     return False
-                at = 0
-                while block := file.read(_BLOCK):
-                    if content[at : at + len(block)] != block:
-                        return False
-                    at += len(block)
-                return at == len(content)
+                return is_content(file, content)
         except (OSError, ObstacleError):
             return None
+
+
+def is_content(file: BinaryIO, content: bytes) -> bool:
+    """Whether this, from where it is read, is exactly that content."""
+    at = 0
+    while block := file.read(_BLOCK):
+        if content[at : at + len(block)] != block:
+            return False
+        at += len(block)
+    return at == len(content)
 
 
 def _sight(parent: int, name: bytes) -> Sight:

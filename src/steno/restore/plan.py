@@ -39,6 +39,8 @@ class Step(NamedTuple):
     """`target` is what the path is to be; None for a directory that only has to be there.
 
     `now` is what was seen when the plan was made: if something else is there by then, the step is not taken.
+    `recorded` are the states that the record can bring back: nothing else is removed, it goes to the trash.
+    `moved` is what a file that is renamed must still be; None for a directory.
     """
 
     do: Do
@@ -46,6 +48,8 @@ class Step(NamedTuple):
     target: State | None = None
     now: State | None = None
     source: bytes = b""
+    moved: State | None = None
+    recorded: tuple[State, ...] = ()
 
 
 class Problem(NamedTuple):
@@ -230,13 +234,14 @@ class _Planner:
     def _steps(self) -> Iterator[Step]:
         for one in self._assignment.moves.steps:
             if isinstance(one, Cleared):
-                yield Step(_removing(one.now), one.path, now=one.now)
+                yield Step(_removing(one.now), one.path, now=one.now, recorded=(one.recorded,))
             else:
                 yield Step(Do.EXCHANGE if one.exchange else Do.RENAME, one.new, source=one.old)
         items = list(self._items.values())
         for item in reversed(items):
             if item.in_the_way:
-                yield Step(_removing(item.now.state), item.task.path, now=item.now.state)
+                now = item.now.state
+                yield Step(_removing(now), item.task.path, now=now, recorded=item.task.accepted)
         makings = [Step(Do.MAKE_DIRECTORY, path) for path in self._missing]
         makings += [step for item in items if (step := _making(item))]
         yield from sorted(makings, key=lambda step: step.path.split(b"/"))
@@ -296,7 +301,8 @@ def _making(item: _Item) -> Step | None:
     now = None if item.in_the_way else item.now.state
     if needed is Needed.METADATA:
         return Step(Do.SET, item.task.path, target, now)
-    return Step(Do.WRITE if target.kind is Kind.FILE else Do.LINK, item.task.path, target, now)
+    do = Do.WRITE if target.kind is Kind.FILE else Do.LINK
+    return Step(do, item.task.path, target, now, recorded=item.task.accepted)
 
 
 def _change(path: bytes, item: _Item, direction: Direction) -> Iterator[Change]:

@@ -54,6 +54,7 @@ class Outcome(NamedTuple):
     plan: Plan
     failed: list[Problem] | None
     not_kept: Sequence[Problem] = ()
+    trash: Sequence[bytes] = ()  # directories that hold what was taken away
 
     @property
     def exit_code(self) -> int:
@@ -85,6 +86,11 @@ def not_kept_lines(outcome: Outcome) -> Iterator[str]:
     more = len(outcome.not_kept) - _SHOWN
     if more > 0:
         yield f"{word}: {more} more; `steno files RUN --all` lists them"
+
+
+def trash_lines(outcome: Outcome) -> Iterator[str]:
+    for place in outcome.trash:
+        yield f"what the record does not hold was moved to {os.fsdecode(place)}"
 
 
 def problem_lines(word: str, problems: Sequence[Problem]) -> Iterator[str]:
@@ -133,6 +139,7 @@ def to_json(outcome: Outcome, run_id: str | None) -> dict[str, Any]:
         "failed": _problems(outcome.failed or []),
         "notes": _problems(plan.notes),
         "not_kept": _problems(outcome.not_kept),
+        "trash": [_named(place) for place in outcome.trash],
     }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots import Recording, Snapshot, recording, snapshot, without_directory_times
+from snapshots import Recording, Snapshot, new_trash, recording, snapshot, without_directory_times
 from steno.restore.applying import apply_steps
 from steno.restore.judging import User
 from steno.restore.tasks import Direction
@@ -102,7 +102,7 @@ def test_an_undo_that_was_killed_is_completed_by_the_next(
     with recorded_run(earlier, run) as (root, before, _, recorded):
         steps = recorded.plan(Direction.UNDO).steps
         until = data.draw(st.integers(0, len(steps)))
-        assert not apply_steps(steps[:until], recorded.contents, User.of_this_process())
+        assert not apply_steps(steps[:until], recorded.contents, User.of_this_process(), new_trash())
         recorded.undo()
         assert without_directory_times(snapshot(root)) == without_directory_times(before)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import stat
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from snapshots import Recording, recording, snapshot
-from steno.restore.applying import apply_steps
+from snapshots import Recording, new_trash, recording, snapshot
+from steno.restore import applying, renaming
+from steno.restore.applying import apply_steps, carry_out
 from steno.restore.judging import User
 from steno.restore.looking import FileSystem, ObstacleError, open_parent
 from steno.restore.plan import Plan, Problem
@@ -52,7 +54,7 @@ def recorded(root: Path) -> Recording:
 
 
 def taken(plan: Plan, recorded: Recording) -> list[Problem]:
-    return apply_steps(plan.steps, recorded.contents, User.of_this_process())
+    return apply_steps(plan.steps, recorded.contents, User.of_this_process(), new_trash())
 
 
 def plant(root: Path, outside: Path) -> None:
@@ -107,16 +109,16 @@ def test_a_file_that_is_edited_after_the_look_is_left_alone(root: Path, recorded
 def test_a_name_that_is_planted_for_the_draft_is_not_written_through(
     root: Path, outside: Path, recorded: Recording, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever has the name of the draft is removed or the path fails; it is never opened."""
-    real_rename = os.rename
+    """Whatever has the name of the draft goes to the trash or the path fails; it is never opened."""
+    real_exchange = renaming.exchange
     drafts: list[bytes] = []
 
-    def spy(source: bytes, *rest: object, **more: object) -> None:
-        drafts.append(source)
-        real_rename(source, *rest, **more)  # type: ignore[arg-type]
+    def spy(parent: int, name: bytes, *rest: object) -> None:
+        drafts.append(name)
+        real_exchange(parent, name, *rest)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
-        patched.setattr(os, "rename", spy)
+        patched.setattr(applying, "exchange", spy)
         recorded.undo(root / "sub" / "file")
     draft = root / "sub" / os.fsdecode(drafts[0])
     assert not os.path.lexists(draft)
@@ -128,14 +130,14 @@ def test_a_name_that_is_planted_for_the_draft_is_not_written_through(
     assert not os.path.lexists(draft)
 
 
-def test_a_directory_with_the_name_of_the_draft_only_fails_that_file(root: Path, recorded: Recording) -> None:
-    import hashlib
-
+def test_a_directory_with_the_name_of_the_draft_goes_to_the_trash(root: Path, recorded: Recording) -> None:
     name = hashlib.sha256(b"file").hexdigest()[:24]
     (root / "sub" / f".steno-{name}.tmp").mkdir()
-    plan, failed = recorded.apply(Direction.UNDO)
-    assert plan.is_clear
-    assert [problem.path for problem in failed] == [os.fsencode(root / "sub" / "file")]
+    (root / "sub" / f".steno-{name}.tmp" / "mine").write_bytes(b"mine")
+    plan, trash = recorded.plan(Direction.UNDO), new_trash()
+    assert not carry_out(plan, recorded.contents, User.of_this_process(), trash)
+    (place,) = trash.places
+    assert Path(os.fsdecode(place), *root.parts[1:], "sub", "file", "mine").read_bytes() == b"mine"
     assert (root / "sub" / "gone").read_bytes() == b"gone"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from renaming_recorder import Recorder
-from snapshots import snapshot, without_directory_times
+from snapshots import new_trash, snapshot, without_directory_times
 from steno.restore.applying import apply_steps
 from steno.restore.judging import User
 from steno.restore.looking import FileSystem, Sight
@@ -103,7 +103,7 @@ def test_what_went_along_comes_back_if_nobody_has_touched_it_since_the_run(
         assert plan.conflicts == [(os.fsencode(root / "old" / "seen"), "it has been changed since")]
         return
     assert plan.is_clear
-    assert not apply_steps(plan.steps, recorded.contents, User.of_this_process())
+    assert not apply_steps(plan.steps, recorded.contents, User.of_this_process(), new_trash())
     assert without_directory_times(snapshot(root)) == without_directory_times(run.before)
 
 

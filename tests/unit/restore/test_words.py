@@ -107,4 +107,5 @@ def test_data_names_every_byte_of_a_path(root: Path, recorded: Recording) -> Non
         "failed": [],
         "notes": [],
         "not_kept": [],
+        "trash": [],
     }
