@@ -1,4 +1,4 @@
-// with: look.c resolve.c by_words.c known.c hash.c seen.c text.c
+// with: look.c store.c resolve.c by_words.c known.c hash.c seen.c text.c
 /* What is counted of a change: a name that cannot be learned, another root; and the outcome that the state at the stop settles. */
 #include <errno.h>
 #include <fcntl.h>

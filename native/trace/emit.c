@@ -51,7 +51,7 @@ static int read_key(struct run *run, uint8_t key[32])
 
 static int map_header(struct run *run)
 {
-    int fd = openat(run->options.spool, FILE_HEADER, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = openat(run->options.spool, FILE_HEADER, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
     int error = posix_fallocate(fd, 0, sizeof *run->header);

@@ -58,10 +58,6 @@ struct keeping *start_keeping(void)
 
 static bool is_ignored(const struct run *run, const char *path)
 {
-    for (const char *git = path; (git = strstr(git, "/.git")); git++) {
-        if (git[5] == '/' || git[5] == 0)
-            return true;
-    }
     for (char **prefix = run->options.ignored; prefix && *prefix; prefix++) {
         size_t length = strlen(*prefix);
         if (strncmp(path, *prefix, length) == 0 && (path[length] == 0 || path[length] == '/'))

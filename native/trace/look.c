@@ -122,9 +122,17 @@ struct wire_event event_at(struct stop *stop, enum op op, const char *path, cons
     event.resolved = strcmp(path, place->resolved) == 0 ? event.path : intern_text(stop->run, place->resolved);
     if (op != OP_FOLLOW && !(op == OP_OPEN && (flags & O_TMPFILE) == O_TMPFILE)) /* which opens a file that has no name */
         note_place(stop, place, op == OP_INTERPRETER);
-    bool in_time = changes && !stop->seen; /* to keep what is there */
+    bool makes = op == OP_MKDIR || op == OP_SYMLINK || makes_file(op, flags);
+    bool refused = changes && (place->exists || makes) && is_closed(stop, op, place);
+    bool in_time = changes && !stop->seen && !refused; /* to keep what is there */
     event.state = state_of(stop->run, place, event.resolved, in_time ? op : 0);
     event.result = result_of(op, place, flags);
+    if (refused) {
+        count(&stop->run->header->store_refused);
+        stop->error = EBUSY;
+        event.result = -EBUSY;
+        event.notes |= NOTE_REFUSED;
+    }
     bool can_be_made = place->error == ENOENT && !(place->notes & NOTE_NOT_RESOLVED) && event.result == WIRE_RESULT_UNKNOWN;
     if (in_time && can_be_made && makes_file(op, flags))
         note_made(stop->run, place);

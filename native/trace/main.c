@@ -21,6 +21,7 @@ static int usage(void)
           "       steno-trace --status FD --leash FD --spool FD --key FD --origin NS --cwd DIR [--terminal FD]\n"
           "                   --stdin FD --stdout FD --stderr FD [--split FD] [--max-blob BYTES] [--allow-io-uring]\n"
           "                   [--drain FD]... [--hold FD] [--ignore PREFIX]... [--cgroup FD]\n"
+          "                   [--store FD --run-id ID [--store-link PATH]...]\n"
           "                   [--observer notify|ebpf|both [--probe-at FD [--probe-optional]]] -- COMMAND [ARGUMENT]...\n",
           stderr);
     return 2;
@@ -36,6 +37,11 @@ static int start(struct run *run)
     run->keeping = start_keeping();
     if (!run->tracees || !run->keeping)
         return -ENOMEM;
+    if (run->options.store >= 0) {
+        run->store = close_store(run->options.store, run->options.run_id, run->options.store_links);
+        if (!run->store)
+            return -EINVAL;
+    }
     if (run->options.split >= 0 && run->options.terminal >= 0 && start_split(run) != 0)
         run->split = NULL; /* the streams stay one; the header says so */
     return launch_and_watch(run);

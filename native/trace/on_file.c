@@ -224,6 +224,8 @@ void on_two(struct stop *stop)
             second.result = first.result;
         else
             first.result = second.result;
+        if (stop->error) /* the store is closed to one of them */
+            first.result = second.result = (int16_t)-stop->error, first.notes |= NOTE_REFUSED, second.notes |= NOTE_REFUSED;
         record_event(stop, &first);
         record_event(stop, &second);
         if (op == OP_RENAME && stop->seen)

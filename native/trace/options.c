@@ -8,7 +8,7 @@
 
 #include "trace.h"
 
-enum { STATUS = 1, LEASH, SPOOL, KEY, ORIGIN, CWD, TERMINAL, STDIN, STDOUT, STDERR, SPLIT, MAX_BLOB, IO_URING, IGNORE, DRAIN, HOLD, CGROUP, OBSERVER, PROBE_AT, PROBE_OPTIONAL, PROBE };
+enum { STATUS = 1, LEASH, SPOOL, KEY, ORIGIN, CWD, TERMINAL, STDIN, STDOUT, STDERR, SPLIT, MAX_BLOB, IO_URING, IGNORE, DRAIN, HOLD, CGROUP, OBSERVER, PROBE_AT, PROBE_OPTIONAL, PROBE, STORE, RUN_ID, STORE_LINK };
 
 static const struct option long_options[] = {
     {"status", required_argument, NULL, STATUS},     {"leash", required_argument, NULL, LEASH},
@@ -21,7 +21,9 @@ static const struct option long_options[] = {
     {"drain", required_argument, NULL, DRAIN},       {"hold", required_argument, NULL, HOLD},
     {"cgroup", required_argument, NULL, CGROUP},     {"observer", required_argument, NULL, OBSERVER},
     {"probe-at", required_argument, NULL, PROBE_AT}, {"probe-optional", no_argument, NULL, PROBE_OPTIONAL},
-    {"probe", no_argument, NULL, PROBE},             {NULL, 0, NULL, 0},
+    {"probe", no_argument, NULL, PROBE},             {"store", required_argument, NULL, STORE},
+    {"run-id", required_argument, NULL, RUN_ID},     {"store-link", required_argument, NULL, STORE_LINK},
+    {NULL, 0, NULL, 0},
 };
 
 /* Digits and nothing else: whoever starts us wrongly must hear of it. */
@@ -59,7 +61,7 @@ static bool read_observer(const char *text, struct options *options)
     return !options->filtered || strcmp(text, "notify") == 0 || strcmp(text, "both") == 0;
 }
 
-static bool take_option(struct options *options, int option, char ***next_ignored)
+static bool take_option(struct options *options, int option, char ***next_ignored, char ***next_link)
 {
     switch (option) {
     case STATUS:
@@ -104,6 +106,14 @@ static bool take_option(struct options *options, int option, char ***next_ignore
     case IGNORE:
         *(*next_ignored)++ = optarg;
         return true;
+    case STORE:
+        return read_descriptor(optarg, &options->store);
+    case RUN_ID:
+        options->run_id = optarg;
+        return true;
+    case STORE_LINK:
+        *(*next_link)++ = optarg;
+        return true;
     default:
         return false;
     }
@@ -112,20 +122,21 @@ static bool take_option(struct options *options, int option, char ***next_ignore
 enum wish read_options(int argc, char **argv, struct options *options)
 {
     *options = (struct options){.status = -1, .leash = -1, .spool = -1, .key = -1, .terminal = -1,
-                                .standard = {-1, -1, -1}, .split = -1, .drains = {-1, -1, -1}, .hold = -1, .cgroup = -1, .probe = -1,
+                                .standard = {-1, -1, -1}, .split = -1, .drains = {-1, -1, -1}, .hold = -1, .cgroup = -1, .probe = -1, .store = -1,
                                 .filtered = true, .cwd = ".", .max_blob = 16 << 20};
     options->ignored = calloc((size_t)argc + 1, sizeof *options->ignored); /* more than they can be */
-    if (!options->ignored)
+    options->store_links = calloc((size_t)argc + 1, sizeof *options->store_links);
+    if (!options->ignored || !options->store_links)
         return WISH_UNCLEAR;
-    char **next_ignored = options->ignored;
+    char **next_ignored = options->ignored, **next_link = options->store_links;
     for (int option; (option = getopt_long(argc, argv, "+", long_options, NULL)) != -1;) {
         if (option == PROBE)
             return WISH_PROBE;
-        if (!take_option(options, option, &next_ignored))
+        if (!take_option(options, option, &next_ignored, &next_link))
             return WISH_UNCLEAR;
     }
     options->command = argv + optind;
     bool given = *options->command && options->status >= 0 && options->leash >= 0 && options->spool >= 0 &&
-                 options->key >= 0;
+                 options->key >= 0 && (options->store < 0) == !options->run_id;
     return given ? WISH_RUN : WISH_UNCLEAR;
 }

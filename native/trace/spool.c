@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PAGE 65536u /* a multiple of every page size that there is */
@@ -14,8 +15,11 @@
 
 int growing_open(struct growing *file, int folder, const char *name)
 {
-    *file = (struct growing){.fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
-    return file->fd < 0 ? -errno : 0;
+    *file = (struct growing){.fd = openat(folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)};
+    struct stat found;
+    if (file->fd < 0 || fstat(file->fd, &found) != 0)
+        return -errno;
+    return S_ISREG(found.st_mode) && found.st_size == 0 ? 0 : -EEXIST; /* the recorder made it, and holds it */
 }
 
 static void unmap(struct growing *file)

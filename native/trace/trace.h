@@ -33,6 +33,7 @@
 
 struct run;
 struct emitter;
+struct store;
 
 /* --- options and the whole run --------------------------------------------------------------------------- */
 
@@ -52,6 +53,9 @@ struct options {
     bool probe_optional;                    /* without the probe the filter stops all calls */
     bool filtered;                          /* a filter is wished for */
     char **ignored;                         /* prefixes whose contents nobody wants, NULL-ended */
+    int store;                              /* the directory of all records, or -1 */
+    const char *run_id;                     /* this run's folder in it */
+    char **store_links;                     /* symbolic links by which it is reached, NULL-ended */
     char **command;
 };
 
@@ -65,6 +69,7 @@ struct run {
     struct emitter *emitter;
     struct tracees *tracees;
     struct keeping *keeping;
+    struct store *store;                    /* NULL: it is not closed to the run */
     struct split *split;                    /* NULL: the terminal is not split */
     struct ring *ring;                      /* NULL: there is no probe */
     struct agreement *agreement;            /* NULL: there is one witness */
@@ -205,6 +210,12 @@ void note_made(struct run *run, const struct place *place);
 /* A name goes along with its directory: what comes to the new one is what the old one had. `to_nothing`: the new directory is not
  * there yet; else the call fails or exchanges, and what will be there is kept once more, at worst for nothing. */
 void note_moved(struct run *run, const struct place *old, const struct place *new, bool to_nothing);
+
+/* --- store.c: the records, which the run cannot change --------------------------------------------------- */
+
+struct store *close_store(int fd, const char *own, char **links);
+/* Whether a call that may change what is there is to be refused. */
+bool is_closed(struct stop *stop, enum op op, const struct place *place);
 
 /* --- names.c: names of which nothing more is to be kept --------------------------------------------------- */
 

@@ -212,10 +212,11 @@ struct wire_header {
     uint64_t escaped;
     uint64_t untaken;
     uint64_t taken_over;
+    uint64_t store_refused;
     uint64_t cgroup;
     uint8_t nonce[16];
     uint32_t counted[2048];
 };
-_Static_assert(sizeof(struct wire_header) == 8488, "no padding");
+_Static_assert(sizeof(struct wire_header) == 8496, "no padding");
 
 #endif

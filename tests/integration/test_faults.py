@@ -195,15 +195,6 @@ def test_a_disk_that_is_full_from_the_start_stops_before_the_command_runs(
     assert list((small_disk / "runs").iterdir()) == []
 
 
-def test_a_command_that_deletes_the_store_leaves_no_record_that_looks_whole(
-    steno: Steno, store: Path
-) -> None:
-    done = steno("run", "--no-git", "--", "sh", "-c", f"rm -rf {store}; echo still here; exit 6")
-    assert_clear(done, 6, "could not be sealed", "nothing of the record is left")
-    assert done.stdout == b"still here\n"
-    assert runs(store) == []
-
-
 def test_a_current_directory_that_is_gone_is_said(clean_env: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     script = f"cd gone && rmdir ../gone && exec {PROGRAM} run -- true"

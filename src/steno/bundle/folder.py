@@ -50,6 +50,23 @@ class Folder:
         """For a program of ours that writes here itself."""
         return self._fd
 
+    @property
+    def has_a_name(self) -> bool:
+        """False: it was removed, and nothing can be put into it any more."""
+        return os.fstat(self._fd).st_nlink > 0
+
+    def out_of_reach(self) -> str | None:
+        """Why its path does not lead to it; None when it does."""
+        try:
+            there = self.path.stat()
+        except OSError as error:
+            return error.strerror
+        return None if os.path.samestat(there, os.fstat(self._fd)) else "something else is there"
+
+    def where_it_is(self) -> Path:
+        """Where the kernel says that it is, whatever became of the path by which it was opened."""
+        return Path(f"/proc/self/fd/{self._fd}").readlink()
+
     def __enter__(self) -> Self:
         return self
 

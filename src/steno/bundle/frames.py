@@ -24,6 +24,9 @@ from steno.derive.path_ledger import FOUND, PathLedger, Rows
 from steno.events import wire
 
 KERNEL = "kernel"
+LOGS = tuple(
+    f"{KERNEL}/{name}" for name in (wire.HEADER_FILE, wire.EVENTS_FILE, wire.STATES_FILE, wire.STRINGS_FILE)
+)
 BATCH = 1 << 16
 MAX_STRINGS_BYTES = 1 << 30
 OP_NAMES = tuple(wire.OPS[code].name if code in wire.OPS else "" for code in range(256))

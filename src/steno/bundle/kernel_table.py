@@ -103,6 +103,7 @@ def observed(frames: Frames, written: Written) -> kinds.KernelObserved:
         only_notify=header.only_notify,
         only_ebpf=header.only_ebpf,
         escaped=header.escaped,
+        store_refused=header.store_refused,
     )
 
 

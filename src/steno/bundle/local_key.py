@@ -21,11 +21,17 @@ def make_or_read(store: Folder) -> bytes:
     """The store's key; a store without one gets one."""
     with suppress(FileNotFoundError):
         return read(store)
+    put_back(store, os.urandom(KEY_BYTES))
+    return read(store)
+
+
+def put_back(store: Folder, key: bytes) -> None:
+    """Give a store that has no key this one."""
     temporary = f"{LOCAL_KEY}-{os.urandom(8).hex()}"
     fd = store.create(temporary)
     try:
         try:
-            write_all(fd, os.urandom(KEY_BYTES))
+            write_all(fd, key)
             os.fsync(fd)
         finally:
             os.close(fd)
@@ -33,7 +39,6 @@ def make_or_read(store: Folder) -> bytes:
             store.link(temporary, LOCAL_KEY)
     finally:
         store.remove(temporary)
-    return read(store)
 
 
 def read(store: Folder) -> bytes:

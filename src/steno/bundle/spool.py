@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from steno.bundle.folder import Folder, NotRegularError
+from steno.bundle.held_files import HeldFiles
 from steno.bundle.tape import Tape, write_all
 from steno.events import canonical, kinds, layout
 from steno.events.kinds import Event, EventData
@@ -39,7 +40,9 @@ class Spool:
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         self._events = self._folder.create(layout.EVENTS, append=True)
         fcntl.flock(self._events, fcntl.LOCK_EX)  # the command may remove the lock; we are alive all the same
-        self.held = (self.lock, self._events)
+        self._files = HeldFiles()
+        self._files.hold(LOCK, self.lock)
+        self._files.hold(layout.EVENTS, self._events)
         self._reserve_kept = self._keep_reserve()
         self._run_id = run_id
         self._redactor = redactor
@@ -47,6 +50,11 @@ class Spool:
         self._next_seq = 0
         self.tapes: list[Tape] = []
         self.failure: OSError | None = None
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """What tells others that the spool is ours."""
+        return self.lock, self._events
 
     def now(self) -> int:
         """Nanoseconds since the run began, on the clock that every join uses."""
@@ -64,6 +72,8 @@ class Spool:
     def tape(self, name: str) -> Tape:
         header = layout.typescript_header(self._run_id) if layout.has_header(name) else b""
         tape = Tape(self._folder, name, self._redactor.stream(name), header)
+        for path, fd in tape.files:
+            self._files.hold(path, fd)
         self.tapes.append(tape)
         return tape
 
@@ -77,6 +87,7 @@ class Spool:
                 _write_and_hash(fd, masker.feed(block), digest)
             _write_and_hash(fd, masker.close(), digest)
             os.fdatasync(fd)  # before the event that speaks of it
+            self._files.hold(path, fd)
         finally:
             os.close(fd)
         return digest.hexdigest()
@@ -96,8 +107,42 @@ class Spool:
         try:
             write_all(fd, canonical.encode(self._redactor.tree(_utf8(value), path)))
             os.fdatasync(fd)
+            self._files.hold(path, fd)
         finally:
             os.close(fd)
+
+    def make_empty(self, path: str) -> None:
+        """A file that a program of ours is to write."""
+        fd = self._folder.create(path)
+        self._files.hold(path, fd)
+        os.close(fd)
+
+    def lost_names(self, run_folder: Folder) -> list[str]:
+        """The files of the spool that cannot be reached from the run's folder any more."""
+        try:
+            with run_folder.sub(layout.SPOOL) as spool:
+                return self._files.lost_from(spool)
+        except OSError:
+            return [layout.SPOOL]
+
+    def write_lost_again(self, run_folder: Folder) -> None:
+        """What the command removed, from what is held open."""
+        if not run_folder.has_folder(layout.SPOOL):
+            with suppress(FileNotFoundError):
+                run_folder.remove_tree(layout.SPOOL)
+            run_folder.make_folder(layout.SPOOL)
+        self._folder.close()
+        self._folder = run_folder.sub(layout.SPOOL)
+        for name in self._files.lost_from(self._folder):
+            fd = self._files.write_again(self._folder, name)
+            if name == LOCK:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                self.lock = _instead_of(self.lock, fd)
+            elif name == layout.EVENTS:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                self._events = _instead_of(self._events, fd)
+            else:
+                os.close(fd)
 
     def settle(self) -> None:
         for tape in self.tapes:
@@ -112,6 +157,7 @@ class Spool:
     def finish(self) -> None:
         """The spool stays ours, and is written no more. The reserve is for our losses, not for the bundle."""
         self._give_up_reserve()
+        self._files.close()
         self._folder.close()
 
     def let_go(self) -> None:
@@ -251,6 +297,11 @@ def remove_spool(run_folder: Folder) -> None:
         if error.errno != errno.ENOTEMPTY:  # someone has just made the lock again, to look what is here
             raise
         run_folder.remove_tree(layout.SPOOL)
+
+
+def _instead_of(old: int, new: int) -> int:
+    os.close(old)
+    return new
 
 
 def _write_and_hash(fd: int, data: bytes, digest: hashlib._Hash) -> None:

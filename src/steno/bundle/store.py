@@ -79,6 +79,14 @@ def run_ids(store: Path) -> Iterator[str]:
     yield from sorted((name for name in names if is_run_id(name)), reverse=True)
 
 
+def earlier_runs(store: Path) -> set[str]:
+    """Those that can be reached now; none in a store that cannot be read any more."""
+    try:
+        return set(run_ids(store))
+    except StoreError:
+        return set()
+
+
 def find_run(store: Path, word: str) -> Path:
     if not word:
         raise RunNotFoundError("the run's name is empty", hint="`steno list` shows the runs")

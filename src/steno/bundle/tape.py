@@ -43,6 +43,10 @@ class Tape:
         self._sizes = len(header), 0  # of the bytes and of the index, as far as they agree
 
     @property
+    def files(self) -> tuple[tuple[str, int], ...]:
+        return (self.name, self._data), (layout.index_of(self.name), self._index)
+
+    @property
     def kept_bytes(self) -> int:
         return self._sizes[0]
 

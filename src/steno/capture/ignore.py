@@ -32,7 +32,7 @@ DEFAULT_LIST = (
 )
 LARGEST = 1 << 20
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_GIT = b".git"
+_GIT = b"/.git"
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK}
 
 
@@ -44,12 +44,23 @@ class IgnoreRules:
         self._below = tuple(sorted(path if path.endswith(b"/") else path + b"/" for path in self._exact))
 
     def ignores(self, path: bytes) -> bool:
-        if path in self._exact or path.startswith(self._below):
-            return True
-        return b"/.git" in path and _GIT in path.split(b"/")
+        return self.names(path) or git_directory(path) is not None
+
+    def names(self, path: bytes) -> bool:
+        """Whether an entry stands for it, whatever git has to do with it."""
+        return path in self._exact or path.startswith(self._below)
 
     def prefixes(self) -> list[bytes]:
         return sorted(self._exact)
+
+
+def git_directory(path: bytes) -> bytes | None:
+    """The outermost `.git` that the path is, or lies in."""
+    before, found, after = (path + b"/").partition(_GIT)
+    while found and after[:1] != b"/":
+        more, found, after = after.partition(_GIT)
+        before += _GIT + more
+    return before + b"/.git" if found else None
 
 
 def load(environ: Mapping[str, str]) -> IgnoreRules:

@@ -8,13 +8,14 @@ path whose directory was swapped for a link is gone, wherever the link leads. Ne
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from steno.capture.directories import Directories, by_directory
-from steno.capture.ignore import IgnoreRules
+from steno.capture.ignore import IgnoreRules, git_directory
 from steno.events import wire
 
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -54,6 +55,9 @@ class Seen(NamedTuple):
     beyond: bool = False  # a directory above is none any more
 
 
+_NAMED_BY_HEAD = re.compile(rb"ref: refs/|[0-9a-f]{40}")
+_NAMED_BY_FILE = re.compile(rb"gitdir: ")
+_LONGEST_HEAD = 4096
 NOT_LOOKED = Seen(None, known=False)
 
 
@@ -62,8 +66,14 @@ def observe(
 ) -> dict[bytes, Seen]:
     """The recorded paths, in an order that keeps directories together. `looked` false: it is too late."""
     ours = IgnoreRules({os.fsencode(os.path.realpath(store)), os.fsencode(os.path.abspath(store))})  # noqa: PTH100
+    ruined = _ruined(looks)
     wanted = [
-        path for path in looks if _is_plain(path) and not rules.ignores(path) and not ours.ignores(path)
+        path
+        for path in looks
+        if _is_plain(path)
+        and not rules.names(path)
+        and not ours.names(path)
+        and ((git := git_directory(path)) is None or git in ruined)
     ]
     wanted.sort(key=by_directory)
     seen: dict[bytes, Seen] = {}
@@ -81,6 +91,39 @@ def differs(before: wire.State | None, after: FileState | None) -> bool:
     if before is None or after is None:
         return before is not None or after is not None
     return before[:6] != after[:6]
+
+
+def _ruined(looks: Mapping[bytes, Look]) -> set[bytes]:
+    """The `.git` of repositories that the run removed, or left as none; other changes there are git's."""
+    changed = {
+        git
+        for path, look in looks.items()
+        if look.changed and look.state is not None and (git := git_directory(path)) is not None
+    }
+    return {git for git in changed if _is_removed(looks.get(git)) or not _is_repository(git)}
+
+
+def _is_removed(look: Look | None) -> bool:
+    """Also one that was made anew."""
+    return look is not None and "delete" in look.operations
+
+
+def _is_repository(git: bytes) -> bool:
+    """As git asks first: a HEAD that names something; or the file of a worktree, which names a repository."""
+    for path, begins in ((git + b"/HEAD", _NAMED_BY_HEAD), (git, _NAMED_BY_FILE)):
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            readable = os.fstat(fd).st_mode & stat.S_IRUSR  # by its owner: root reads everything
+            if readable and begins.match(os.read(fd, _LONGEST_HEAD)):
+                return True
+        except IsADirectoryError:
+            continue
+        finally:
+            os.close(fd)
+    return False
 
 
 def _is_plain(path: bytes) -> bool:

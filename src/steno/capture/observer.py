@@ -24,6 +24,7 @@ PROGRAM = "steno-trace"
 AUTO, NOTIFY, EBPF, BOTH, NONE = "auto", "notify", "ebpf", "both", "none"
 WISHES = (AUTO, NOTIFY, EBPF, BOTH, NONE)
 _PROC = Path("/proc/self/fd")
+_MOST_LINKS = 40  # as the kernel follows
 
 
 class Observer(NamedTuple):
@@ -53,7 +54,8 @@ class Frames(NamedTuple):
 
     folder: int  # descriptor of the directory
     lock: int
-    store: Path  # its content is ours: a command that removes it must not make us copy it
+    store: Path  # closed to the run where its calls are stopped, and its content is never copied
+    run_id: str  # this run's folder in it
     key: bytes
     origin_ns: int
     max_blob: int
@@ -124,12 +126,14 @@ def launch_observed(
     key_read, key_write = os.pipe()
     os.write(key_write, frames.key)
     os.close(key_write)
+    store = os.open(frames.store, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     options = {
         "--status": status_write,
         "--leash": leash_read,
         "--key": key_read,
         "--spool": frames.folder,
         "--hold": frames.lock,
+        "--store": store,
         **_streams(job.on),
         **_present({"--terminal": job.terminal, "--split": split}),
         **_present({"--cgroup": scope.cgroup, "--probe-at": scope.probe}),
@@ -141,17 +145,35 @@ def launch_observed(
         *(["--allow-io-uring"] if frames.allow_io_uring else []),
         *(["--observer", observer.mode] if observer.mode != NOTIFY else []),
         *(["--probe-optional"] if observer.optional else []),
+        *("--run-id", frames.run_id),
+        *(word for link in _links_to(frames.store) for word in ("--store-link", link)),
         *(word for prefix in _unwanted(observer, frames) for word in ("--ignore", prefix)),
     ]
     argv = [PROGRAM, *words, "--", *job.argv]
     pid = spawn(observer.program, argv, job.environ, [*options.values(), *outputs])
-    for fd in (status_write, leash_read, key_read):
+    for fd in (status_write, leash_read, key_read, store):
         os.close(fd)
     return Keeper(pid, status_read, leash_write)
 
 
 def _unwanted(observer: Observer, frames: Frames) -> list[str]:
     return [str(frames.store.resolve()), *map(os.fsdecode, observer.ignored.prefixes())]
+
+
+def _links_to(path: Path) -> list[str]:
+    """The symbolic links that lead there: whoever removes one of them hides the store."""
+    found: list[str] = []
+    at, left = Path("/"), list(path.absolute().parts[1:])
+    while left and len(found) < _MOST_LINKS:
+        step = at / left.pop(0)
+        if not step.is_symlink():
+            at = Path(os.path.normpath(step))
+            continue
+        found.append(str(step))
+        target = step.readlink()
+        at = Path("/") if target.is_absolute() else at
+        left = [part for part in target.parts if part != "/"] + left
+    return found
 
 
 def _streams(on: Descriptors) -> dict[str, int]:

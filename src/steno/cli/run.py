@@ -23,6 +23,7 @@ from steno.events import layout
 from steno.events.kinds import KernelObserved, SdkIntake
 from steno.events.run_id import is_run_id
 from steno.record.claims import NOT_WANTED
+from steno.record.counted_gaps import counted
 from steno.record.run import Outcome, RunRequest, record
 
 _START_HINTS = {
@@ -327,6 +328,10 @@ def _of_the_sdk_log(told: SdkIntake) -> Iterator[Trouble]:
 
 def _of_the_filter(observed: KernelObserved) -> Iterator[Trouble]:
     """What the command may have noticed of being watched."""
+    if observed.store_refused:
+        whose = ("change of Steno's own records was", "changes of Steno's own records were")
+        says = counted(observed.store_refused, *whose, "refused (EBUSY): they are closed to the command")
+        yield Trouble(says)
     if observed.privilege_lost:
         yield Trouble(
             "a set-user-id program ran without its privilege: only root can watch one that gains any",

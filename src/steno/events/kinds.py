@@ -268,6 +268,7 @@ class KernelObserved(EventData, frozen=True):
     only_notify: int = 0
     only_ebpf: int = 0
     escaped: int = 0
+    store_refused: int = 0
 
 
 class McpConnection(EventData, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ STATE_ABSENT = 1
 STATE_FIRST = 2
 EVENT = struct.Struct("<QIIHHHhIIIIQQ")
 STATE = struct.Struct("<QQQqqIIIIIIII")
-HEADER = struct.Struct("<QIIQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ16s2048I")
+HEADER = struct.Struct("<QIIQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ16s2048I")
 
 NOTES = {
     "path_unreadable": 1,
@@ -134,6 +134,7 @@ class Header(NamedTuple):
     escaped: int
     untaken: int
     taken_over: int
+    store_refused: int
     cgroup: int
     nonce: bytes
     counted: tuple[int, ...]
@@ -163,15 +164,7 @@ OPS = {
         Op("personality", 9, "process", False, "persona", "", ""),
         Op("namespace", 10, "process", False, "flags", "", ""),
         Op("outlived", 11, "process", False, "pid", "", ""),
-        Op(
-            "reach",
-            12,
-            "process",
-            False,
-            "whose process: 0 of the run, 1 outside it, 2 of the recorder, 3 not known",
-            "pid",
-            "",
-        ),
+        Op("reach", 12, "process", False, "0 the run's, 1 outside, 2 the recorder's, 3 not known", "pid", ""),
         Op("chdir", 20, "file", False, "", "", ""),
         Op("chroot", 21, "file", False, "", "", ""),
         Op("mount", 22, "file", True, "flags", "", "source"),

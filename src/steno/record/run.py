@@ -14,18 +14,19 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import NamedTuple, NoReturn, Self
 
 from steno import __version__
 from steno.bundle import local_key
 from steno.bundle.folder import Folder
-from steno.bundle.frames import KERNEL
+from steno.bundle.frames import KERNEL, LOGS
 from steno.bundle.known_secrets import KnownSecrets
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers
 from steno.bundle.seal import seal
 from steno.bundle.spool import Spool
-from steno.bundle.store import create_run_folder, publish_run_folder
+from steno.bundle.store import create_run_folder, earlier_runs, publish_run_folder
 from steno.bundle.sweep import Sweeper
 from steno.capture.closed import close_to_others
 from steno.capture.host import ToolVersions, describe_environment, describe_host
@@ -41,7 +42,7 @@ from steno.derive.facts import ANY_SHIM
 from steno.errors import CaptureError, SealError, StoreError
 from steno.events import kinds, layout
 from steno.events.run_id import format_run_id
-from steno.record.counted_gaps import OUTLIVED
+from steno.record.counted_gaps import OUTLIVED, counted
 from steno.record.kernel import keep_kernel_layer, load_libraries
 from steno.record.repository import RepositoryRecord
 from steno.record.run_claims import RunClaims
@@ -54,6 +55,7 @@ from steno.redact.findings import Findings
 
 OWN_FAILURE = 125
 STATUS_UNKNOWN = "exit_status_unknown"
+_ELSEWHERE = "/var/tmp"  # noqa: S108 - a directory that nobody else can know is made there
 
 After = Callable[[FolderLayers], Iterable[kinds.EventData]]  # it is given the spool
 
@@ -124,6 +126,7 @@ def record(request: RunRequest, *, on_sealing: Callable[[int], None]) -> Outcome
         with undisturbed() as signals:
             with ending_at(signals):  # git may wait for what the command left, a pipe in place of a file
                 recording.look_after()
+            recording.ask_for_more()
             recording.finish()
             on_sealing(recording.stream_bytes)
             return recording.seal()
@@ -162,6 +165,8 @@ class _Recording:
         self._finished = False  # everything is in the spool
         self._run_id = request.run_id or new_run_id()
         self._folder = create_run_folder(request.store, self._run_id)
+        self._earlier = earlier_runs(request.store)
+        self._key: bytes | None = None  # of the store; the command may remove it
         self._scope: RunScope | None = None
         self._repo: RepoWatch | None = None
         self._claims = RunClaims(self._run_id, request.shim, self._origin_ns)
@@ -218,14 +223,55 @@ class _Recording:
             self._witness.event(event)
 
     def look_after(self) -> None:
+        self._look_after_the_store()
         if self._repository is not None:
             self._repository.look_after()
         if self._observer is not None:
             self._keep_kernel_layer(self._observer)
+
+    def ask_for_more(self) -> None:
         if self._request.after is not None:
             with suppress(OSError), self._folder.sub(layout.SPOOL) as spool:  # it may have been removed
                 for event in self._request.after(FolderLayers(spool, self._run_id)):
                     self._witness.event(event)
+
+    def _look_after_the_store(self) -> None:
+        """A command that nobody stops can remove our record, and those of other runs."""
+        told = []
+        if self._spool.lost_names(self._folder):
+            try:
+                self._write_again()
+                told.append("this record was removed, and written again from what the recorder held open")
+            except (OSError, StoreError) as error:
+                told.append(f"this record was removed, and could not be written again: {error}")
+        if (why := self._folder.out_of_reach()) is not None:
+            named, self._folder.path = self._folder.path, self._folder.where_it_is()
+            told.append(f"this record cannot be reached at {named} ({why}); it is at {self._folder.path}")
+        if gone := self._earlier - earlier_runs(self._request.store):
+            told.append(
+                counted(
+                    len(gone), "record of an earlier run is", "records of earlier runs are", "no longer there"
+                )
+            )
+        if told:
+            self._witness.gap("store_changed", "; ".join(told))
+
+    def _write_again(self) -> None:
+        if self._folder.has_a_name:
+            self._spool.write_lost_again(self._folder)
+            return
+        try:
+            store = self._request.store
+            folder = create_run_folder(store, self._run_id)
+        except StoreError:  # a home that cannot be made again
+            store = Path(mkdtemp(prefix="steno-", dir=_ELSEWHERE))
+            folder = create_run_folder(store, self._run_id)
+        self._spool.write_lost_again(folder)
+        self._folder.close()
+        self._folder = publish_run_folder(folder, self._run_id)
+        if self._key is not None:
+            with Folder(store) as made:
+                local_key.put_back(made, self._key)
 
     @property
     def stream_bytes(self) -> int:
@@ -362,8 +408,10 @@ class _Recording:
         if self._observer is None or self._scope is None:
             return launch(job)
         with Folder(request.store) as store:
-            self._key = local_key.make_or_read(store)  # the command may remove it
+            self._key = local_key.make_or_read(store)
         self._folder.make_folder(f"{layout.SPOOL}/{KERNEL}")
+        for name in LOGS:
+            self._spool.make_empty(name)
         with self._folder.sub(layout.SPOOL) as spool:
             self._known = KnownSecrets(spool, self._key, self._secrets)
         with self._folder.sub(f"{layout.SPOOL}/{KERNEL}") as folder:
@@ -371,6 +419,7 @@ class _Recording:
                 folder.fd,
                 self._spool.lock,
                 request.store,
+                self._run_id,
                 self._key,
                 self._origin_ns,
                 request.max_blob,

@@ -102,7 +102,9 @@ class Judge:
         return target.kind is not Kind.SYMLINK and now.mode != permitted_mode(target, self._user)
 
     def _conflict(self, task: Task, now: Sight) -> str | None:
-        if task.left.kind is Kind.UNKNOWN and now.state.exists and self._ended_ns is not None:
+        if task.left.kind is Kind.UNKNOWN and not now.state.exists:
+            return None  # and nothing there that could be lost
+        if task.left.kind is Kind.UNKNOWN and self._ended_ns is not None:
             # How the run left it is not known; but if nobody has touched it since, this is how.
             return None if now.touched_ns <= self._ended_ns else "it has been changed since"
         alike = [state for state in task.accepted if self._is_like(task, now.state, state)]

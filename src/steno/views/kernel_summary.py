@@ -91,6 +91,8 @@ def file_lines(found: dict[str, Any]) -> Iterator[str]:
     yield f"{_changed(found['files_changed'], whole=not unkept)}{gone}, {found['files_read']} read"
     yield from not_kept.lines(unkept)
     yield from content_missing.lines([ContentMissing(**one) for one in found["content_missing"]])
+    if refused := (found["observed"] or {}).get("store_refused"):
+        yield f"{measures.counted(refused, 'change')} of Steno's own records refused"
 
 
 def paths_not_kept(found: dict[str, Any]) -> list[NotKept]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from steno.capture import ignore
-from steno.capture.ignore import IgnoreRules, load
+from steno.capture.ignore import IgnoreRules, git_directory, load
 from steno.errors import CaptureError
 
 PLACE = Path("agent-snapshot", "ignore.json")
@@ -254,3 +254,19 @@ def test_the_page_has_the_default_list() -> None:
     page = (Path(__file__).parents[3] / "docs" / "ignore.md").read_text()
     (block,) = page.split("```json\n")[1:]
     assert json.loads(block.partition("```")[0]) == list(ignore.DEFAULT_LIST)
+
+
+@pytest.mark.parametrize(
+    ("path", "git"),
+    [
+        (b"/a/.git", b"/a/.git"),
+        (b"/a/.git/x", b"/a/.git"),
+        (b"/.git/modules/b/.git/x", b"/.git"),
+        (b"/a/.gitignore", None),
+        (b"/a/.github/.git/x", b"/a/.github/.git"),
+        (b"/a/x.git/y", None),
+        (b"/a", None),
+    ],
+)
+def test_the_outermost_git_directory_of_a_path_is_found(path: bytes, git: bytes | None) -> None:
+    assert git_directory(path) == git

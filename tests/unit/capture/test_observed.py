@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import socket
 import stat
 from collections.abc import Iterator
@@ -106,6 +107,49 @@ def test_what_is_ignored_or_in_the_store_is_not_recorded(place: Path) -> None:
     }
     found = seen(looks, rules=IgnoreRules({os.fsencode(place / "ignored")}), store=place / "runs")
     assert list(found) == [place / "kept" / "file"]
+
+
+GIT = ["HEAD", "index", "refs/heads/main"]
+
+
+def repository(place: Path) -> dict[Path, FirstLook]:
+    """A `.git`, and the looks of a run that wrote each of its files."""
+    files = [place / ".git" / name for name in GIT]
+    for path in files:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("ref: refs/heads/main\n")
+    return {path: first_look(path, "write") for path in [*files, place / "beside"]}
+
+
+def test_what_changes_in_a_repository_is_gits_business(place: Path) -> None:
+    (place / "beside").touch()
+    assert list(seen(repository(place))) == [place / "beside"]
+
+
+@pytest.mark.parametrize("ruin", ["remove", "empty", "close", "remake"])
+def test_a_git_directory_that_is_removed_or_ruined_is_recorded_like_any_other(place: Path, ruin: str) -> None:
+    (place / "beside").touch()
+    looks = repository(place)
+    head = place / ".git" / "HEAD"
+    match ruin:
+        case "remove":
+            shutil.rmtree(place / ".git")
+        case "empty":
+            head.write_text("")
+        case "close":
+            head.chmod(0)
+        case "remake":
+            looks[place / ".git"] = first_look(place / ".git", "delete")
+    assert set(seen(looks)) == set(looks)
+
+
+def test_a_worktree_names_its_repository_in_a_file(place: Path) -> None:
+    git = place / ".git"
+    git.write_text("gitdir: /elsewhere/.git/worktrees/it\n")
+    looks = {git: first_look(git, "write")}
+    assert not seen(looks)
+    git.write_text("")
+    assert list(seen(looks)) == [git]
 
 
 def test_the_store_is_not_recorded_under_its_other_name_either(place: Path) -> None:

@@ -54,9 +54,10 @@ def export(folder: Folder, directory: Path) -> Exported:
     return Exported(directory, tuple(made.notes()))
 
 
-def _is_special(file: File) -> bool:
-    """A FIFO, a socket or a device, before or after: the contract skips those."""
-    return any(state.exists and state.type in _SPECIAL for state in (file.before, file.after))
+def _is_left_out(file: File) -> bool:
+    """A FIFO, a socket or a device, before or after, and what lay in a `.git`: the contract skips those."""
+    special = any(state.exists and state.type in _SPECIAL for state in (file.before, file.after))
+    return special or b".git" in file.name.split(b"/")
 
 
 class _Snapshot:
@@ -64,7 +65,7 @@ class _Snapshot:
         self._layer = layer
         self._facts = record.facts
         self._contents = contents
-        self._files = [seen.file for seen in layer.files() if not _is_special(seen.file)]
+        self._files = [seen.file for seen in layer.files() if not _is_left_out(seen.file)]
         wanted = {state.blob for file in self._files for state in (file.before, file.after)}
         there = {key for key in wanted if key is not None and contents is not None and key in contents}
         self._left_out = {key for key in there if contents is not None and contents.is_encrypted(key)}

@@ -56,6 +56,7 @@ export const GAPS: Words = {
   processes_escaped: "what processes did, as a probe sees it, after they had left the cgroup of the run",
   outside_reached: "what processes outside the run did after the run had traced them, written their memory or taken their descriptors",
   recorder_reached: "certainty: the run reached into the recorder or the observer, or somebody else answered in its place",
+  store_changed: "the names of this record, or records of other runs: nobody stopped the command from removing them",
   streams_not_split: "which bytes of the terminal were stdout and which stderr",
   split_incomplete: "for some bytes of the terminal, whether they were stdout or stderr",
   git: "facts of git about some of the recorded paths",
