@@ -145,6 +145,7 @@ def test_the_probe_is_loaded_neither_from_another_file_nor_for_the_cgroup_of_ano
     assert MOUNT is not None
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     cgroup = os.open(MOUNT, os.O_RDONLY | os.O_DIRECTORY)
+    ours.settimeout(SECONDS)
     with ours, its, place_of_the_user() as base:
         (base / "stash").mkdir()
         words = [str(program), "--to", str(its.fileno()), "--cgroup", str(cgroup)]

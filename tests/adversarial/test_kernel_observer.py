@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ import pytest
 
 from conftest import PROGRAM, Steno
 from observers import STOPPING, observers
-from ordinary import Somebody, as_the_user, place_of_the_user
+from ordinary import Somebody, as_the_user, place_of_the_user, root_may_mount
 from recorded import Recorded, only_run, runs
 from steno.bundle.verify import Status
 from steno.events import wire
@@ -232,9 +231,8 @@ def test_sixty_four_descriptors_are_enough(
     compare(done.stdout, only_run(store), room)
 
 
+@root_may_mount
 def test_without_proc_the_user_is_told_what_is_missing(clean_env: dict[str, str], store: Path) -> None:
-    if os.getuid() != 0:
-        pytest.skip("only root can hide /proc")
     script = f"mount -t tmpfs none /proc && exec {PROGRAM} run --no-git -- true"
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", script],

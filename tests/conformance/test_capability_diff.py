@@ -153,3 +153,21 @@ def test_what_is_ignored_is_listed_with_its_rule(steno: Steno, record: Recorder,
     assert {one["entry"] for one in found["ignored"]} == {"$RUN_CWD/x.tmp"}
     assert found["ignored"][0]["rule"] == {"kind": "paths", "text": "$RUN_CWD/*.tmp", "line": 3}
     assert diff(steno, a, record(f"{SAFE}; : >x.tmp; : >y"), "--ignore", rules)[0] == 1
+
+
+def test_archives_of_the_assay_runner_are_read_like_runs_and_a_damaged_one_is_not(
+    steno: Steno, record: Recorder, tmp_path: Path
+) -> None:
+    a, b = record(SAFE), record(f"{SAFE}; cat other.txt >made")
+    exported = [steno("export", run, "--as", "assay-runner", "-o", tmp_path).stdout for run in (a, b)]
+    one, other = (Path(path.decode().strip()) for path in exported)
+    _, of_runs = diff(steno, a, b)
+    for words in ((one, other), (a, other), (one, b)):
+        code, found = diff(steno, *words)
+        assert (code, found["categories"]) == (1, of_runs["categories"]), words
+    lock = steno("baseline", one, other)
+    (tmp_path / "capability.lock").write_bytes(lock.stdout)
+    assert diff(steno, tmp_path / "capability.lock", b)[0] == 0
+    other.write_bytes(other.read_bytes()[:-1])
+    damaged = steno("diff", a, other)
+    assert (damaged.returncode, b"is unreadable: step 1" in damaged.stderr) == (4, True)

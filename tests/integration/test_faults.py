@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from conftest import PROGRAM, Steno
+from ordinary import root_may_mount
 from recorded import only_run, runs
 
 MIB = 1 << 20
 # What a recorder may use at most, however much the command writes.
 MEMORY_KIB = 150 * 1024
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 
 
 def assert_clear(done: subprocess.CompletedProcess[bytes], code: int, *words: str) -> None:
@@ -144,7 +144,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", path], check=True)
 
 
-@as_root
+@root_may_mount
 def test_a_full_disk_does_not_disturb_the_command_and_the_loss_is_counted(
     steno: Steno, small_disk: Path
 ) -> None:
@@ -172,7 +172,7 @@ def test_a_full_disk_does_not_disturb_the_command_and_the_loss_is_counted(
     assert kept + lost["lost_bytes"] == size
 
 
-@as_root
+@root_may_mount
 def test_a_run_cut_by_a_full_disk_is_recovered_when_there_is_room(steno: Steno, small_disk: Path) -> None:
     steno("run", "--no-git", "--store", str(small_disk / "runs"), "--", "sh", "-c", "yes | head -c 40000000")
     run = only_run(small_disk / "runs")
@@ -183,7 +183,7 @@ def test_a_run_cut_by_a_full_disk_is_recovered_when_there_is_room(steno: Steno, 
     assert run.verdict().exit_code == 3
 
 
-@as_root
+@root_may_mount
 def test_a_disk_that_is_full_from_the_start_stops_before_the_command_runs(
     steno: Steno, small_disk: Path, tmp_path: Path
 ) -> None:

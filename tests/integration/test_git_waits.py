@@ -8,15 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from conftest import PROGRAM
+from conftest import PROGRAM, Steno
 from recorded import only_run
 from waiting import SECONDS, until
 
 
+def all_children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def command_line(pid: str) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
 def waiting_children(pid: int) -> list[str]:
     """The gits that look at the repository; not the one that was asked for its version."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [child for child in children if b"--no-pager" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [child for child in all_children(pid) if b"--no-pager" in command_line(child)]
+
+
+def guards(pid: int) -> list[str]:
+    """Those of gits that take long."""
+    return [child for child in all_children(pid) if b"kill -s KILL" in command_line(child)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -40,3 +52,17 @@ def test_a_signal_while_git_waits_gives_git_up_and_the_record_is_sealed(
     (gap,) = [gap for gap in run.json("run.json")["gaps"] if gap["reason"] == "repo_after_unknown"]
     assert gap["detail"].startswith("GIT_INTERRUPTED: git ")
     assert number.name in gap["detail"]
+
+
+def test_a_git_that_hangs_ends_with_a_killed_recorder(
+    clean_env: dict[str, str], repo: Path, steno: Steno
+) -> None:
+    words = [str(PROGRAM), "run", "--observer", "none", "--", "mkfifo", ".gitignore"]
+    with subprocess.Popen(words, cwd=repo, env=clean_env) as recorder:
+        try:
+            until(lambda: len(guards(recorder.pid)) == len(waiting_children(recorder.pid)) > 0)
+            children = all_children(recorder.pid)
+        finally:
+            recorder.kill()
+    until(lambda: not [child for child in children if Path(f"/proc/{child}/exe").exists()])
+    assert steno("recover", "@last").returncode == 0

@@ -16,6 +16,7 @@ from capabilities_made import surface
 from conftest import Steno
 from making import RUN_ID, make_run, start
 from observers import STOPPING, observers, working
+from ordinary import root_may_mount
 from snapshots import Recording, recording, snapshot
 from steno.bundle import local_key
 from steno.bundle.blobs import BlobWriter
@@ -282,7 +283,7 @@ def test_a_real_run_is_undone_and_restored(steno: Steno, root: Path, script: str
         assert substance(root) == kept(after)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+@root_may_mount
 @pytest.mark.parametrize("observer", observers())
 @pytest.mark.parametrize("what", ["--bind sub", "-t tmpfs none"])
 def test_what_lies_below_a_mount_of_the_run_is_neither_stated_nor_undone(
@@ -304,7 +305,7 @@ def test_what_lies_below_a_mount_of_the_run_is_neither_stated_nor_undone(
     assert list((root / "m").iterdir()) == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+@root_may_mount
 @pytest.mark.parametrize("observer", observers(STOPPING))
 def test_what_is_mounted_in_a_namespace_of_its_own_hides_nothing_of_ours(
     steno: Steno, root: Path, store: Path, observer: str

@@ -8,8 +8,8 @@ nothing here. Memory is bounded by one batch of lines and by what the surface na
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,6 +23,7 @@ from steno.bundle.verify import Status, Step, Verdict
 from steno.derive import assay_events
 from steno.derive.assay_events import Carried
 from steno.derive.catalogue import derivations
+from steno.derive.correlation import in_archive
 from steno.derive.facts import RunFacts
 from steno.events import canonical, kinds, layout
 
@@ -51,13 +52,20 @@ def is_archive(path: Path) -> bool:
 
 
 def verify(path: Path) -> Verdict:
+    with opened(path) as (verdict, _):
+        return verdict
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[Verdict, Folder]]:
+    """The verdict, and the files of the archive for as long as they are looked at."""
     with (
         TemporaryDirectory(prefix="steno-unpacked-") as archive,
         TemporaryDirectory(prefix="steno-derived-") as made,
         Folder(Path(archive)) as files,
         Folder(Path(made)) as scratch,
     ):
-        return _Verification(path, files, scratch).verdict()
+        yield _Verification(path, files, scratch).verdict(), files
 
 
 class _Verification:
@@ -165,7 +173,7 @@ class _Verification:
         health, correlation = self._health, self._correlation
         problems = [
             *assay_rules.health_problems(health, self._facts.shim),
-            *assay_rules.correlation_problems(correlation),
+            *assay_rules.correlation_problems(correlation, health),
         ]
         if {health.run_id, correlation.run_id} != {self._sealed.run_id}:
             problems.append("health or correlation are of another run")
@@ -182,10 +190,13 @@ class _Verification:
     def _check_derived(self) -> list[str]:
         layers = self._layers
         derived = derivations(layers)
+        made = {path: derived[path](layers) for path in (layout.SURFACE, layout.HEALTH)}
+        report = b"".join(derived[layout.CORRELATION](layers))
+        made[layout.CORRELATION] = iter([in_archive(report, self._facts.start.shim)])
         return [
             f"{path}: is not what the lines give"
-            for path in (layout.SURFACE, layout.HEALTH, layout.CORRELATION)
-            if digest_of(derived[path](layers)) != digest_of(self._files.read(path))
+            for path, blocks in made.items()
+            if digest_of(blocks) != digest_of(self._files.read(path))
         ]
 
     def _check_completeness(self) -> list[str]:

@@ -66,9 +66,10 @@ def health_problems(found: Health, shim: str) -> Iterator[str]:
         yield "a clean correlation of a kernel layer that is absent"
 
 
-def correlation_problems(found: Correlation) -> Iterator[str]:
-    if found.status == "clean" and (found.ambiguities or not found.bindings):
-        yield "a clean correlation that binds nothing, or tells of ambiguities"
+def correlation_problems(found: Correlation, told: Health) -> Iterator[str]:
+    kernel_alone = told.policy_layer == told.sdk_layer == _ABSENT
+    if found.status == "clean" and (found.ambiguities or not (found.bindings or kernel_alone)):
+        yield "a clean correlation that binds nothing of the layers there are, or tells of ambiguities"
     if found.ambiguities != sorted(set(found.ambiguities)):
         yield "the ambiguities are not sorted, each once"
 

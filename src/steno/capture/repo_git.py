@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TIMEOUT_SECONDS = 120.0
+_LONG_SECONDS = 0.5  # few take longer; those get a guard
 _STDERR_KEPT = 4096
 _CHUNK = 1 << 16
 _PASSED_ON = ("PATH", "HOME", "XDG_CONFIG_HOME", "LD_LIBRARY_PATH")
@@ -68,6 +69,12 @@ def ending_at(numbers: Iterable[int]) -> Iterator[None]:
 def _check_signals(name: str) -> None:
     if _signals:
         raise SnapshotFailedError("GIT_INTERRUPTED", f"git {name} was given up: {signal_name(_signals[0])}")
+
+
+def _end_with_us() -> None:
+    """From here on every git that runs ends with us: a guard reads from a pipe that only we can write to."""
+    for child in list(_running):
+        child.get_guard()
 
 
 class Output(msgspec.Struct, frozen=True):
@@ -149,19 +156,27 @@ class Child:
             missing_program = error.filename == git.program
             reason = "GIT_MISSING" if missing_program else "GIT_BROKEN"
             raise SnapshotFailedError(reason, f"git {self._name}: {error.strerror}") from error
+        self._guard: subprocess.Popen[bytes] | None = None
         _running.add(self)
         if _signals:  # it came while this one was started
             self.kill()
 
     def finish(self, stdin: bytes | None = None) -> Output:
         try:
-            stdout, _ = self.process.communicate(stdin, timeout=self._remaining())
+            stdout = self._communicate(stdin)
             self._check()
             return Output(stdout, self._complaint())
         except subprocess.TimeoutExpired:
             raise self._too_slow() from None
         finally:
             self.stop()
+
+    def _communicate(self, stdin: bytes | None) -> bytes:
+        try:
+            return self.process.communicate(stdin, timeout=min(_LONG_SECONDS, self._remaining()))[0]
+        except subprocess.TimeoutExpired:
+            _end_with_us()
+        return self.process.communicate(timeout=self._remaining())[0]
 
     def chunks(self) -> Iterator[bytes]:
         descriptor = self._stdout().fileno()
@@ -176,9 +191,21 @@ class Child:
     def read_some(self, descriptor: int) -> bytes:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
-        if not poll.poll(self._remaining() * 1000):
-            raise self._too_slow()
+        if not poll.poll(min(_LONG_SECONDS, self._remaining()) * 1000):
+            _end_with_us()
+            if not poll.poll(self._remaining() * 1000):
+                raise self._too_slow()
         return os.read(descriptor, _CHUNK)
+
+    def get_guard(self) -> None:
+        if self._guard is None:
+            self._guard = subprocess.Popen(
+                ["/bin/sh", "-c", "read -r _; kill -s KILL -- -$0", str(self.process.pid)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
 
     def kill(self) -> None:
         """End it with all that it started."""
@@ -187,6 +214,9 @@ class Child:
 
     def stop(self) -> None:
         _running.discard(self)
+        if self._guard is not None:
+            self._guard.kill()
+            self._guard.communicate()
         if self.process.poll() is None:
             self.kill()
             self.process.wait()

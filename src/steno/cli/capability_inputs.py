@@ -1,4 +1,4 @@
-"""What `steno diff` and `steno baseline` read: runs, packed bundles and lock files.
+"""What `steno diff` and `steno baseline` read: runs, packed bundles, assay-runner archives and lock files.
 
 In: words of the command line. Out: verified evidence, or a checked lock. A file is bounded before it is read.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from steno.cli.opening import open_path, run_path
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.views.capability import lock
-from steno.views.capability.evidence import Evidence, verified_evidence
+from steno.views.capability.evidence import Evidence, evidence_of_archive, verified_evidence
 from steno.views.capability.ignore_rules import BadRulesError, IgnoreRules
 from steno.views.capability.sides import Named
 
@@ -19,7 +19,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def read_side(word: str, store: str | None) -> Named:
-    """A run, a packed bundle, or a lock; which of them a file is, is told by how it begins."""
+    """A run, a packed bundle, an archive, or a lock; which of them a file is, is told by how it begins."""
     path = run_path(word, store)
     if os.path.isfile(path):  # noqa: PTH113 - unlike pathlib's, it does not raise for a name that is too long
         data = _beginning(path, len(_GZIP))
@@ -49,6 +49,11 @@ def read_rules(path: str | None) -> IgnoreRules:
 
 
 def _evidence(path: Path) -> Evidence:
+    if os.path.isfile(path):  # noqa: PTH113 - likewise
+        from steno.bundle import assay_archive  # late: tarfile is slow to start, and rarely needed
+
+        if assay_archive.is_archive(path):
+            return evidence_of_archive(path)
     with open_path(path) as folder:
         return verified_evidence(folder)
 

@@ -64,9 +64,9 @@ def command(
 ) -> int:
     """Compare what two runs touched, reached and started.
 
-    A and B are each a run, a packed bundle, or a lock file that `steno baseline` made. Bundles are verified
-    first. B is judged: what it did and A did not is an addition. Evidence that is degraded never passes as
-    equal.
+    A and B are each a run, a packed bundle, an archive of `steno export --as assay-runner`, or a lock file
+    that `steno baseline` made. Bundles and archives are verified first. B is judged: what it did and A did
+    not is an addition. Evidence that is degraded never passes as equal.
     """
     if as_json and form not in {None, "json"}:
         raise BadRequestError(f"--json and --format {form} exclude each other", hint="choose one of them")

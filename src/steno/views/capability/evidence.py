@@ -1,23 +1,27 @@
 """The evidence behind capabilities: one verified run, and how far it can be relied on.
 
-In: the folder of a bundle, which may be hostile. Out: its surface as data, and a `Source` that says which
-run it was, which observer saw it and what is missing. Verification has made the surface again from the
-layers, so it is read here as it stands. Never passes on a bundle that is not what it says it is.
+In: the folder of a bundle or an assay-runner archive, which may be hostile. Out: its surface as data, and a
+`Source` that says which run it was, which observer saw it and what is missing. Verification has made the
+surface again from the layers, so it is read here as it stands. Never passes on a bundle that is not what it
+says it is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
 from steno.bundle.folder import Folder
-from steno.bundle.verify import Status
+from steno.bundle.verify import Status, Verdict
 from steno.errors import BadBundleError, BadRequestError, UnreadableBundleError
 from steno.events import layout
 from steno.views.capability import capabilities
 from steno.views.capability.capabilities import Capabilities
-from steno.views.export import trusted
+from steno.views.export import sound, trusted
 from steno.views.kernel_layer import checked, read_json
 
 KernelLayer = Literal["complete", "partial", "absent"]
@@ -80,10 +84,30 @@ def read_surface(run: Folder) -> dict[str, Any]:
 
 
 def verified_evidence(run: Folder) -> Evidence:
-    try:
+    with _usable():
         verdict = trusted(run)
+    return _evidence(run, verdict)
+
+
+def evidence_of_archive(path: Path) -> Evidence:
+    """Of an archive of the third seed, whose surface was made again from its lines as well."""
+    from steno.bundle import assay_archive  # late: tarfile is slow to start, and rarely needed
+
+    with assay_archive.opened(path) as (verdict, files):
+        with _usable():
+            sound(verdict, path)
+        return _evidence(files, verdict)
+
+
+@contextmanager
+def _usable() -> Iterator[None]:
+    try:
+        yield
     except (BadBundleError, BadRequestError) as error:  # their codes mean something else here
         raise UnreadableBundleError(str(error), hint=error.hint) from error
+
+
+def _evidence(run: Folder, verdict: Verdict) -> Evidence:
     health = read_json(run, layout.HEALTH, _Health)
     with checked(run, layout.HEALTH):
         source = Source(

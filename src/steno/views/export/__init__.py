@@ -84,11 +84,16 @@ def trusted(folder: Folder) -> Verdict:
         raise BadRequestError(
             f"{folder.path.name} is not sealed", hint=f"`steno recover {folder.path}` seals what was recorded"
         )
+    return sound(verdict, folder.path)
+
+
+def sound(verdict: Verdict, path: Path) -> Verdict:
+    """The same verdict; raises for what is not what it says it is."""
     if verdict.status in {Status.VALID, Status.INCOMPLETE}:
         return verdict
     failed = verdict.steps[-1]
-    says = f"{folder.path} is {verdict.status}: step {failed.number}: {'; '.join(failed.problems[:3])}"
-    hint = f"`steno verify {folder.path}` says more"
+    says = f"{path} is {verdict.status}: step {failed.number}: {'; '.join(failed.problems[:3])}"
+    hint = f"`steno verify {path}` says more"
     if verdict.status is Status.UNREADABLE:
         raise UnreadableBundleError(says, hint=hint)
     raise BadBundleError(says, hint=hint)

@@ -1,9 +1,10 @@
 """The third seed's view: one archive, `assay-runner-spike-<run_id>.tar.gz`, to the letter of the seed.
 
 In: a sealed bundle and the directory that the archive is to be in. Out: the archive, the same bytes every
-time, written with flat memory. Surface, health and correlation are the bundle's own files; the kernel lines
-are made of the kernel table, one for each row, none left out. A layer that was not recorded is an empty file
-and is said to be absent. What the archive has is told in `docs/assay-runner.md`.
+time, written with flat memory. Surface and health are the bundle's own files, and so is correlation but for
+a run of which the kernel alone tells; the kernel lines are made of the kernel table, one for each row, none
+left out. A layer that was not recorded is an empty file and is said to be absent. What the archive has is
+told in `docs/assay-runner.md`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import IO
 
 from steno.bundle import assay_manifest, plain_tar
 from steno.bundle.folder import Folder
+from steno.derive import correlation
 from steno.derive.assay_events import carried, run_events
 from steno.derive.assay_lines import kernel_events, kernel_rows
 from steno.events import layout
@@ -26,7 +28,6 @@ NAME = "assay-runner-spike-{run_id}.tar.gz"
 _AS_THEY_ARE = (
     layout.SURFACE,
     layout.HEALTH,
-    layout.CORRELATION,
     *layout.CLAIM_LAYERS,
 )
 
@@ -58,5 +59,7 @@ def _files(record: Record) -> Iterator[tuple[str, Iterable[bytes]]]:
     yield layout.EVENTS, run_events(record.run_id, carried(root, record.layers.events()))
     yield layout.KERNEL_LINES, kernel_events(record.layers)
     yield layout.KERNEL_ROWS, kernel_rows(record.layers)
+    report = b"".join(record.layers.read(layout.CORRELATION))
+    yield layout.CORRELATION, [correlation.in_archive(report, record.facts.start.shim)]
     for path in _AS_THEY_ARE:
         yield path, record.layers.read(path)
