@@ -48,10 +48,17 @@ def decided(call: int = 1, at_ns: int = 10, connection: str = "c1", **changes: A
     return intake.write(msgspec.structs.replace(told, **changes))
 
 
-def ended(call: int = 1, at_ns: int = 20, connection: str = "c1", outcome: Any = "result") -> bytes:
-    return intake.write(
-        intake.Ended(run_id=RUN_ID, connection=connection, at_ns=at_ns, call=call, outcome=outcome)
+def ended(
+    call: int = 1,
+    at_ns: int = 20,
+    connection: str = "c1",
+    outcome: Any = "result",
+    given_ns: int | None = None,
+) -> bytes:
+    told = intake.Ended(
+        run_id=RUN_ID, connection=connection, at_ns=at_ns, call=call, outcome=outcome, given_ns=given_ns
     )
+    return intake.write(told)
 
 
 def noticed(kind: str, at_ns: int = 5) -> bytes:

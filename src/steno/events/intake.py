@@ -99,6 +99,7 @@ class Decided(_Told, frozen=True, kw_only=True, tag="decided"):
 class Ended(_Told, frozen=True, kw_only=True, tag="ended"):
     call: int
     outcome: Outcome
+    given_ns: int | None = None  # when its last byte was about to be given to the server; None: it never was
 
 
 class Noticed(_Told, frozen=True, kw_only=True, tag="noticed"):

@@ -52,7 +52,7 @@ class Exchange:
             if self._method == b"POST":
                 await self._post(body)
             else:
-                await self._forward(b"")
+                await self._forward(Forward(b""))
         except (asyncio.CancelledError, ConnectionError):
             self._client.upstream.leave()
             if not self._may_resume():
@@ -69,7 +69,7 @@ class Exchange:
         if isinstance(ruled, Ask):
             ruled = ruled.then(await self._client.gateway.approved(ruled))
         if isinstance(ruled, Forward):
-            await self._forward(ruled.data)
+            await self._forward(ruled)
             return
         if ruled.data is None:
             await self._client.link.answer(400, [])
@@ -89,9 +89,13 @@ class Exchange:
                 return self._session().refuse(frame, reason="header_mismatch", code=HEADER_MISMATCH, says=why)
         return self._session().from_client(body, frame)
 
-    async def _forward(self, body: bytes) -> None:
+    async def _forward(self, message: Forward) -> None:
+        def on_send() -> None:
+            if message.call is not None:
+                self._session().given(message.call)
+
         try:
-            answer = await self._client.upstream.ask(self._method, self._headers, body)
+            answer = await self._client.upstream.ask(self._method, self._headers, message.data, on_send)
             await self._relay(answer)
         except UpstreamGoneError as error:
             self._client.upstream.leave()

@@ -40,9 +40,13 @@ class Upstream:
         target, host = endpoint.target.encode("ascii"), endpoint.authority
         self._head = b" %s HTTP/1.1\r\nhost: %s\r\naccept-encoding: identity\r\n" % (target, host)
 
-    async def ask(self, method: bytes, headers: Headers, body: bytes) -> Response:
-        """The head of the answer."""
+    async def ask(
+        self, method: bytes, headers: Headers, body: bytes, on_send: Callable[[], None] | None = None
+    ) -> Response:
+        """The head of the answer; `on_send` is called when somebody is there to hear."""
         connection = await self._connect()
+        if on_send is not None:
+            on_send()
         length = b"content-length: %d\r\n" % len(body) if method == b"POST" else b""
         return await connection.ask(http_heads.written(method + self._head + length, headers) + body)
 

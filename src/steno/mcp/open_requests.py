@@ -54,6 +54,7 @@ class OpenRequests:
         self._teller = teller
         self._numbers = count(1)
         self._open: dict[RequestId, Open] = {}
+        self._given: dict[int, int] = {}  # when each call that has no answer yet was given to the server
         self._before: dict[RequestId, None] = {}
 
     def __len__(self) -> int:
@@ -96,6 +97,10 @@ class OpenRequests:
         del self._open[_certain_key(request.id)]
         return True
 
+    def given(self, call: int) -> None:
+        """The server can hear it from now on."""
+        self._given[call] = self._teller.now()
+
     def close(self, request_id: Any, outcome: Outcome, only: Ticket | None = None) -> Open | None:
         """None: it is not open, or not the one that is meant."""
         request = self.of(request_id)
@@ -103,7 +108,7 @@ class OpenRequests:
             return None
         del self._open[_certain_key(request.id)]
         if request.call is not None:
-            self._teller.ended(request.call, outcome)
+            self._teller.ended(request.call, outcome, self._given.pop(request.call, None))
         elif request.asking is not None:
             asked = request.asking
             self._teller.refused(

@@ -12,6 +12,7 @@ import select
 import socket
 import stat
 from collections import deque
+from collections.abc import Callable
 
 _BLOCK = 1 << 20
 
@@ -23,22 +24,26 @@ class Outlet:
         self.fd = fd
         self.waiting = 0  # bytes
         self.is_broken = False
-        self._queue: deque[memoryview] = deque()
+        self._queue: deque[tuple[memoryview, Callable[[], None] | None]] = deque()
         self._own = own
         self._socket = socket.socket(fileno=os.dup(fd)) if stat.S_ISSOCK(os.fstat(fd).st_mode) else None
         self._ready = select.poll()
         self._ready.register(fd, select.POLLOUT)
 
-    def push(self, data: bytes) -> None:
+    def push(self, data: bytes, on_write: Callable[[], None] | None = None) -> None:
+        """`on_write` is called before each try to write some of it, so the last time is before its end."""
         if data and not self.is_broken:
-            self._queue.append(memoryview(data))
+            self._queue.append((memoryview(data), on_write))
             self.waiting += len(data)
             self.flush()
 
     def flush(self) -> None:
         try:
             while self._queue and self._is_ready():
-                self._took(self._write(self._queue[0]))
+                data, on_write = self._queue[0]
+                if on_write is not None:
+                    on_write()
+                self._took(self._write(data))
         except BlockingIOError:
             return
         except OSError:
@@ -70,8 +75,8 @@ class Outlet:
 
     def _took(self, count: int) -> None:
         self.waiting -= count
-        first = self._queue[0]
+        first, on_write = self._queue[0]
         if count == len(first):
             self._queue.popleft()
         else:
-            self._queue[0] = first[count:]
+            self._queue[0] = first[count:], on_write

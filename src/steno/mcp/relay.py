@@ -11,6 +11,7 @@ import os
 import select
 import time
 from collections.abc import Callable
+from functools import partial
 
 from steno.capture.signals import FORWARDED, SignalPipe
 from steno.mcp.approvals import Approvals
@@ -145,15 +146,15 @@ class Relay:
 
     def _act(self, step: Forward | Answer | Ask) -> None:
         if isinstance(step, Forward):
-            self._tell_server(step.data)
+            self._tell_server(step.data, partial(self._session.given, step.call))
         elif isinstance(step, Ask):
             self._approvals.ask(step)
         elif step.data is not None:
             self._to_client.push(step.data)
 
-    def _tell_server(self, line: bytes) -> None:
+    def _tell_server(self, line: bytes, on_write: Callable[[], None] | None = None) -> None:
         """What was approved late may come after the client's last line, which needs no end of its own."""
-        self._to_server.push(line if self._server_line_ended else b"\n" + line)
+        self._to_server.push(line if self._server_line_ended else b"\n" + line, on_write)
         self._server_line_ended = line.endswith(b"\n")
 
     def _client_reads(self, events: int) -> None:

@@ -28,6 +28,7 @@ MAX_NAME = 256
 
 class Forward(NamedTuple):
     data: bytes  # byte for byte what came in
+    call: int | None = None  # the number of the call that it is; `given` is to be told of it
 
 
 class Answer(NamedTuple):
@@ -94,6 +95,12 @@ class Session:
             if frame.method == TOOL_CALL:
                 return self._tool_call(frame, data)
             return self._other_method(frame, data)
+
+    def given(self, call: int | None) -> None:
+        """The last byte of a message is about to be written to the server: before that nobody hears it."""
+        if call is not None:
+            with self._lock:
+                self._open.given(call)
 
     def ticket(self, request_id: RequestId | None) -> Ticket | None:
         """Of the request that is open with this id; None: there is none."""
@@ -256,7 +263,7 @@ class Session:
             says = "The decision about this call could not be written down."
             return self._refusal(asked, says, "decision_log_unwritable")
         self._open.add(Open(_id_of(asked.frame), asked.number, TOOL_CALL, call=asked.caller.number))
-        return Forward(asked.data)
+        return Forward(asked.data, asked.caller.number)
 
     def _deny(self, asked: Asked, ruling: Ruling) -> Answer:
         tool = asked.call.tool

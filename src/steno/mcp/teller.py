@@ -94,8 +94,11 @@ class Teller:
         told = self._decided(caller, tool, decision, reason, params, size, read_only)
         self._told_if_possible(told, intake.Ended(**self._now(), call=caller.number, outcome="denied"))
 
-    def ended(self, call: int, outcome: Outcome) -> None:
-        self._told_if_possible(intake.Ended(**self._now(), call=call, outcome=outcome))
+    def ended(self, call: int, outcome: Outcome, given_ns: int | None) -> None:
+        self._told_if_possible(intake.Ended(**self._now(), call=call, outcome=outcome, given_ns=given_ns))
+
+    def now(self) -> int:
+        return self._journal.now()
 
     def noticed(self, kind: str, detail: str) -> None:
         self._noticed += 1

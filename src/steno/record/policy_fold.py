@@ -115,6 +115,8 @@ class Connection:
         call = self._calls.get(told.call)
         if call is None or told.call in self._ends or told.at_ns < call.at_ns:
             raise DamagedError
+        if told.given_ns is not None and not call.at_ns <= told.given_ns <= told.at_ns:
+            raise DamagedError
         self._ends[told.call] = told
 
     @property
@@ -165,7 +167,7 @@ class Connection:
                 reason=call.reason,
                 policy=opened.policy,
                 dry_run=opened.dry_run,
-                start_ns=call.at_ns,
+                start_ns=call.at_ns if end is None or end.given_ns is None else end.given_ns,
                 end_ns=end_ns,
                 outcome=outcome,
                 server_process=opened.server_process,

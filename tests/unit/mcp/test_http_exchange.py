@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import waiting
 from mcp_scripted import SECONDS, Bench, asked, bench, call, post, sends
+from steno.events import intake
 
 RESULT = b' {"id": 1,\n "jsonrpc":"2.0", "result":{"x":1.10, "content":[]}} \n'
 LAST = {"Connection": "close"}
@@ -36,6 +37,8 @@ def test_a_json_answer_passes_byte_for_byte_and_ends_its_call(tmp_path: Path) ->
     assert b"host: 127.0.0.1:" in received.lower()
     assert b"connection" not in received.lower()
     assert made.outcomes() == ["result"]
+    (ended,) = (one for one in made.told() if isinstance(one, intake.Ended))
+    assert ended.given_ns is not None
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])

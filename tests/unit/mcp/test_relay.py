@@ -1,4 +1,4 @@
-"""A server that has ended has said what it said, however late that is read."""
+"""What a server wrote before its end is read, however late; a call that waits in a pipe has not begun."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import SECONDS
-from mcp_wrapped import is_alive, message
+from conftest import PROGRAM, SECONDS
+from mcp_wrapped import is_alive, message, told_in, tool_call
+from steno.events import intake
 from waiting import until
 
 # Each look at the server comes too late, as on a machine that is busy with something else.
@@ -59,3 +60,38 @@ def test_what_a_server_wrote_before_its_end_reaches_a_client_that_did_not_read_f
         assert json.loads(answer) == {"jsonrpc": "2.0", "id": 1, "result": {}}
         wrap.stdin.close()
         assert wrap.wait(SECONDS) == 0
+
+
+_DEAF = """
+import os, sys, time
+while not os.path.exists("go"):
+    time.sleep(0.01)
+open("hears", "w").write(str(time.monotonic_ns()))
+sys.stdin.readline()
+print('{"jsonrpc":"2.0","id":1,"result":{}}', flush=True)
+"""
+
+
+def test_a_call_is_given_to_a_server_when_that_takes_the_last_of_it(
+    tmp_path: Path, clean_env: dict[str, str]
+) -> None:
+    (tmp_path / "policy.yaml").write_text("version: 1\ndefault: allow\n")
+    words = ["mcp", "wrap", "--policy", "policy.yaml", "--log", "log", "--", sys.executable, "-c", _DEAF]
+    with subprocess.Popen(
+        [PROGRAM, *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
+        env=clean_env,
+    ) as wrap:
+        assert wrap.stdin is not None
+        wrap.stdin.write(tool_call(1, "read", arguments={"text": "x" * (1 << 20)}))  # more than a pipe holds
+        wrap.stdin.flush()
+        until(lambda: (tmp_path / "log").exists() and len(told_in(tmp_path / "log")) > 1)
+        (tmp_path / "go").touch()
+        wrap.stdin.close()
+        assert wrap.wait(SECONDS) == 0
+    (decided,) = (one for one in told_in(tmp_path / "log") if isinstance(one, intake.Decided))
+    (ended,) = (one for one in told_in(tmp_path / "log") if isinstance(one, intake.Ended))
+    assert ended.given_ns is not None
+    assert decided.at_ns < int((tmp_path / "hears").read_text()) < ended.given_ns < ended.at_ns

@@ -35,7 +35,7 @@ def test_an_allowed_call_passes_byte_for_byte_and_is_told_first(session: Wrapped
     odd_but_good = (
         b' {"params": {"name":"read_\\u0066ile"} ,"method":"tools/call","id":1,"jsonrpc":"2.0"}\r\n'
     )
-    assert session.from_client(odd_but_good) == Forward(odd_but_good)
+    assert session.from_client(odd_but_good) == Forward(odd_but_good, call=1)
     (decided,) = session.decided
     assert (decided.tool, decided.decision, decided.reason) == ("read_file", "allow", "allowed_by_rule")
     assert session.outcomes == []
@@ -114,7 +114,7 @@ def test_the_id_of_an_open_request_is_not_taken_twice(session: Wrapped) -> None:
     assert again["error"]["data"]["reason"] == "request_id_in_use"
     assert [(line.decision, line.reason) for line in session.decided][1] == ("error", "request_id_in_use")
     session.from_server(result(1))
-    assert session.from_client(ALLOWED) == Forward(ALLOWED)
+    assert session.from_client(ALLOWED) == Forward(ALLOWED, call=3)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_cancelled_call_has_ended(session: Wrapped) -> None:
 
 def test_dry_run_tells_what_it_would_deny_and_lets_it_through(tmp_path: Path) -> None:
     session = Wrapped(tmp_path, make_policy(dry_run=True))
-    assert session.from_client(DENIED) == Forward(DENIED)
+    assert session.from_client(DENIED) == Forward(DENIED, call=1)
     unknown = message(id=3, method="made/up")
     assert session.from_client(unknown) == Forward(unknown)
     session.from_server(result(2))
@@ -234,7 +234,7 @@ class TestAnUnwritableJournal:
     ) -> None:
         full.from_client(ALLOWED)
         monkeypatch.undo()
-        assert full.from_client(ALLOWED) == Forward(ALLOWED)
+        assert full.from_client(ALLOWED) == Forward(ALLOWED, call=2)
 
 
 def test_every_request_gets_an_error_when_the_server_is_gone(session: Wrapped) -> None:

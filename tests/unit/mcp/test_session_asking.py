@@ -40,7 +40,7 @@ class TestAnApproval:
         assert isinstance(step, Ask)
         assert step.call.tool == "read_file"
         assert asking.decided == []
-        assert step.then(True) == Forward(ALLOWED)
+        assert step.then(True) == Forward(ALLOWED, call=1)
         assert [(line.decision, line.reason) for line in asking.decided] == [("allow", "allowed_by_approval")]
 
     def test_that_is_refused_denies_the_call(self, asking: Wrapped) -> None:
@@ -58,7 +58,7 @@ class TestAnApproval:
         step = asking.from_client(ALLOWED)
         assert isinstance(step, Ask)
         asking.from_server(result(1))
-        assert step.then(True) == Forward(ALLOWED)
+        assert step.then(True) == Forward(ALLOWED, call=1)
 
     def test_does_not_count_when_the_tool_has_changed_since(self, tmp_path: Path) -> None:
         pins = Pins({"files": of_listing([PINNED])})

@@ -44,6 +44,13 @@ def test_a_call_gets_its_end_and_what_its_connection_is() -> None:
     assert claims.policy_line(claims.write(line)) == line
 
 
+def test_a_call_begins_when_its_server_could_hear_it() -> None:
+    (line,) = fold(opened(), decided(), ended(given_ns=15)).decisions()
+    assert (line.steno.start_ns, line.steno.end_ns) == (15, 20)
+    for given_ns in (9, 21):  # before the decision, after the end
+        assert fold(opened(), decided(), ended(given_ns=given_ns)).damaged == 1
+
+
 def test_the_event_tells_of_the_connection() -> None:
     (connection,) = fold(
         opened(), noticed("pin_mismatch"), closed(reason="server_exited", exit_code=3, signal=None)
