@@ -108,7 +108,7 @@ static bool write_all(int fd, const uint8_t *bytes, size_t length)
 }
 
 /* Copies exactly the bytes that were there when we looked; what grows meanwhile is not ours to follow. */
-static uint32_t copy(struct run *run, int from, int into, uint32_t number, const struct stat *found)
+static uint32_t copy(struct run *run, int from, int into, uint32_t number, const struct stat *found, bool *full)
 {
     uint8_t nonce[12], part[PART];
     memcpy(nonce, run->header->nonce, 8);
@@ -123,7 +123,7 @@ static uint32_t copy(struct run *run, int from, int into, uint32_t number, const
             return got < 0 ? CONTENT_UNREADABLE : CONTENT_CHANGING;
         chacha20_xor(spool_key(run), nonce, done, part, (size_t)got);
         if (!write_all(into, part, (size_t)got)) {
-            count(&run->header->lost_blobs);
+            *full = errno == ENOSPC || errno == EDQUOT;
             return CONTENT_UNREADABLE;
         }
         done += (uint64_t)got;
@@ -143,9 +143,19 @@ int open_for_us(const struct place *place)
     return fd < 0 && errno == EPERM ? open(link, READ) : fd; /* only its owner may leave the time alone */
 }
 
-static uint32_t copy_to_spool(struct run *run, const struct place *place, uint32_t number)
+/* A file that loses its name needs no copy, and no room: the spool gives it another name. */
+static bool link_to_spool(struct run *run, const struct place *place, uint32_t number)
+{
+    char link[64], name[32];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", place->fd);
+    snprintf(name, sizeof name, FILE_LINKED "%u", number);
+    return linkat(AT_FDCWD, link, run->options.spool, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+static uint32_t copy_to_spool(struct run *run, const struct place *place, uint32_t number, bool loses_name)
 {
     char name[32];
+    bool full = false;
     int from = open_for_us(place);
     if (from < 0)
         return CONTENT_UNREADABLE;
@@ -153,14 +163,18 @@ static uint32_t copy_to_spool(struct run *run, const struct place *place, uint32
     int into = openat(run->options.spool, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     uint32_t content = CONTENT_UNREADABLE;
     if (into < 0) {
-        count(&run->header->lost_blobs);
+        full = errno == ENOSPC || errno == EDQUOT;
     } else {
-        content = copy(run, from, into, number, &place->found);
+        content = copy(run, from, into, number, &place->found, &full);
         close(into);
     }
     close(from);
     if (content != CONTENT_KEPT && into >= 0)
         unlinkat(run->options.spool, name, 0);
+    if (full && loses_name && link_to_spool(run, place, number))
+        return CONTENT_KEPT;
+    if (into < 0 || full)
+        count(&run->header->lost_blobs);
     return content;
 }
 
@@ -258,7 +272,7 @@ void keep_content(struct run *run, enum op op, const struct place *place, struct
     bool hides_changes = op == OP_MAP || op == OP_UTIMES;
     uint32_t number = 0;
     if (!is_kept(run, place, hides_changes, state, &number) && number) {
-        state->content = copy_to_spool(run, place, number);
+        state->content = copy_to_spool(run, place, number, op == OP_UNLINK || op == OP_RENAME_TO);
         state->blob = state->content == CONTENT_KEPT ? number : 0;
         end_copy(run->keeping, &place->found, state);
     }

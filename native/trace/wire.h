@@ -9,6 +9,7 @@
 #define FILE_STATES "states.bin"
 #define FILE_STRINGS "strings.bin"
 #define FILE_BLOB "blob-"
+#define FILE_LINKED "linked-"
 #define WIRE_MAGIC 0x314b4f4e45545300ull
 #define WIRE_RESULT_UNKNOWN 32767
 #define WIRE_RESULT_FAILED 32766

@@ -224,3 +224,28 @@ def test_files_of_the_spool_alone_that_are_removed_are_there_again(
     (run,) = runs(store)
     assert run.verdict().gaps == ["store_changed"]
     assert run.stream("stdout") == b"kept\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
+@pytest.mark.parametrize("observer", observers(STOPPING))
+def test_what_is_removed_from_a_full_disk_is_kept_by_another_name(
+    observer: str, clean_env: dict[str, str], tmp_path: Path
+) -> None:
+    """There is no room for a copy, and none is needed; the seal waits until there is."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "none", disk], check=True)
+    try:
+        resident = Home(disk, [])
+        fill = disk / "fill"
+        done = resident.record(observer, f'cat /dev/zero >{fill} 2>/dev/null; rm -rf "$HOME"')
+        assert b"no room for contents that the run removed" in done.stderr
+        assert _state_of_last(resident) == "unsealed"
+        assert resident.tree() != resident.before
+        fill.unlink()
+        assert resident.do(PROGRAM, "recover", "@last").returncode == 0
+        done = resident.do(PROGRAM, "undo", "@last")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert resident.tree() == resident.before
+    finally:
+        subprocess.run(["umount", disk], check=True)

@@ -122,6 +122,9 @@ class Frames:
 
     def blob(self, number: int) -> Iterator[bytes]:
         """The kept content, in clear, in blocks."""
+        if self._folder.has(linked := f"{wire.LINKED_FILE}{number}"):
+            yield from self._folder.read(linked)
+            return
         nonce = self.header.nonce[:_BLOB_NONCE_BYTES] + number.to_bytes(4, "little")
         decrypt = decryptor(self._key, nonce)
         for block in self._folder.read(f"{wire.BLOB_FILE}{number}"):

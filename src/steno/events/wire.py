@@ -14,6 +14,7 @@ EVENTS_FILE = "events.bin"
 STATES_FILE = "states.bin"
 STRINGS_FILE = "strings.bin"
 BLOB_FILE = "blob-"
+LINKED_FILE = "linked-"
 MAGIC = 0x314B4F4E45545300
 RESULT_UNKNOWN = 32767
 RESULT_FAILED = 32766

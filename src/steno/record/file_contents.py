@@ -80,6 +80,7 @@ class ContentKeeper:
         }
         self.lost = 0  # contents that the helper kept and that are not whole
         self.left_out = 0  # contents for which the disk has no room
+        self.left_out_before = 0  # of these, what only the frames have
 
     def keep(
         self, path: bytes, name: str, look: FirstLook, found: Seen, git: GitClass | None
@@ -156,7 +157,10 @@ class ContentKeeper:
             return LOST
         data = gathered.getvalue()  # the same bytes, not a copy, as long as nobody writes more
         self._digest = _digest(data)
-        return self._write("before", name, data)
+        left_out = self.left_out
+        before = self._write("before", name, data)
+        self.left_out_before += self.left_out - left_out
+        return before
 
     def _write(self, when: str, name: str, data: bytes, why: str = "") -> Content:
         if not self._writer.has_room(len(data)):

@@ -7,6 +7,7 @@ command may have written into the frames: what cannot be read is a gap. Never ra
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -14,7 +15,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from steno.bundle import kernel_table, local_key
 from steno.bundle.blobs import BlobWriter
@@ -27,7 +28,7 @@ from steno.capture.directories import Directories
 from steno.capture.ignore import IgnoreRules
 from steno.capture.observed import Seen, observe
 from steno.capture.observed_git import GitFacts, classify
-from steno.errors import StoreError
+from steno.errors import SealError, StoreError
 from steno.events import kinds, layout, wire
 from steno.record import counted_gaps
 from steno.record.counted_gaps import counted
@@ -241,8 +242,12 @@ class _FilesLayer:
                     git = facts.classes.get(path)
                     contents[path] = keeper.keep(path, name, looks[path], seen[path], git)
                 writer.close()
+                if keeper.left_out_before:
+                    self._refuse_to_lose_contents()
             except OSError as error:
                 writer.discard()
+                if error.errno in {errno.ENOSPC, errno.EDQUOT} and self._frames.header.blobs:
+                    self._refuse_to_lose_contents()
                 lost = without_blobs({path: contents.get(path, (LOST, LOST)) for path in seen})
                 return _Kept(lost, [("blobs_lost", f"no content could be kept: {error.strerror}")])
         gaps = []
@@ -253,6 +258,14 @@ class _FilesLayer:
         if keeper.left_out:
             gaps.append(("blobs_lost", counted(keeper.left_out, "content", "contents", "had no room")))
         return _Kept(contents, gaps)
+
+    def _refuse_to_lose_contents(self) -> NoReturn:
+        """The spool has what the run removed or changed, and nothing else has."""
+        self._clear(layout.BLOBS)
+        raise SealError(
+            "the disk has no room for contents that the run removed or changed, so its record is not sealed",
+            hint="make room, then `steno recover`",
+        )
 
     # --- lines -------------------------------------------------------------------------------------
 

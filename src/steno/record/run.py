@@ -161,6 +161,7 @@ class _Recording:
         self._wiring = wire(request.pty, split=request.split and stops, shown=request.shown)
         self._origin_ns = time.monotonic_ns()
         self._observed: kinds.KernelObserved | None = None
+        self._unsealable: str | None = None  # what the spool holds would be lost
         self._launched = False
         self._finished = False  # everything is in the spool
         self._run_id = request.run_id or new_run_id()
@@ -283,13 +284,11 @@ class _Recording:
         self._claims.keep(self._folder, witness, self._redactor, self._spool.now())
         witness.tally()
         witness.declare_losses()
-        witness.event(
-            kinds.RunFinish(
-                witness.exit_code, completed=witness.ended, reason=None if witness.ended else STATUS_UNKNOWN
-            )
-        )
+        if self._unsealable is None:  # else `steno recover` makes the rest, and the end
+            why = None if witness.ended else STATUS_UNKNOWN
+            witness.event(kinds.RunFinish(witness.exit_code, completed=witness.ended, reason=why))
         self._spool.finish()
-        self._finished = True
+        self._finished = self._unsealable is None
 
     def seal(self) -> Outcome:
         """A failure here leaves the spool, and says so."""
@@ -443,16 +442,20 @@ class _Recording:
             self._witness.gap("kernel_record_damaged", f"{layout.SPOOL}: {error.strerror}")
             return
         with spool:
-            kept = keep_kernel_layer(
-                spool,
-                self._request.store,
-                self._redactor,
-                self._findings,
-                observer.ignored,
-                max_blob=self._request.max_blob,
-                looked=True,
-                key=self._key,
-            )
+            try:
+                kept = keep_kernel_layer(
+                    spool,
+                    self._request.store,
+                    self._redactor,
+                    self._findings,
+                    observer.ignored,
+                    max_blob=self._request.max_blob,
+                    looked=True,
+                    key=self._key,
+                )
+            except SealError as error:
+                self._unsealable = str(error)
+                return
         self._observed = kept.event
         if kept.event is not None:
             self._witness.event(kept.event)
@@ -470,6 +473,8 @@ class _Recording:
         )
 
     def _seal(self, sweeper: Sweeper) -> tuple[Manifest | None, str | None]:
+        if self._unsealable is not None:
+            return None, self._unsealable
         try:
             return seal(self._folder, self._run_id, sweeper, self._spool.held), None
         except SealError as error:
