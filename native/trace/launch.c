@@ -37,6 +37,7 @@ struct __attribute__((packed)) status_record {
     uint8_t what;
     int32_t value;
     int64_t user_us, system_us, max_rss_kib;
+    int64_t at_ns; /* of CLOCK_MONOTONIC, when the command started or ended */
 };
 
 struct launch {
@@ -65,6 +66,13 @@ static bool is_ignored(int number)
             return false;
     }
     return number < FIRST_OF_LIBRARY || number > LAST_OF_LIBRARY;
+}
+
+static int64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static void send_status(struct run *run, struct status_record record)
@@ -240,15 +248,16 @@ static void reap(struct launch *launch)
         if (pid != launch->command)
             continue;
         if (WIFSTOPPED(status))
-            send_status(launch->run, (struct status_record){STOPPED, WSTOPSIG(status), 0, 0, 0});
+            send_status(launch->run, (struct status_record){STOPPED, WSTOPSIG(status), 0, 0, 0, 0});
         else if (WIFCONTINUED(status))
-            send_status(launch->run, (struct status_record){CONTINUED, 0, 0, 0, 0});
+            send_status(launch->run, (struct status_record){CONTINUED, 0, 0, 0, 0, 0});
         else
             launch->ended = true;
         if (over)
             send_status(launch->run, (struct status_record){
                                          ENDED, status, usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec,
-                                         usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec, usage.ru_maxrss});
+                                         usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec, usage.ru_maxrss,
+                                         monotonic_ns()});
     }
 }
 
@@ -340,9 +349,7 @@ static bool listen_once(struct launch *launch, int milliseconds)
 
 static uint64_t milliseconds_now(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return (uint64_t)monotonic_ns() / 1000000;
 }
 
 static uint32_t count_survivors(struct run *run)
@@ -375,7 +382,7 @@ static void close_the_record(struct launch *launch)
     run->header->outlived = survivors;
     run->header->untaken = stops_missed();
     end_emitting(run);
-    send_status(run, (struct status_record){RELEASED, (int32_t)survivors, 0, 0, 0});
+    send_status(run, (struct status_record){RELEASED, (int32_t)survivors, 0, 0, 0, 0});
     if (run->options.status >= 0)
         close(run->options.status);
     run->options.status = -1;
@@ -482,7 +489,7 @@ static int start_again_unobserved(struct launch *launch, const bool was_ignored[
 static int await_probe(struct run *run)
 {
     int state = take_probe(run);
-    send_status(run, (struct status_record){PROBE, state, 0, 0, 0});
+    send_status(run, (struct status_record){PROBE, state, 0, 0, 0, 0});
     return state == 0 || run->options.probe_optional ? 0 : -ECANCELED;
 }
 
@@ -513,7 +520,7 @@ int launch_and_watch(struct run *run)
     }
     forget_the_streams(run);
     leave_its_session(run);
-    send_status(run, (struct status_record){OBSERVED, -observed, 0, 0, 0});
+    send_status(run, (struct status_record){OBSERVED, -observed, 0, 0, 0, 0});
     int failure = 0;
     (void)!write(launch.go[1], "", 1); /* if it is gone already, the next line tells */
     ssize_t got = read(launch.failure[0], &failure, sizeof failure);
@@ -521,9 +528,9 @@ int launch_and_watch(struct run *run)
         waitpid(launch.command, NULL, 0);
         launch.ended = true;
         end_split(run, true);
-        send_status(run, (struct status_record){NOT_STARTED, failure, 0, 0, 0});
+        send_status(run, (struct status_record){NOT_STARTED, failure, 0, 0, 0, 0});
     } else {
-        send_status(run, (struct status_record){STARTED, launch.command, 0, 0, 0});
+        send_status(run, (struct status_record){STARTED, launch.command, 0, 0, 0, monotonic_ns()});
     }
     keep(&launch);
     return 0;

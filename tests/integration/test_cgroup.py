@@ -30,7 +30,7 @@ import os, struct, sys
 words = sys.argv
 assert words[words.index("--observer") + 1] == "{mode}" and "--probe-optional" not in words
 assert {{"--cgroup", "--probe-at"}} <= set(words)
-os.write(int(words[words.index("--status") + 1]), struct.pack("<Biqqq", 8, {state}, 0, 0, 0))
+os.write(int(words[words.index("--status") + 1]), struct.pack("<Biqqqq", 8, {state}, 0, 0, 0, 0))
 """
 
 

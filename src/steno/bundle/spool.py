@@ -60,6 +60,11 @@ class Spool:
         """Nanoseconds since the run began, on the clock that every join uses."""
         return time.monotonic_ns() - self._origin
 
+    def moment(self, monotonic_ns: int) -> int | None:
+        """The same of a time of CLOCK_MONOTONIC that another process told; None: it cannot be of this run."""
+        at_ns = monotonic_ns - self._origin
+        return at_ns if 0 <= at_ns <= min(self.now(), canonical.SAFE_INTEGER) else None
+
     def event(self, data: EventData) -> None:
         """Write one event. Its strings are masked; its own field names are not read as keys."""
         raw = kinds.to_json(

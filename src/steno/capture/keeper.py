@@ -14,6 +14,7 @@ import os
 import shutil
 import signal
 import struct
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
@@ -25,7 +26,7 @@ from typing import NamedTuple, NoReturn
 
 from steno.capture.signals import FORWARDED
 
-_RECORD = struct.Struct("<Biqqq")
+_RECORD = struct.Struct("<Biqqqq")
 _IGNORED = (*FORWARDED, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 # Python ignores these two at its start; the command must find them as any program does.
 RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -53,6 +54,7 @@ class StatusRecord(NamedTuple):
     user_us: int = 0
     system_us: int = 0
     max_rss_kib: int = 0  # 0: not known
+    at_ns: int = 0  # of CLOCK_MONOTONIC: when the command started or ended; others do not tell
 
 
 class Descriptors(NamedTuple):
@@ -137,7 +139,7 @@ def _keep(job: Launch, status: int, leash: int) -> NoReturn:
         os.waitpid(command, 0)
         _send(status, StatusRecord(What.NOT_STARTED, failure))
     else:
-        _send(status, StatusRecord(What.STARTED, command))
+        _send(status, StatusRecord(What.STARTED, command, at_ns=time.monotonic_ns()))
         _watch(command, status, our_image_kib)
     if job.terminal is not None:
         _take_terminal_back()
@@ -203,7 +205,7 @@ def _watch(command: int, status: int, our_image_kib: int) -> None:
             user_us, system_us = round(usage.ru_utime * 1e6), round(usage.ru_stime * 1e6)
             # The kernel's peak includes our own image before exec; near that it says nothing of the command.
             peak = usage.ru_maxrss if usage.ru_maxrss > our_image_kib + _NEAR_KIB else 0
-            _send(status, StatusRecord(What.ENDED, state, user_us, system_us, peak))
+            _send(status, StatusRecord(What.ENDED, state, user_us, system_us, peak, time.monotonic_ns()))
             return
 
 

@@ -127,10 +127,10 @@ class _Gatherer:
         self._last = event
         self._latest[type(event.data)] = event.data
         match event.data:
-            case kinds.CommandStarted():
-                self._started_ns = event.mono_ns
-            case kinds.CommandFinished():
-                self._finished_ns = event.mono_ns
+            case kinds.CommandStarted(at_ns=at_ns):
+                self._started_ns = event.mono_ns if at_ns is None else at_ns
+            case kinds.CommandFinished(at_ns=at_ns):
+                self._finished_ns = event.mono_ns if at_ns is None else at_ns
             case kinds.Gap() as gap:
                 self._gaps.append(gap)
             case kinds.TerminalHeld(stream=stream):

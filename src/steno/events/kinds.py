@@ -138,6 +138,7 @@ class CommandStarted(EventData, frozen=True):
     type: ClassVar[str] = "command_started"
 
     pid: int
+    at_ns: int | None = None  # on the run's clock; the event itself is written when the recorder hears of it
 
 
 class CommandNotStarted(EventData, frozen=True):
@@ -166,6 +167,7 @@ class CommandFinished(EventData, frozen=True):
     user_us: int | None = None
     system_us: int | None = None
     max_rss_kib: int | None = None
+    at_ns: int | None = None  # likewise
 
 
 class TerminalResized(EventData, frozen=True):

@@ -89,7 +89,7 @@ class SpoolWitness:
         match record.what:
             case What.STARTED:
                 self.started = True
-                self.event(kinds.CommandStarted(record.value))
+                self.event(kinds.CommandStarted(record.value, self._spool.moment(record.at_ns)))
             case What.NOT_STARTED:
                 self._on_not_started(record.value)
             case What.STOPPED:
@@ -217,6 +217,7 @@ class SpoolWitness:
                 user_us=record.user_us,
                 system_us=record.system_us,
                 max_rss_kib=record.max_rss_kib or None,
+                at_ns=self._spool.moment(record.at_ns),
             )
         )
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from steno.bundle.folder import Folder
-from steno.bundle.reader import MAX_LINE, MAX_SMALL_FILE
+from steno.bundle.reader import MAX_LINE, MAX_SMALL_FILE, lines_of
 from steno.bundle.store import RunState
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.events import canonical, layout
@@ -188,7 +188,7 @@ class KernelLayer:
     def lines(self, category: str) -> Iterator[Line]:
         """The lines of one category, in order."""
         with checked(self.run, layout.KERNEL_LINES):
-            for text in _lines_of(self.run, layout.KERNEL_LINES):
+            for text in lines_of(self.run, layout.KERNEL_LINES, MAX_LINE, ValueError):
                 found = _line.decode(text)
                 if found.category == category:
                     yield found
@@ -235,17 +235,6 @@ def read_json(run: Folder, path: str, kind: type[_Decoded]) -> _Decoded:
     with checked(run, path):
         limit = min(run.size(path), MAX_SMALL_FILE)  # as much is set aside before it is read
         return msgspec.json.decode(run.read_all(path, limit), type=kind)
-
-
-def _lines_of(run: Folder, path: str) -> Iterator[bytes]:
-    rest = b""
-    for block in run.read(path):
-        *lines, rest = (rest + block).split(b"\n")
-        yield from lines
-        if len(rest) > MAX_LINE:
-            raise ValueError(f"a line is longer than {MAX_LINE} bytes")
-    if rest:
-        yield rest
 
 
 def how_to_seal(state: RunState, run_id: str) -> str:

@@ -96,9 +96,14 @@ class _Start(msgspec.Struct):
     data: _StartData
 
 
+class _Told(msgspec.Struct):
+    at_ns: int | None = None
+
+
 class _Moment(msgspec.Struct):
     type: str
     mono_ns: int
+    data: _Told
 
 
 _run = msgspec.json.Decoder(_Run)
@@ -210,7 +215,8 @@ def _command_ns(run: Folder) -> int | None:
     """What the command took, without the recorder's own work; None: its start or its end is not known."""
     try:
         lines = run.read_all(layout.EVENTS, MAX_RUN_FILE).splitlines()
-        moments = {one.type: one.mono_ns for one in map(_moment.decode, lines)}
+        told = map(_moment.decode, lines)
+        moments = {one.type: one.mono_ns if one.data.at_ns is None else one.data.at_ns for one in told}
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
         return None
     started, finished = moments.get("command_started"), moments.get("command_finished")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,31 @@ def test_a_file_can_be_read_at_any_place_and_a_link_is_not_followed(tmp_path: Pa
         (tmp_path / "run/spool/link").symlink_to("lock")
         with pytest.raises(OSError, match="not a regular file"):
             layers.open("link")
+
+
+class Block(bytes):
+    """Counts what is copied to be put before it."""
+
+    copied = 0
+
+    def __radd__(self, before: bytes) -> bytes:
+        Block.copied += len(before) + len(self)
+        return before + bytes(self)
+
+
+class Cut(Folder):
+    """Gives its files in small pieces."""
+
+    def read(self, path: str, start: int = 0) -> Iterator[bytes]:
+        data = b"".join(super().read(path, start))
+        return (Block(data[at : at + 100]) for at in range(0, len(data), 100))
+
+
+def test_a_line_of_many_blocks_is_put_together_once(tmp_path: Path) -> None:
+    lines = [b"x" * 100_000 + b"\n", b"\n", b"y" * 100_050]
+    (tmp_path / "lines").write_bytes(b"".join(lines))
+    with Cut(tmp_path) as folder:
+        assert list(reader.lines_of(folder, "lines", 1 << 20, ValueError)) == lines
+        with pytest.raises(ValueError, match="a line is longer than 1000 bytes"):
+            list(reader.lines_of(folder, "lines", 1000, ValueError))
+    assert Block.copied == 0

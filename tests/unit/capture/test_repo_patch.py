@@ -6,10 +6,11 @@ import os
 import random
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from steno.capture.repo_shadow import ShadowRepo
 from watched import git, taken, watch
 
 pytestmark = pytest.mark.usefixtures("clean_git")
@@ -307,6 +308,49 @@ def test_text_marked_as_binary_is_shown_as_text_so_that_it_can_be_redacted(work:
         (work / "note.txt").write_text("plain words\n")
         patch = b"".join(repo.patch(before, taken(repo.after())))
     assert b"+plain words\n" in patch
+
+
+class Answer(bytes):
+    """What git said; counts what is copied out of it."""
+
+    copied = 0
+
+    def __getitem__(self, place: Any) -> Any:
+        found = bytes(self)[place]
+        Answer.copied += 1 if isinstance(found, int) else len(found)
+        return Answer(found) if isinstance(found, bytes) else found
+
+    def partition(self, sep: Any) -> tuple[bytes, bytes, bytes]:
+        before, sep, after = bytes(self).partition(sep)
+        Answer.copied += len(before) + len(after)
+        return Answer(before), sep, Answer(after)
+
+
+def test_contents_that_git_tells_are_copied_once_however_many_there_are(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, whole = ShadowRepo._run, []  # noqa: SLF001
+
+    def run(shadow: ShadowRepo, args: Any, *rest: Any) -> bytes:
+        output = real(shadow, args, *rest)
+        if args[0] != "cat-file":
+            return output
+        whole.append(len(output))
+        return Answer(output)
+
+    (work / ".gitattributes").write_text("*.txt text\n")
+    for number in range(50):
+        (work / f"{number}.txt").write_text(f"{number}\n" * 1000)
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "many")
+    monkeypatch.setattr(ShadowRepo, "_run", run)
+    with watch(work) as repo:
+        before = taken(repo.before())
+        for number in range(50):
+            (work / f"{number}.txt").write_text("changed\n")
+        patch = b"".join(repo.patch(before, taken(repo.after())))
+    assert patch.count(b"+changed\n") == 50
+    assert 50_000 < sum(whole) <= Answer.copied + 50_000 < 3 * sum(whole) + 50_000
 
 
 @pytest.mark.parametrize("attributes", ["* text=auto\n", "*.txt text eol=crlf\n", ""])

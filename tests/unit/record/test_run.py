@@ -10,8 +10,12 @@ from pathlib import Path
 import pytest
 
 from conftest import SECONDS
+from steno.bundle.folder import Folder
+from steno.bundle.reader import FolderLayers
+from steno.derive.facts import RunFacts
 from steno.events.run_id import format_run_id
 from steno.record import intake
+from steno.views import listing
 
 # Recording is done in a process of its own: it takes over signals, and waits for programs that it asked.
 _RECORD = """\
@@ -104,3 +108,43 @@ def test_what_was_written_before_the_end_is_read_however_late_and_the_spool_is_h
     observer: str, tmp_path: Path
 ) -> None:
     assert recorded(tmp_path, _LATE, observer).splitlines() == ["held", "100000 []", "let go"]
+
+
+_HEARD_LATE = """\
+import fcntl, os, struct, sys, termios, time
+from pathlib import Path
+from steno.capture import keeper
+from steno.record import run
+
+def launch(job):
+    started = keeper.launch(job)
+    told = bytearray(4)
+    while struct.unpack("i", told)[0] < 2 * keeper._RECORD.size:  # that it started, and that it ended
+        fcntl.ioctl(started.status, termios.FIONREAD, told)
+    print(time.monotonic_ns() - int(job.environ["STENO_CLOCK_ORIGIN_NS"]), flush=True)
+    return started
+
+here, run_id = Path(sys.argv[1]), sys.argv[2]
+run.launch = launch
+request = run.RunRequest(
+    command=["true"], cwd=here, store=here / "store", environ=dict(os.environ), git=False, pty="never",
+    observer="none", run_id=run_id,
+)
+run.record(request, on_sealing=lambda _: None)
+os._exit(0)
+"""
+
+
+def test_a_command_took_from_its_own_start_to_its_own_end_however_late_the_recorder_hears_of_them(
+    tmp_path: Path,
+) -> None:
+    heard_ns = int(recorded(tmp_path, _HEARD_LATE))
+    with Folder(tmp_path / "store" / RUN_ID) as run:
+        layers = FolderLayers(run, RUN_ID)
+        facts = RunFacts.of(layers)
+        moments = [event.mono_ns for event in layers.events() if event.type.startswith("command_")]
+    assert facts.command_started_ns is not None
+    assert facts.command_finished_ns is not None
+    assert facts.command_started_ns < facts.command_finished_ns < heard_ns < min(moments)
+    assert facts.command_ns == facts.command_finished_ns - facts.command_started_ns
+    assert listing.row(tmp_path / "store", RUN_ID).command_ns == facts.command_ns
