@@ -280,3 +280,33 @@ def test_the_child_of_a_process_that_is_killed_while_it_forks_is_told(
         if row.op == "process"
     }
     assert numbers[child][1] == numbers[forker][0]
+
+
+ATTRIBUTED = """
+import os
+os.setxattr("kept", "user.note", b"after")
+for name in ("nonsense.note", "trusted."):
+    try:
+        os.setxattr("other", name, b"after")
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.parametrize("observer", observers())
+def test_an_extended_attribute_that_is_set_is_a_change_of_the_file_and_one_that_is_refused_is_none(
+    steno: Steno, store: Path, tmp_path: Path, observer: str
+) -> None:
+    for name in ("kept", "other"):
+        (tmp_path / name).write_text(name)
+    os.setxattr(tmp_path / "kept", "user.note", b"before")
+    steno("run", "--no-git", "--observer", observer, "--", sys.executable, "-c", ATTRIBUTED)
+    run = only_run(store)
+    changes = {one["path"]: one["change"] for one in run.json("files.json")["files"]}
+    assert run.is_valid
+    if observer == "ebpf":  # it looks when the call is over
+        assert changes[str(tmp_path / "kept")] == "unknown"
+        return
+    assert changes[str(tmp_path / "kept")] == "metadata"
+    assert changes[str(tmp_path / "other")] == "none"
+    assert f"not undone: {tmp_path}/kept: its extended attributes".encode() in steno("undo", "@last").stderr

@@ -195,6 +195,27 @@ def test_a_disk_that_is_full_from_the_start_stops_before_the_command_runs(
     assert list((small_disk / "runs").iterdir()) == []
 
 
+# What a command may do to its own record, and what is said of it.
+_LOSING = {
+    "emptied": (
+        'for file in "$STENO_HOME"/*/spool/*; do [ -d "$file" ] || : >"$file"; done',
+        "what was recorded is kept",
+    ),
+    "torn": (
+        'for file in "$STENO_HOME"/*/spool/events.ndjson; do echo nonsense >>"$file"; done',
+        "what was recorded is kept",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", _LOSING)
+def test_a_run_whose_record_was_lost_does_not_look_like_success(steno: Steno, how: str) -> None:
+    script, said = _LOSING[how]
+    done = steno("run", "--no-git", "--observer", "none", "--", "sh", "-c", f"{script} 2>/dev/null; echo ran")
+    assert_clear(done, 125, "could not be sealed", said)
+    assert done.stdout == b"ran\n"
+
+
 def test_a_current_directory_that_is_gone_is_said(clean_env: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     script = f"cd gone && rmdir ../gone && exec {PROGRAM} run -- true"

@@ -43,6 +43,7 @@ from steno.views.not_kept import not_kept
 from steno.views.plain import visible
 
 _NS_PER_MS = 10**6
+_ATTRIBUTES = "its extended attributes, or flags of its inode, were set; what they were is not in the record"
 
 paths_argument = click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes))
 dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
@@ -73,6 +74,11 @@ def put_back(
         records = read_records(layers.json(FILES))
         chosen = [recorded_path(path) for path in paths]
         unkept = _not_kept(folder, layers.run_id, records, chosen)
+        unkept += [
+            Problem(one.path, _ATTRIBUTES)
+            for one in records.files
+            if one.set_beside and _is_chosen(one.path, chosen)
+        ]
         _check_chosen(records, unkept, chosen)
         with open_contents(folder, chosen_store(store)) as contents:
             plan = make_plan(
@@ -138,7 +144,11 @@ def _not_kept(folder: Folder, run_id: str, records: FileRecords, chosen: Sequenc
     """What the run changed and nothing here can bring back, because its states are not in the record."""
     found = not_kept(folder, run_id, (record.path for record in records.files))
     problems = [Problem(one.path.encode(), f"its state is not kept ({one.why})") for one in found]
-    return [one for one in problems if not chosen or any(is_at_or_below(one.path, path) for path in chosen)]
+    return [one for one in problems if _is_chosen(one.path, chosen)]
+
+
+def _is_chosen(path: bytes, chosen: Sequence[bytes]) -> bool:
+    return not chosen or any(is_at_or_below(path, choice) for choice in chosen)
 
 
 def _check_chosen(records: FileRecords, unkept: Sequence[Problem], chosen: Sequence[bytes]) -> None:

@@ -61,7 +61,8 @@ Examples:
 
 Exits with the command's own code (128+n when signal n ended it), 127 when it is not found, 126 when it
 cannot be executed, 125 when Steno itself fails before the command starts, or the command ended with 0 and
-what it wrote could not be passed on (a full disk; a reader that left is no failure).""",
+what it wrote could not be passed on (a full disk; a reader that left is no failure), or its record was lost
+or could not be sealed.""",
 )
 @click.option("--cwd", metavar="DIR", help="Run in DIR.")
 @click.option("--git/--no-git", default=True, help="Record the git state before and after (default: on).")

@@ -42,6 +42,8 @@ _TYPES = {
 _MASKED = "****"  # in names: then equal names may be of different ones
 _EXCHANGE = wire.NOTES["exchange"]
 _RACED = "raced"  # read by the run, and touched by somebody after that
+# What they set is in no state: extended attributes, as capabilities and access lists are, and inode flags.
+_BESIDE_THE_STATE = frozenset({"setxattr", "removexattr", "setattr"})
 
 
 class Repository(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -79,6 +81,7 @@ class FileLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     after_blob: str | None = None
     after_content: str | None = None
     same_content: bool | None = None  # whether the content after is the one before; None: not known
+    same_ctime: bool | None = None  # whether nobody changed the inode; None: not known
     git: dict[str, Any] | None = None
 
     @property
@@ -159,6 +162,9 @@ class _Touched:
         self._mounted_upon: set[bytes | None] = set()
         self._renames: list[tuple[bytes, bytes, dict[str, Any]]] = []
         self._exchanged: set[tuple[bytes, bytes]] = set()  # told by the row of one name; the other's follows
+        self._set_beside: dict[
+            bytes, bool
+        ] = {}  # path -> whether a call that sets what is in no state succeeded
 
     def operations(self, path: bytes) -> set[str]:
         return self._ledger.operations.get(path, set())
@@ -166,6 +172,12 @@ class _Touched:
     def before(self, path: bytes) -> dict[str, Any]:
         known = self._ledger.knows_before(path) and not lies_below(path, self._mounted_upon)
         return self._before.get(path, UNKNOWN) if known else UNKNOWN
+
+    def has_set_beside(self, path: bytes, *, same_ctime: bool | None) -> bool:
+        """Whether what is in no state was set. Where no call has a result, the time of change tells."""
+        if path not in self._set_beside:
+            return False
+        return self._set_beside[path] or same_ctime is False
 
     @property
     def renames(self) -> list[dict[str, Any]]:
@@ -178,12 +190,13 @@ class _Touched:
 
     def take(self, batch: RowBatch) -> None:
         numbers = [call.row for call in distinct_rows(batch, _KEYS)]
+        results = batch.optional("result", numbers)
         rows: Rows[bytes | None] = Rows(
             key=batch.texts("resolved", numbers),
             op=batch.ops(numbers),
             arg=batch.numbers("arg", numbers),
             notes=batch.numbers("notes", numbers),
-            failed=[has_failed(result) for result in batch.optional("result", numbers)],
+            failed=[has_failed(result) for result in results],
             look=[
                 NOBODY_LOOKED if exists is None else FOUND if exists else ABSENT
                 for exists in batch.optional("exists", numbers)
@@ -199,8 +212,15 @@ class _Touched:
                 found[numbers[place]] = path
             else:
                 self._before[path] = {"exists": False}
+        if not _BESIDE_THE_STATE.isdisjoint(rows.op):
+            self._note_set_beside(rows, results)
         self._note_states(batch, found)
         self._note_renames(batch)
+
+    def _note_set_beside(self, rows: Rows[bytes | None], results: list[int | None]) -> None:
+        for path, op, result in zip(rows.key, rows.op, results, strict=True):
+            if path and op in _BESIDE_THE_STATE and not has_failed(result):
+                self._set_beside[path] = result == 0 or self._set_beside.get(path, False)
 
     def _note_states(self, batch: RowBatch, found: dict[int, bytes]) -> None:
         rows = list(found)
@@ -252,7 +272,13 @@ def _file(line: FileLine, touched: _Touched) -> dict[str, Any]:
         "operations": sorted(operations),
         "before": before,
         "after": after,
-        "change": _change(before, after, operations, same_content=line.same_content),
+        "change": _change(
+            before,
+            after,
+            operations,
+            same_content=line.same_content,
+            set_beside=touched.has_set_beside(path, same_ctime=line.same_ctime),
+        ),
     }
     return told if line.git is None else {**told, "git": line.git}
 
@@ -262,7 +288,12 @@ def _content(blob: str | None, why_none: str | None) -> dict[str, str]:
 
 
 def _change(
-    before: dict[str, Any], after: dict[str, Any], operations: set[str], *, same_content: bool | None
+    before: dict[str, Any],
+    after: dict[str, Any],
+    operations: set[str],
+    *,
+    same_content: bool | None,
+    set_beside: bool = False,
 ) -> str:
     if "exists" not in before or "exists" not in after:
         return "unknown" if operations & CHANGING else "none"
@@ -280,7 +311,7 @@ def _change(
     ):
         return "modified"
     in_doubt = before["type"] == "file" and not same_content and _may_be_another(before, after, operations)
-    differ = times_differ or sizes_differ or _differ(before, after, "mode", "uid", "gid")
+    differ = times_differ or sizes_differ or set_beside or _differ(before, after, "mode", "uid", "gid")
     return "unknown" if in_doubt else "metadata" if differ else "none"
 
 

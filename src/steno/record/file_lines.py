@@ -49,6 +49,7 @@ def file_line(
     git: GitClass | None,
     *,
     existed: bool,
+    same_ctime: bool | None,
     mask: Mask,
 ) -> bytes:
     line: dict[str, Any] = {**_named("path", masked), "after": _after(found, existed=existed, mask=mask)}
@@ -59,6 +60,8 @@ def file_line(
             line[f"{when}_content"] = content.why
         if content.is_as_before is not None:
             line["same_content"] = content.is_as_before
+    if same_ctime is not None:
+        line["same_ctime"] = same_ctime
     if git is not None:
         line["git"] = {
             "in_repo": True,

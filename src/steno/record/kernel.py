@@ -292,6 +292,7 @@ class _FilesLayer:
                             contents[path],
                             facts.classes.get(path),
                             existed=looks[path].state is not None,
+                            same_ctime=_same_ctime(looks[path], seen[path]),
                             mask=self._mask,
                         )
                     )
@@ -301,6 +302,14 @@ class _FilesLayer:
         except BaseException:
             self._spool.remove(_DRAFT)
             raise
+
+
+def _same_ctime(look: FirstLook, found: Seen) -> bool | None:
+    """Asked where the run may have set what is in no state, such as extended attributes."""
+    if "metadata" not in look.operations or look.state is None or found.state is None:
+        return None
+    same_file = (look.state.dev, look.state.ino) == (found.state.dev, found.state.ino)
+    return look.state.ctime_ns == found.state.ctime_ns if same_file else None
 
 
 def _may_be_tracked(look: FirstLook, found: Seen) -> bool:

@@ -101,8 +101,9 @@ class Outcome(NamedTuple):
 
     @property
     def exits_with(self) -> int:
-        """As the command did, which could not see that its output was lost behind us."""
-        return OWN_FAILURE if self.unwritten and not self.exit_code else self.exit_code
+        """As the command did, which could not see that its output or its record was lost behind us."""
+        lost = self.unwritten or self.seal_failure is not None
+        return OWN_FAILURE if lost and not self.exit_code else self.exit_code
 
 
 def new_run_id() -> str:

@@ -63,6 +63,7 @@ class FileRecord(NamedTuple):
     operations: frozenset[str]
     before: State
     after: State
+    set_beside: bool = False  # the run set what is in no state: extended attributes, flags of the inode
 
 
 class DirectoryRename(NamedTuple):
@@ -126,6 +127,7 @@ def read_records(value: Any) -> FileRecords:
                 frozenset(file.operations),
                 _before(file),
                 _state(file.after),
+                set_beside=file.change == "metadata" and _told(file.before) == _told(file.after),
             )
             for file in found.files
         ]
@@ -171,6 +173,10 @@ def kind_of(mode: int) -> Kind:
         if test(mode):
             return kind
     return Kind.UNKNOWN
+
+
+def _told(state: _State) -> tuple[object, ...]:
+    return state.type, state.mode, state.uid, state.gid, str(state.mtime_ns), str(state.size)
 
 
 def _check_names(files: list[FileRecord]) -> None:

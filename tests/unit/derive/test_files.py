@@ -11,8 +11,9 @@ from frames_made import ABSENT, DIRECTORY, FakeFrames, Found
 from kernel_tables import kernel_layers
 from steno.derive.files import files, state
 from steno.derive.kernel_rows import BadTableError
-from steno.events import canonical
+from steno.events import canonical, wire
 
+UNKNOWN, FAILED = wire.RESULT_UNKNOWN, wire.RESULT_FAILED
 READ, CREATE = os.O_RDONLY, os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 NS = 1_700_000_000_000_000_000
 Line = dict[str, Any]
@@ -108,6 +109,25 @@ def test_a_path_that_was_only_asked_for() -> None:
 def test_what_changed_follows_from_the_two_states(changes: Line, more: Line, change: str) -> None:
     made = FakeFrames().process().event("open", "/a", state=Found(size=5), arg=os.O_RDWR)
     assert file_of(made, line("/a", after(**{"size": 5, **changes}), **more))["change"] == change
+
+
+@pytest.mark.parametrize(
+    ("result", "more", "change"),
+    [
+        (0, {}, "metadata"),
+        (0, {"same_ctime": True}, "metadata"),  # looked at only after it
+        (UNKNOWN, {"same_ctime": False}, "metadata"),
+        (UNKNOWN, {"same_ctime": True}, "none"),
+        (UNKNOWN, {}, "none"),
+        (-95, {"same_ctime": False}, "none"),
+        (FAILED, {"same_ctime": False}, "none"),
+    ],
+)
+def test_what_is_in_no_state_was_set_if_the_call_or_the_time_of_change_says_so(
+    result: int, more: Line, change: str
+) -> None:
+    made = FakeFrames().process().event("setxattr", "/a", state=Found(size=5), result=result)
+    assert file_of(made, line("/a", after(size=5), **more))["change"] == change
 
 
 def test_a_file_that_was_read_and_touched_after_that_may_be_another() -> None:
