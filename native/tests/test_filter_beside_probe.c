@@ -29,7 +29,7 @@ static bool is_sent(const struct probe_shape *shape, const uint64_t args[6])
 }
 
 static const uint64_t words[] = {
-    0, 1, 2, 3, 16, 22, 34, O_CREAT, O_TRUNC, O_CREAT | O_WRONLY, O_PATH, O_CLOEXEC, CLONE_NEWNS, CLONE_NEWUSER, CLONE_VM | CLONE_THREAD,
+    0, 1, 2, 3, 9, 16, 19, 22, 32, 33, 34, O_CREAT, O_TRUNC, O_CREAT | O_WRONLY, O_PATH, O_CLOEXEC, CLONE_NEWNS, CLONE_NEWUSER, CLONE_VM | CLONE_THREAD,
     CLONE_NEWPID, 0xffffffff, 0x100000000, 0x100000002, 0x100000016, 0xffffffff00000000, UINT64_MAX,
 };
 #define WORD_COUNT (sizeof words / sizeof *words)

@@ -30,7 +30,7 @@ static const struct call x86_64[] = {
     {59, CALL_RECORDED, WHEN_ALWAYS, OP_EXEC, on_exec, -1, 0, -1, -1, -1, -1, -1, 0}, /* execve */
     {60, CALL_RECORDED, WHEN_ALWAYS, OP_EXIT, on_process_exit, -1, -1, -1, 0, -1, -1, -1, 0}, /* exit */
     {61, CALL_RECORDED, WHEN_ALWAYS, 0, on_wait, -1, -1, -1, -1, -1, -1, -1, 0}, /* wait4 */
-    {62, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* kill */
+    {62, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 1, 0, -1, -1, 0}, /* kill */
     COUNTED(64 /* semget */), COUNTED(68 /* msgget */),
     {72, CALL_RECORDED, WHEN_DUPFD, 0, on_dup, 0, -1, -1, -1, -1, -1, -1, 0}, /* fcntl */
     {76, CALL_RECORDED, WHEN_ALWAYS, OP_TRUNCATE, on_path, -1, 0, -1, 1, -1, -1, -1, 0}, /* truncate */
@@ -56,7 +56,7 @@ static const struct call x86_64[] = {
     */), COUNTED(114 /* setregid */), COUNTED(116 /* setgroups */), COUNTED(117 /* setresuid */),
     COUNTED(119 /* setresgid */), COUNTED(122 /* setfsuid */), COUNTED(123 /* setfsgid */), COUNTED(126 /*
     capset */),
-    {129, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* rt_sigqueueinfo */
+    {129, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 1, 0, -1, -1, 0}, /* rt_sigqueueinfo */
     {132, CALL_RECORDED, WHEN_ALWAYS, OP_UTIMES, on_path, -1, 0, -1, -1, -1, -1, -1, 0}, /* utime */
     {133, CALL_RECORDED, WHEN_ALWAYS, OP_MKNOD, on_path, -1, 0, -1, 1, 2, -1, -1, TRAIT_NOFOLLOW}, /* mknod */
     COUNTED(134 /* uselib */),
@@ -83,12 +83,12 @@ static const struct call x86_64[] = {
     {197, CALL_RECORDED, WHEN_ALWAYS, OP_REMOVEXATTR, on_path, -1, 0, -1, -1, -1, -1, 1, 0}, /* removexattr */
     {198, CALL_RECORDED, WHEN_ALWAYS, OP_REMOVEXATTR, on_path, -1, 0, -1, -1, -1, -1, 1, TRAIT_NOFOLLOW}, /* lremovexattr */
     {199, CALL_RECORDED, WHEN_ALWAYS, OP_REMOVEXATTR, on_fd, 0, -1, -1, -1, -1, -1, 1, 0}, /* fremovexattr */
-    {200, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* tkill */
+    {200, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 1, 0, -1, -1, 0}, /* tkill */
     COUNTED(212 /* lookup_dcookie */),
     {217, CALL_RECORDED, WHEN_ALWAYS, OP_LIST, on_fd, 0, -1, -1, -1, -1, -1, -1, 0}, /* getdents64 */
     COUNTED(227 /* clock_settime */),
     {231, CALL_RECORDED, WHEN_ALWAYS, OP_EXIT, on_process_exit, -1, -1, -1, 0, -1, -1, -1, 0}, /* exit_group */
-    {234, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 2, 0, -1, -1, 0}, /* tgkill */
+    {234, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 2, 0, -1, -1, 0}, /* tgkill */
     {235, CALL_RECORDED, WHEN_ALWAYS, OP_UTIMES, on_path, -1, 0, -1, -1, -1, -1, -1, 0}, /* utimes */
     COUNTED(240 /* mq_open */), COUNTED(241 /* mq_unlink */), COUNTED(246 /* kexec_load */),
     {247, CALL_RECORDED, WHEN_ALWAYS, 0, on_wait, -1, -1, -1, -1, -1, -1, -1, 0}, /* waitid */
@@ -112,7 +112,7 @@ static const struct call x86_64[] = {
     {280, CALL_RECORDED, WHEN_ALWAYS, OP_UTIMES, on_path, 0, 1, 3, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY | TRAIT_NULL}, /* utimensat */
     {288, CALL_RECORDED, WHEN_ALWAYS, OP_ACCEPT, on_number, -1, -1, -1, 0, -1, -1, -1, 0}, /* accept4 */
     {292, CALL_RECORDED, WHEN_SPLIT, 0, on_dup, 0, -1, 2, 1, -1, -1, -1, 0}, /* dup3 */
-    {297, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 2, 0, -1, -1, 0}, /* rt_tgsigqueueinfo */
+    {297, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 2, 0, -1, -1, 0}, /* rt_tgsigqueueinfo */
     COUNTED(298 /* perf_event_open */), COUNTED(300 /* fanotify_init */), COUNTED(301 /* fanotify_mark */),
     {303, CALL_RECORDED, WHEN_ALWAYS, OP_HANDLE, on_path, 0, 1, 4, -1, -1, -1, -1, TRAIT_AT_FOLLOW | TRAIT_EMPTY}, /* name_to_handle_at */
     {304, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN_HANDLE, on_open_handle, 0, -1, 2, 2, -1, -1, -1, 0}, /* open_by_handle_at */
@@ -129,7 +129,7 @@ static const struct call x86_64[] = {
     COUNTED(323 /* userfaultfd */),
     {328, CALL_RECORDED, WHEN_SPLIT, 0, on_write, 0, -1, 5, 3, -1, -1, -1, TRAIT_MANY}, /* pwritev2 */
     {332, CALL_RECORDED, WHEN_ALWAYS, OP_STAT, on_path, 0, 1, 2, 2, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* statx */
-    {424, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* pidfd_send_signal */
+    {424, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, 0, -1, -1, 1, 0, -1, -1, 0}, /* pidfd_send_signal */
     {425, CALL_RECORDED, WHEN_ALWAYS, OP_IO_URING, on_io_uring, -1, -1, -1, 0, -1, -1, -1, 0}, /* io_uring_setup */
     {428, CALL_RECORDED, WHEN_ALWAYS, 0, on_open_tree, 0, 1, 2, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* open_tree */
     {429, CALL_RECORDED, WHEN_ALWAYS, OP_MOUNT, on_mount, 2, 3, -1, -1, -1, 0, 1, TRAIT_NOFOLLOW | TRAIT_EMPTY}, /* move_mount */
@@ -180,7 +180,7 @@ static const struct call i386[] = {
     {26, CALL_RECORDED, WHEN_ALWAYS, OP_PTRACE, on_ptrace, -1, -1, -1, 0, 1, -1, -1, 0}, /* ptrace */
     {30, CALL_RECORDED, WHEN_ALWAYS, OP_UTIMES, on_path, -1, 0, -1, -1, -1, -1, -1, 0}, /* utime */
     {33, CALL_RECORDED, WHEN_ALWAYS, OP_ACCESS, on_path, -1, 0, -1, 1, -1, -1, -1, 0}, /* access */
-    {37, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* kill */
+    {37, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 1, 0, -1, -1, 0}, /* kill */
     {38, CALL_RECORDED, WHEN_ALWAYS, OP_RENAME, on_two, -1, 0, -1, -1, -1, -1, 1, TRAIT_NOFOLLOW}, /* rename */
     {39, CALL_RECORDED, WHEN_ALWAYS, OP_MKDIR, on_path, -1, 0, -1, 1, -1, -1, -1, TRAIT_NOFOLLOW}, /* mkdir */
     {40, CALL_RECORDED, WHEN_ALWAYS, OP_RMDIR, on_path, -1, 0, -1, -1, -1, -1, -1, TRAIT_NOFOLLOW}, /* rmdir */
@@ -221,7 +221,7 @@ static const struct call i386[] = {
     {146, CALL_RECORDED, WHEN_SPLIT, 0, on_write, 0, -1, -1, -1, -1, -1, -1, TRAIT_MANY}, /* writev */
     COUNTED(164 /* setresuid */), COUNTED(166 /* vm86 */), COUNTED(170 /* setresgid */),
     {172, CALL_RECORDED, WHEN_SET_SECCOMP, OP_SECCOMP, on_seccomp, -1, -1, -1, 1, -1, -1, -1, 0}, /* prctl */
-    {178, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* rt_sigqueueinfo */
+    {178, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 1, 0, -1, -1, 0}, /* rt_sigqueueinfo */
     {182, CALL_RECORDED, WHEN_ALWAYS, OP_CHOWN, on_path, -1, 0, -1, 1, 2, -1, -1, 0}, /* chown */
     COUNTED(185 /* capset */),
     {187, CALL_RECORDED, WHEN_SPLIT, 0, on_transfer, 0, -1, -1, 3, -1, -1, -1, 0}, /* sendfile */
@@ -251,12 +251,12 @@ static const struct call i386[] = {
     {235, CALL_RECORDED, WHEN_ALWAYS, OP_REMOVEXATTR, on_path, -1, 0, -1, -1, -1, -1, 1, 0}, /* removexattr */
     {236, CALL_RECORDED, WHEN_ALWAYS, OP_REMOVEXATTR, on_path, -1, 0, -1, -1, -1, -1, 1, TRAIT_NOFOLLOW}, /* lremovexattr */
     {237, CALL_RECORDED, WHEN_ALWAYS, OP_REMOVEXATTR, on_fd, 0, -1, -1, -1, -1, -1, 1, 0}, /* fremovexattr */
-    {238, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* tkill */
+    {238, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 1, 0, -1, -1, 0}, /* tkill */
     {239, CALL_RECORDED, WHEN_SPLIT, 0, on_transfer, 0, -1, -1, 3, -1, -1, -1, 0}, /* sendfile64 */
     {252, CALL_RECORDED, WHEN_ALWAYS, OP_EXIT, on_process_exit, -1, -1, -1, 0, -1, -1, -1, 0}, /* exit_group */
     COUNTED(253 /* lookup_dcookie */), COUNTED(264 /* clock_settime */),
     {268, CALL_RECORDED, WHEN_ALWAYS, OP_STATFS, on_path, -1, 0, -1, -1, -1, -1, -1, 0}, /* statfs64 */
-    {270, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 2, 0, -1, -1, 0}, /* tgkill */
+    {270, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 2, 0, -1, -1, 0}, /* tgkill */
     {271, CALL_RECORDED, WHEN_ALWAYS, OP_UTIMES, on_path, -1, 0, -1, -1, -1, -1, -1, 0}, /* utimes */
     COUNTED(277 /* mq_open */), COUNTED(278 /* mq_unlink */), COUNTED(283 /* kexec_load */),
     {284, CALL_RECORDED, WHEN_ALWAYS, 0, on_wait, -1, -1, -1, -1, -1, -1, -1, 0}, /* waitid */
@@ -279,7 +279,7 @@ static const struct call i386[] = {
     {313, CALL_RECORDED, WHEN_SPLIT, 0, on_transfer, 2, -1, -1, 4, -1, -1, -1, 0}, /* splice */
     {320, CALL_RECORDED, WHEN_ALWAYS, OP_UTIMES, on_path, 0, 1, 3, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY | TRAIT_NULL}, /* utimensat */
     {330, CALL_RECORDED, WHEN_SPLIT, 0, on_dup, 0, -1, 2, 1, -1, -1, -1, 0}, /* dup3 */
-    {335, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 2, 0, -1, -1, 0}, /* rt_tgsigqueueinfo */
+    {335, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 2, 0, -1, -1, 0}, /* rt_tgsigqueueinfo */
     COUNTED(336 /* perf_event_open */), COUNTED(338 /* fanotify_init */), COUNTED(339 /* fanotify_mark */),
     {341, CALL_RECORDED, WHEN_ALWAYS, OP_HANDLE, on_path, 0, 1, 4, -1, -1, -1, -1, TRAIT_AT_FOLLOW | TRAIT_EMPTY}, /* name_to_handle_at */
     {342, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN_HANDLE, on_open_handle, 0, -1, 2, 2, -1, -1, -1, 0}, /* open_by_handle_at */
@@ -306,7 +306,7 @@ static const struct call i386[] = {
     COUNTED(393 /* semget */), COUNTED(395 /* shmget */), COUNTED(397 /* shmat */), COUNTED(399 /* msgget
     */), COUNTED(404 /* clock_settime64 */), COUNTED(405 /* clock_adjtime64 */),
     {412, CALL_RECORDED, WHEN_ALWAYS, OP_UTIMES, on_path, 0, 1, 3, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY | TRAIT_NULL}, /* utimensat_time64 */
-    {424, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* pidfd_send_signal */
+    {424, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, 0, -1, -1, 1, 0, -1, -1, 0}, /* pidfd_send_signal */
     {425, CALL_RECORDED, WHEN_ALWAYS, OP_IO_URING, on_io_uring, -1, -1, -1, 0, -1, -1, -1, 0}, /* io_uring_setup */
     {428, CALL_RECORDED, WHEN_ALWAYS, 0, on_open_tree, 0, 1, 2, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* open_tree */
     {429, CALL_RECORDED, WHEN_ALWAYS, OP_MOUNT, on_mount, 2, 3, -1, -1, -1, 0, 1, TRAIT_NOFOLLOW | TRAIT_EMPTY}, /* move_mount */
@@ -391,10 +391,10 @@ static const struct call aarch64[] = {
     COUNTED(104 /* kexec_load */), COUNTED(105 /* init_module */), COUNTED(106 /* delete_module */),
     COUNTED(112 /* clock_settime */), COUNTED(116 /* syslog */),
     {117, CALL_RECORDED, WHEN_ALWAYS, OP_PTRACE, on_ptrace, -1, -1, -1, 0, 1, -1, -1, 0}, /* ptrace */
-    {129, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* kill */
-    {130, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* tkill */
-    {131, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 2, 0, -1, -1, 0}, /* tgkill */
-    {138, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* rt_sigqueueinfo */
+    {129, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 1, 0, -1, -1, 0}, /* kill */
+    {130, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 1, 0, -1, -1, 0}, /* tkill */
+    {131, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 2, 0, -1, -1, 0}, /* tgkill */
+    {138, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 1, 0, -1, -1, 0}, /* rt_sigqueueinfo */
     COUNTED(142 /* reboot */), COUNTED(143 /* setregid */), COUNTED(144 /* setgid */), COUNTED(145 /*
     setreuid */), COUNTED(146 /* setuid */), COUNTED(147 /* setresuid */), COUNTED(149 /* setresgid */),
     COUNTED(151 /* setfsuid */), COUNTED(152 /* setfsgid */), COUNTED(159 /* setgroups */), COUNTED(161 /*
@@ -415,7 +415,7 @@ static const struct call aarch64[] = {
     {221, CALL_RECORDED, WHEN_ALWAYS, OP_EXEC, on_exec, -1, 0, -1, -1, -1, -1, -1, 0}, /* execve */
     {222, CALL_RECORDED, WHEN_SHARED_WRITE, OP_MAP, on_map, 4, -1, -1, 2, 3, -1, -1, 0}, /* mmap */
     COUNTED(224 /* swapon */), COUNTED(225 /* swapoff */),
-    {240, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 2, 0, -1, -1, 0}, /* rt_tgsigqueueinfo */
+    {240, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 2, 0, -1, -1, 0}, /* rt_tgsigqueueinfo */
     COUNTED(241 /* perf_event_open */),
     {242, CALL_RECORDED, WHEN_ALWAYS, OP_ACCEPT, on_number, -1, -1, -1, 0, -1, -1, -1, 0}, /* accept4 */
     {260, CALL_RECORDED, WHEN_ALWAYS, 0, on_wait, -1, -1, -1, -1, -1, -1, -1, 0}, /* wait4 */
@@ -436,7 +436,7 @@ static const struct call aarch64[] = {
     {287, CALL_RECORDED, WHEN_SPLIT, 0, on_write, 0, -1, 5, 3, -1, -1, -1, TRAIT_MANY}, /* pwritev2 */
     {291, CALL_RECORDED, WHEN_ALWAYS, OP_STAT, on_path, 0, 1, 2, 2, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* statx */
     COUNTED(294 /* kexec_file_load */),
-    {424, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_number, -1, -1, -1, 1, 0, -1, -1, 0}, /* pidfd_send_signal */
+    {424, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, 0, -1, -1, 1, 0, -1, -1, 0}, /* pidfd_send_signal */
     {425, CALL_RECORDED, WHEN_ALWAYS, OP_IO_URING, on_io_uring, -1, -1, -1, 0, -1, -1, -1, 0}, /* io_uring_setup */
     {428, CALL_RECORDED, WHEN_ALWAYS, 0, on_open_tree, 0, 1, 2, -1, -1, -1, -1, TRAIT_AT_NOFOLLOW | TRAIT_EMPTY}, /* open_tree */
     {429, CALL_RECORDED, WHEN_ALWAYS, OP_MOUNT, on_mount, 2, 3, -1, -1, -1, 0, 1, TRAIT_NOFOLLOW | TRAIT_EMPTY}, /* move_mount */

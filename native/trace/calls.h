@@ -21,9 +21,10 @@ handler on_fork;
 handler on_clone3;
 handler on_process_exit;
 handler on_wait;
-handler on_number;
+handler on_signal;
 handler on_ptrace;
 handler on_reach;
+handler on_number;
 handler on_seccomp;
 handler on_address;
 handler on_message;
@@ -51,9 +52,10 @@ handler on_dup;
     EACH(on_clone3) \
     EACH(on_process_exit) \
     EACH(on_wait) \
-    EACH(on_number) \
+    EACH(on_signal) \
     EACH(on_ptrace) \
     EACH(on_reach) \
+    EACH(on_number) \
     EACH(on_seccomp) \
     EACH(on_address) \
     EACH(on_message) \

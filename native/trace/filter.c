@@ -10,6 +10,7 @@
 #include <linux/net.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -75,9 +76,29 @@ static void put_watched_descriptor(struct writer *out, uint32_t argument)
 #define OPENS_TO_CHANGE (O_ACCMODE | O_CREAT | O_TRUNC)
 #define LEAVES_ROOT (CLONE_NEWNS | CLONE_NEWUSER)
 
+static const uint32_t attaching[] = {PTRACE_ATTACH, PTRACE_SEIZE};
+/* What we, or the recorder, do not ignore or read; 32 and 33 are the C library's own. */
+static const uint32_t ending_or_stopping[] = {SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGSEGV, SIGBUS,
+                                              SIGFPE,  SIGILL,  SIGTRAP, SIGSYS,  SIGABRT, 32,      33};
+#define COUNT(values) (sizeof(values) / sizeof *(values))
+
+static bool is_among(uint64_t value, const uint32_t *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if ((uint32_t)value == values[i])
+            return true;
+    }
+    return false;
+}
+
+bool ends_or_stops(uint64_t number)
+{
+    return is_among(number, ending_or_stopping, COUNT(ending_or_stopping));
+}
+
 /* Beside a probe: calls that may change something, move names about or become a program; of some, it depends on an
  * argument. The rest is told by the probe. */
-enum beside { NEVER, ALWAYS, IF_BITS, IF_VALUE, IF_ATTACHING };
+enum beside { NEVER, ALWAYS, IF_BITS, IF_VALUE, IF_ATTACHING, IF_ENDING };
 
 static enum beside beside_probe(const struct call *call, uint32_t *argument, uint32_t *value)
 {
@@ -95,6 +116,10 @@ static enum beside beside_probe(const struct call *call, uint32_t *argument, uin
     if (serve == on_ptrace) {
         *argument = (uint32_t)call->arg;
         return IF_ATTACHING;
+    }
+    if (serve == on_signal) {
+        *argument = (uint32_t)call->arg;
+        return IF_ENDING;
     }
     if (serve == on_socketcall) {
         *argument = 0, *value = SYS_BIND;
@@ -121,10 +146,20 @@ bool stops_beside_probe(const struct call *call, const uint64_t args[6])
     case IF_VALUE:
         return (uint32_t)args[argument] == value;
     case IF_ATTACHING:
-        return (uint32_t)args[argument] == PTRACE_ATTACH || (uint32_t)args[argument] == PTRACE_SEIZE;
+        return is_among(args[argument], attaching, COUNT(attaching));
+    case IF_ENDING:
+        return ends_or_stops(args[argument]);
     default:
         return false;
     }
+}
+
+/* The accumulator holds the argument. Goes on behind the next instruction if it is none of the values. */
+static void put_unless_among(struct writer *out, const uint32_t *values, size_t count)
+{
+    for (size_t left = count - 1; left > 0; left--)
+        PUT(out, IF_EQUAL(values[count - 1 - left], (uint8_t)left));
+    PUT(out, UNLESS_EQUAL(values[count - 1], 1));
 }
 
 /* What to do once the number is known. Ends with a return on every way. */
@@ -139,10 +174,10 @@ static void put_verdict(struct writer *out, const struct call *call)
                 PUT(out, UNLESS_SET(value, 1));
             else if (beside == IF_VALUE)
                 PUT(out, UNLESS_EQUAL(value, 1));
-            else {
-                PUT(out, IF_EQUAL(PTRACE_ATTACH, 1));
-                PUT(out, UNLESS_EQUAL(PTRACE_SEIZE, 1));
-            }
+            else if (beside == IF_ATTACHING)
+                put_unless_among(out, attaching, COUNT(attaching));
+            else
+                put_unless_among(out, ending_or_stopping, COUNT(ending_or_stopping));
             PUT(out, STOP);
         }
         PUT(out, PASS);

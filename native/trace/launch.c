@@ -418,9 +418,8 @@ static void keep(struct launch *launch)
 
 static int watch_signals(struct launch *launch, bool was_ignored[NSIG])
 {
-    uint64_t by_recorder = ignored_by(getppid());
     for (int number = 1; number < NSIG; number++)
-        was_ignored[number] = is_ignored(number) ? signal(number, SIG_IGN) == SIG_IGN : by_recorder >> (number - 1) & 1;
+        was_ignored[number] = is_ignored(number) ? signal(number, SIG_IGN) == SIG_IGN : !(launch->run->options.ended_by >> (number - 1) & 1);
     sigset_t watched;
     sigemptyset(&watched);
     sigaddset(&watched, SIGCHLD);

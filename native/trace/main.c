@@ -20,7 +20,7 @@ static int usage(void)
     fputs("usage: steno-trace --probe\n"
           "       steno-trace --status FD --leash FD --spool FD --key FD --origin NS --cwd DIR [--terminal FD]\n"
           "                   --stdin FD --stdout FD --stderr FD [--split FD] [--max-blob BYTES] [--allow-io-uring]\n"
-          "                   [--drain FD]... [--hold FD] [--ignore PREFIX]... [--cgroup FD]\n"
+          "                   [--drain FD]... [--hold FD] [--ignore PREFIX]... [--cgroup FD] [--ended-by SIGNAL]...\n"
           "                   [--store FD --run-id ID [--store-link PATH]...]\n"
           "                   [--observer notify|ebpf|both [--probe-at FD [--probe-optional]]] -- COMMAND [ARGUMENT]...\n",
           stderr);

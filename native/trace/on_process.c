@@ -223,8 +223,6 @@ void on_number(struct stop *stop)
     bool enters_any = stop->call->arg != 0 && kinds == 0; /* setns(2) need not say which it enters; unshare(2) says which it leaves */
     if (event.op == OP_NAMESPACE && (enters_any || kinds & CLONE_NEWNS) && may_succeed(stop))
         note_other_root(stop, false);
-    if (event.op == OP_SIGNAL && (pid_t)argument(stop, stop->call->arg2) == stop->pid)
-        return; /* to itself */
     tell(stop, &event);
 }
 

@@ -8,7 +8,7 @@
 
 #include "trace.h"
 
-enum { STATUS = 1, LEASH, SPOOL, KEY, ORIGIN, CWD, TERMINAL, STDIN, STDOUT, STDERR, SPLIT, MAX_BLOB, IO_URING, IGNORE, DRAIN, HOLD, CGROUP, OBSERVER, PROBE_AT, PROBE_OPTIONAL, PROBE, STORE, RUN_ID, STORE_LINK };
+enum { STATUS = 1, LEASH, SPOOL, KEY, ORIGIN, CWD, TERMINAL, STDIN, STDOUT, STDERR, SPLIT, MAX_BLOB, IO_URING, IGNORE, DRAIN, HOLD, CGROUP, OBSERVER, PROBE_AT, PROBE_OPTIONAL, ENDED_BY, PROBE, STORE, RUN_ID, STORE_LINK };
 
 static const struct option long_options[] = {
     {"status", required_argument, NULL, STATUS},     {"leash", required_argument, NULL, LEASH},
@@ -23,7 +23,7 @@ static const struct option long_options[] = {
     {"probe-at", required_argument, NULL, PROBE_AT}, {"probe-optional", no_argument, NULL, PROBE_OPTIONAL},
     {"probe", no_argument, NULL, PROBE},             {"store", required_argument, NULL, STORE},
     {"run-id", required_argument, NULL, RUN_ID},     {"store-link", required_argument, NULL, STORE_LINK},
-    {NULL, 0, NULL, 0},
+    {"ended-by", required_argument, NULL, ENDED_BY}, {NULL, 0, NULL, 0},
 };
 
 /* Digits and nothing else: whoever starts us wrongly must hear of it. */
@@ -52,6 +52,16 @@ static bool read_next_drain(struct options *options)
             return read_descriptor(optarg, &options->drains[i]);
     }
     return false;
+}
+
+/* A set has a bit for every signal, the first for signal 1. */
+static bool read_signal(const char *text, uint64_t *set)
+{
+    uint64_t number;
+    if (!read_number(text, 64, &number) || number == 0)
+        return false;
+    *set |= UINT64_C(1) << (number - 1);
+    return true;
 }
 
 /* `notify`, `ebpf` or `both`; a probe is there when it is told where. */
@@ -98,6 +108,8 @@ static bool take_option(struct options *options, int option, char ***next_ignore
         return options->probe_optional = true;
     case DRAIN:
         return read_next_drain(options);
+    case ENDED_BY:
+        return read_signal(optarg, &options->ended_by);
     case CWD:
         options->cwd = optarg;
         return true;

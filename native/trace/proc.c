@@ -70,14 +70,6 @@ bool may_change_our_mounts(pid_t tid)
     return !told || (read_capabilities_text(text) & UINT64_C(1) << CAP_SYS_ADMIN && is_in_our("user", tid, false));
 }
 
-uint64_t ignored_by(pid_t pid)
-{
-    char path[64], text[4096];
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    const char *line = read_small_file(path, text, sizeof text) > 0 ? strstr(text, "\nSigIgn:") : NULL;
-    return line ? strtoull(line + sizeof "\nSigIgn:" - 1, NULL, 16) : 0;
-}
-
 /* Without randomization a new program's stack may begin where the old one's did. */
 bool stacks_are_random(pid_t pid)
 {

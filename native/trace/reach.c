@@ -1,4 +1,4 @@
-/* Calls that reach into another process: its memory, its registers, its descriptors.
+/* Calls that reach into another process: its memory, its registers, its descriptors; signals that would end or stop it.
  *
  * What a process outside the run does after that is nowhere in the record: it is told whose process it was. Whoever reaches into us could
  * write the record himself: the kernel refuses that to ordinary users, because we are not dumpable, and we refuse it to root.
@@ -21,6 +21,11 @@
 /* As native/wire.toml says. Nobody: the call fails. */
 enum whose { OF_THE_RUN, OUTSIDE, OURS, NOT_KNOWN, NOBODY };
 
+static bool is_ours(const struct run *run, pid_t group)
+{
+    return group == run->own_pid || (group == run->recorder && getppid() == run->recorder);
+}
+
 /* What the run leaves behind becomes our child: every process of it is below us. */
 static enum whose whose(const struct run *run, pid_t pid)
 {
@@ -28,7 +33,7 @@ static enum whose whose(const struct run *run, pid_t pid)
     pid_t group = pid > 0 ? thread_group(pid) : 0;
     if (group == 0)
         return NOBODY;
-    if (group == run->own_pid || (group == run->recorder && getppid() == run->recorder))
+    if (is_ours(run, group))
         return OURS;
     for (int i = 0; i < MOST_ANCESTORS && read_birth(group, &birth); i++) {
         group = birth.parent;
@@ -123,6 +128,24 @@ void on_reach(struct stop *stop)
     if (by_descriptor && who == NOBODY && (pid < 0 || is_closed))
         who = NOT_KNOWN;
     tell_reach(stop, who, pid > 0 ? pid : 0, EPERM);
+}
+
+/* While we are stopped every call of the run waits, and nobody would answer if we were killed. We are alone in our group; the recorder may
+ * share its own with the command, which then ends or stops itself as well. */
+void on_signal(struct stop *stop)
+{
+    struct wire_event event = event_of(stop, OP_SIGNAL);
+    bool by_descriptor = stop->call->dir >= 0;
+    pid_t to = by_descriptor ? 0 : (pid_t)argument(stop, stop->call->arg2);
+    if (!by_descriptor && to == stop->pid)
+        return; /* to itself */
+    if (!stop->seen && ends_or_stops(argument(stop, stop->call->arg)) && sees_our_numbers(stop->tid)) {
+        pid_t pid = by_descriptor ? process_of_descriptor(stop, directory(stop, stop->call->dir)) : to;
+        pid_t group = pid > 0 ? thread_group(pid) : 0;
+        if (pid == -stop->run->own_pid || (group && is_ours(stop->run, group)))
+            judge(stop, OURS, pid, EPERM, &event);
+    }
+    tell(stop, &event);
 }
 
 /* /proc/PID/mem or /proc/PID/task/TID/mem, wherever it is mounted; 0: it is neither. */

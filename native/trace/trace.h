@@ -52,6 +52,7 @@ struct options {
     int probe;                              /* where steno-probe hands over, or -1 */
     bool probe_optional;                    /* without the probe the filter stops all calls */
     bool filtered;                          /* a filter is wished for */
+    uint64_t ended_by;                      /* signals that the C library keeps for itself, and that end the command: we find them ignored */
     char **ignored;                         /* prefixes whose contents nobody wants, NULL-ended */
     int store;                              /* the directory of all records, or -1 */
     const char *run_id;                     /* this run's folder in it */
@@ -262,8 +263,6 @@ pid_t thread_group(pid_t tid);
 bool stacks_are_random(pid_t pid);
 /* False: it is in another pid namespace. */
 bool sees_our_numbers(pid_t tid);
-/* A bit for every signal that it ignores, the first for signal 1; none where that is not told. */
-uint64_t ignored_by(pid_t pid);
 /* False: it is in another mount namespace, or gone. */
 bool sees_our_mounts(pid_t tid);
 /* Of one that sees them. False: the kernel refuses it whatever it asks for. */
@@ -317,6 +316,8 @@ enum stopping { STOP_ALL, STOP_CHANGES };
 int build_filter(struct sock_fprog *program, bool split, enum stopping stopping);
 /* Whether the filter beside a probe stops this call. */
 bool stops_beside_probe(const struct call *call, const uint64_t args[6]);
+/* Whether a signal may end or stop us, or the recorder. */
+bool ends_or_stops(uint64_t number);
 const struct call *find_call(uint32_t arch, uint32_t number);
 
 /* Holds the command's open files of the terminal; called before the command is made. */

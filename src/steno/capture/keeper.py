@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import shutil
 import signal
 import struct
@@ -24,7 +25,7 @@ from resource import RUSAGE_SELF, getrusage
 from termios import TIOCSCTTY
 from typing import NamedTuple, NoReturn
 
-from steno.capture.signals import FORWARDED
+from steno.capture.signals import FORWARDED, end_by
 
 _RECORD = struct.Struct("<Biqqqq")
 _IGNORED = (*FORWARDED, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
@@ -33,6 +34,7 @@ RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 _NEAR_KIB = 4096
+_LOOK_SECONDS = 0.25  # how soon a keeper that was stopped is found
 
 
 class What(IntEnum):
@@ -81,15 +83,26 @@ class Keeper(NamedTuple):
         with suppress(BrokenPipeError):  # the keeper is gone
             os.write(self.leash, b".")
 
+    def keep_going(self) -> None:
+        """Whoever stopped the keeper has stopped the command with it, and nobody else knows."""
+        with suppress(ChildProcessError, ProcessLookupError):  # it has ended
+            if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG) is not None:
+                os.kill(self.pid, signal.SIGCONT)
+
     def release(self) -> None:
         """Let it go. An observer stays on, unasked for, as long as processes live that need its answers."""
         os.close(self.leash)
         survivors = 0
-        while records := list(self.read_records()):
+        while records := self._last_records():
             survivors = sum(record.value for record in records if record.what == What.RELEASED)
         os.close(self.status)
         if not survivors:
             os.waitpid(self.pid, 0)
+
+    def _last_records(self) -> list[StatusRecord]:
+        while not select.select([self.status], [], [], _LOOK_SECONDS)[0]:
+            self.keep_going()
+        return list(self.read_records())
 
 
 class Launch(NamedTuple):
@@ -100,6 +113,7 @@ class Launch(NamedTuple):
     environ: Mapping[str, str]
     on: Descriptors
     terminal: int | None
+    ended_by: Sequence[int] = ()  # signals of the C library that we ignore, and the command does not
 
 
 def launch(job: Launch) -> Keeper:
@@ -158,6 +172,7 @@ def _become_command(job: Launch, found: Mapping[signal.Signals, object], failure
         caught = [number for number in _IGNORED if found[number] is not signal.SIG_IGN]
         for number in (*caught, *RESTORED):
             signal.signal(number, signal.SIG_DFL)
+        end_by(job.ended_by)
         os.chdir(job.cwd)
         _exec(list(job.argv), dict(job.environ))
     except OSError as error:

@@ -141,6 +141,7 @@ def launch_observed(
     words = [
         *(word for name, fd in options.items() for word in (name, str(fd))),
         *(word for fd in outputs for word in ("--drain", str(fd))),
+        *(word for number in job.ended_by for word in ("--ended-by", str(number))),
         *("--origin", str(frames.origin_ns), "--max-blob", str(frames.max_blob), "--cwd", job.cwd),
         *(["--allow-io-uring"] if frames.allow_io_uring else []),
         *(["--observer", observer.mode] if observer.mode != NOTIFY else []),

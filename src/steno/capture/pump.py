@@ -98,8 +98,10 @@ class Pump:
                 self._wait_for_more()
                 if not ready:
                     self._witness.idle()
+                    self._keeper.keep_going()
                 if time.monotonic() >= next_tick:
                     self._witness.tick()
+                    self._keeper.keep_going()
                     next_tick = time.monotonic() + TICK_SECONDS
             self._report_leftovers()
         finally:

@@ -6,9 +6,13 @@ back as they were found; a signal that was ignored when we started stays ignored
 
 from __future__ import annotations
 
+import ctypes
 import os
+import platform
 import signal
+from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
 
 # The rest does not end a process, cannot be caught, or tells of a fault of our own.
 _OTHERS = {
@@ -18,6 +22,38 @@ _OTHERS = {
     signal.SIGABRT,
 }  # fmt: skip
 FORWARDED = tuple(sorted(signal.valid_signals() - _OTHERS))
+
+
+# The C library keeps these two for itself, and lets nobody change what becomes of them; the kernel does.
+_OF_THE_LIBRARY = (32, 33)
+_RT_SIGACTION = {"x86_64": 13, "aarch64": 134}  # elsewhere nothing can be asked of the kernel by number
+_DEFAULT, _IGNORE = 0, 1
+_STRUCT_WORDS, _MASK_BYTES = 4, 8  # handler, flags, restorer, mask
+
+
+def _action(number: int, handler: int | None = None) -> int:
+    """What becomes of a signal, and from now on `handler`."""
+    call = _RT_SIGACTION.get(platform.machine())
+    if call is None:
+        return _IGNORE
+    found = (ctypes.c_uint64 * _STRUCT_WORDS)()
+    new = None if handler is None else ctypes.byref((ctypes.c_uint64 * _STRUCT_WORDS)(handler))
+    ctypes.CDLL(None).syscall(call, number, new, ctypes.byref(found), _MASK_BYTES)
+    return found[0]
+
+
+@cache
+def ignore_library_signals() -> tuple[int, ...]:
+    """One that the command sends to its group must not end us. Returns those that are to end the command."""
+    ended_by = [number for number in _OF_THE_LIBRARY if _action(number) == _DEFAULT]
+    for number in ended_by:
+        _action(number, _IGNORE)
+    return tuple(n for n in _OF_THE_LIBRARY if n in ended_by or _action(n) != _IGNORE)
+
+
+def end_by(numbers: Iterable[int]) -> None:
+    for number in numbers:
+        _action(number, _DEFAULT)
 
 
 class SignalPipe:

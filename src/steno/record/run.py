@@ -36,6 +36,7 @@ from steno.capture.probe import hint_of
 from steno.capture.pump import Pump
 from steno.capture.repo import RepoWatch
 from steno.capture.repo_git import ending_at
+from steno.capture.signals import ignore_library_signals
 from steno.capture.streams import wire
 from steno.capture.terminal import DEFAULT_SIZE
 from steno.derive.facts import ANY_SHIM
@@ -160,6 +161,7 @@ class _Recording:
             threading.Thread(target=load_libraries, name="steno-load", daemon=True).start()
         stops = self._observer is not None and self._observer.stops
         self._wiring = wire(request.pty, split=request.split and stops, shown=request.shown)
+        self._ended_by = ignore_library_signals()
         self._origin_ns = time.monotonic_ns()
         self._observed: kinds.KernelObserved | None = None
         self._unsealable: str | None = None  # what the spool holds would be lost
@@ -404,7 +406,9 @@ class _Recording:
         if not request.opens_ours:
             close_to_others()
         terminal = wiring.terminal.slave if wiring.terminal else None
-        job = Launch(request.command, str(request.cwd), self._environ, wiring.command, terminal)
+        job = Launch(
+            request.command, str(request.cwd), self._environ, wiring.command, terminal, self._ended_by
+        )
         if self._observer is None or self._scope is None:
             return launch(job)
         with Folder(request.store) as store:

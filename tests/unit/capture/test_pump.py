@@ -31,6 +31,9 @@ class EndedKeeper:
     def read_records(self) -> Iterator[StatusRecord]:
         return iter(self._left.pop() if self._left else [])
 
+    def keep_going(self) -> None:
+        """It has ended."""
+
 
 class Left:
     """Processes of the run that are left: always, or never."""
