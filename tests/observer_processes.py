@@ -23,9 +23,13 @@ def observer_processes(recorder: int) -> list[int]:
 
 @contextmanager
 def held_still(recorder: int) -> Iterator[None]:
-    """Nobody observes anything meanwhile, as on a machine with no time for it."""
+    """Nobody observes anything meanwhile, as on a machine with no time for it.
+
+    The recorder is held as well: it would continue them.
+    """
     observing = observer_processes(recorder)
     assert observing
+    observing = [recorder, *observing]
     for one in observing:
         os.kill(one, signal.SIGSTOP)
     try:
