@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,22 +21,34 @@ def observer_processes(recorder: int) -> list[int]:
     return found
 
 
+SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17  # of ptrace(2)
+WAIT_FOR_THREADS = 0x40000000  # __WALL of waitpid(2)
+
+
 @contextmanager
 def held_still(recorder: int) -> Iterator[None]:
     """Nobody observes anything meanwhile, as on a machine with no time for it.
 
-    The recorder is held as well: it would continue them.
+    Held as a debugger holds them: what a signal stops is continued by the recorder.
     """
     observing = observer_processes(recorder)
-    assert observing
-    observing = [recorder, *observing]
-    for one in observing:
-        os.kill(one, signal.SIGSTOP)
+    threads = [int(one.name) for pid in observing for one in Path(f"/proc/{pid}/task").iterdir()]
+    assert threads
+    for one in threads:
+        _trace(SEIZE, one)
+        _trace(INTERRUPT, one)
+        os.waitpid(one, WAIT_FOR_THREADS)
     try:
         yield
     finally:
-        for one in observing:
-            os.kill(one, signal.SIGCONT)
+        for one in threads:
+            _trace(DETACH, one)
+
+
+def _trace(request: int, thread: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.ptrace(request, thread, None, None) != 0:
+        raise OSError(ctypes.get_errno(), "ptrace")
 
 
 # /dev/ptmx, whose opener is no slave, is /dev/pts/ptmx in many containers.
