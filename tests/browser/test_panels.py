@@ -7,6 +7,7 @@ import re
 import shutil
 from base64 import b64decode
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
@@ -86,7 +87,17 @@ def test_a_deleted_file_and_one_that_was_only_read_can_be_found(report: ReportPa
 
 def test_the_network_is_told_by_endpoint(report: ReportPage) -> None:
     report.go("#network")
-    expect(report.shown("network")).to_contain_text(re.compile(r"127\.0\.0\.1:\d+"))
+    panel = report.shown("network")
+    expect(panel).to_contain_text(re.compile(r"127\.0\.0\.1:\d+"))
+    sought = panel.locator("tr.is-sought")
+    expect(sought).to_have_count(0)
+    for names in ("data-address", "data-name"):  # as the timeline and as a call names it
+        name = panel.locator(f"[{names}]").first.get_attribute(names)
+        report.go(f"#network/{quote(name or '', safe='')}")
+        expect(sought).to_have_count(1)
+        expect(sought.locator(f"[{names}]")).to_have_attribute(names, name or "")
+        report.go("#network")
+        expect(sought).to_have_count(0)
 
 
 def test_the_terminal_plays_and_can_be_read(report: ReportPage) -> None:
@@ -108,6 +119,27 @@ def test_a_call_tells_what_was_said_decided_and_seen(report: ReportPage) -> None
     panel = report.shown("calls")
     for words in ("1 contradicted", "1 denied", "1 confirmed", "count_list", "visits.txt"):
         expect(panel).to_contain_text(words)
+    opener = panel.locator("[data-call]").first
+    for _ in range(2):  # who comes again finds it as it was
+        report.go(f"#calls/{quote(opener.get_attribute('data-call') or '', safe='')}")
+        expect(opener).to_have_attribute("aria-expanded", "true")
+        report.go("#calls")
+
+
+def test_every_line_of_a_contradiction_is_as_red_as_the_first(report: ReportPage) -> None:
+    colours = report.page.evaluate(
+        """() => {
+            const fact = document.querySelector("dt").parentElement.cloneNode(false);
+            fact.className = "fact fact-bad";
+            for (const name of ["dt", "dd", "dd", "dd"]) fact.append(document.createElement(name));
+            document.querySelector("dt").parentElement.after(fact);
+            const found = [...fact.querySelectorAll("dd")].map((one) => getComputedStyle(one).color);
+            fact.remove();
+            return found;
+        }"""
+    )
+    assert len(colours) == 3
+    assert len(set(colours)) == 1
 
 
 def test_events_can_be_filtered(report: ReportPage) -> None:

@@ -120,7 +120,7 @@ function holdCalls({ calls, run }: Recorded, facts: Hold): void {
 }
 
 /** The text, with the names of files below this directory told without it; `near` of views/plain.py says the same. */
-function withoutDirectory(text: string, directory: string): string {
+export function withoutDirectory(text: string, directory: string): string {
   const plain = directory.replace(/[\\^$.*+?()[\]{}|\-/]/g, "\\$&");
   return text.replace(new RegExp(`(?<![^\\s"'\`(=,:])${plain}/(?=[^\\s/])`, "g"), "");
 }

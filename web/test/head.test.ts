@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { different, quoted } from "../src/head";
+import { different, quoted, withoutDirectory } from "../src/head";
 import type { Recorded, Said } from "../src/head";
 
 const run = {
@@ -124,4 +124,9 @@ test("an end that only the kernel saw is told from the processes", () => {
 
 test("words are quoted as a shell would have them", () => {
   assert.equal(quoted(["a/b-c", "", "x y", "é"]), "a/b-c '' 'x y' 'é'");
+});
+
+test("only the directory that a path begins with is left out", () => {
+  assert.equal(withoutDirectory("not written: /var/tmp/x.txt, /tmp/y", "/tmp"), "not written: /var/tmp/x.txt, y");
+  assert.equal(withoutDirectory("it changed /a.c/b, /abc/d", "/a.c"), "it changed b, /abc/d");
 });

@@ -64,8 +64,7 @@ function effectGroup(app: App, group: Group): HTMLElement {
 function nameLink(app: App, group: Group, name: string): Node | string {
   const { panel } = group;
   if (!panel) return visible(name);
-  const target = panel === "files" ? name : "";
-  return h("button", { class: "link", type: "button", on: { click: () => app.open(panel, target) } }, visible(name));
+  return h("button", { class: "link", type: "button", on: { click: () => app.open(panel, name) } }, visible(name));
 }
 
 function windowLink(app: App, call: Call): HTMLElement {

@@ -61,7 +61,25 @@ export const network: Panel = {
     await draw();
     return app.window.subscribe(whenSeen(host, () => void draw()));
   },
+  show(host, _app, target) {
+    for (const row of host.querySelectorAll(".is-sought")) row.classList.remove("is-sought");
+    const row = target ? rowOf(host, target) : null;
+    row?.classList.add("is-sought");
+    row?.scrollIntoView({ block: "center" });
+  },
 };
+
+/** The row of an endpoint, by its address or its name; rows that are not shown yet are brought in. */
+function rowOf(host: HTMLElement, target: string): HTMLElement | null {
+  const wanted = CSS.escape(target);
+  for (;;) {
+    const found = host.querySelector(`[data-address="${wanted}"], [data-name="${wanted}"]`);
+    if (found) return found.closest("tr");
+    const more = [...host.querySelectorAll<HTMLElement>("button.more")].find((one) => !one.hidden);
+    if (!more) return null;
+    more.click();
+  }
+}
 
 interface Shown {
   app: App;
@@ -101,7 +119,7 @@ function endpointTable(endpoints: Endpoint[], heading: string, shown: Shown): HT
     class: (one) => (outcomeOf(one.results, one.connects).isRefused ? "is-bad" : ""),
     cells: (one) => [
       duration(one.first),
-      h("span", { class: "mono" }, visible(one.name) || "(unnamed)", ...askedFor(one, shown.names)),
+      h("span", { class: "mono", "data-address": one.address, "data-name": one.name }, visible(one.name) || "(unnamed)", ...askedFor(one, shown.names)),
       outcomeOf(one.results, one.connects).words,
       calls(one),
       [...one.operations.values()].reduce((sum, count) => sum + count, 0),
