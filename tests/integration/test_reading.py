@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 
 from conftest import PROGRAM, Steno
 from making import RUN_ID, make_run, start
+from observers import PROBING, strongest
 from recorded import only_run, spooled
 from steno.events import kinds, layout
 from waiting import until
@@ -408,3 +410,39 @@ def test_runs_are_found_whatever_lies_around(steno: Steno, store: Path, tmp_path
     for words in (("list",), ("show", "@last"), ("serve",)):
         done = steno(*words, "--store", tmp_path / "nowhere")
         assert (done.returncode, b"there is no store at" in done.stderr) == (125, True), words
+
+
+# Error numbers and signals as another system has them.
+FOREIGN = """
+import enum, errno, os, signal, sys
+errno.errorcode = {number + 1000: name for number, name in errno.errorcode.items()}
+signal.Signals = enum.IntEnum("Signals", {"SIGFOO": 9, "SIGBAR": 15})
+os.strerror = "foreign error {}".format
+from steno.cli.entry import main
+sys.exit(main())
+"""
+FAILING = """
+import os, signal, socket
+for family, name in ((socket.AF_UNIX, "/none"), (socket.AF_INET, ("127.0.0.1", 9))):
+    one = socket.socket(family)
+    one.connect_ex(name)
+os.access("/none", os.R_OK)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_record_reads_the_same_where_errors_and_signals_have_other_numbers(
+    steno: Steno, clean_env: dict[str, str]
+) -> None:
+    assert steno("run", "--", sys.executable, "-S", "-c", FAILING).returncode == 128 + signal.SIGKILL
+    told = b""
+    for name in ("verify", "show", "tree", "net", "events", "surface"):
+        here = steno(name, "@last")
+        elsewhere = subprocess.run(
+            [sys.executable, "-c", FOREIGN, name, "@last"], capture_output=True, env=clean_env, check=False
+        )
+        of_both = [(done.returncode, done.stdout, done.stderr) for done in (here, elsewhere)]
+        assert of_both[0] == of_both[1], name
+        told += here.stdout
+    results = (b"ENOENT", b"ECONNREFUSED") if strongest() in PROBING else ()
+    assert all(word in told for word in (*results, b"SIGKILL"))
