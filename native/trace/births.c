@@ -1,12 +1,10 @@
 /* The processes of the run as the probe tells of them: births, calls and ends come in the order in which they happened. */
 #include "tracees.h"
 
-#define NANOSECONDS_A_TICK 10000000u /* of /proc/PID/stat, which counts in hundredths of a second */
-
 /* The process of a record: known, or one whose birth we missed. */
 static struct process *process_of(struct run *run, pid_t pid, uint64_t start_ns, uint64_t at_ns)
 {
-    struct birth birth = {.start_ticks = start_ns / NANOSECONDS_A_TICK};
+    struct birth birth = {.start_ticks = start_ticks(run, start_ns)};
     struct thread *leader = find_thread(run->tracees, pid);
     if (leader && leader->process->pid == pid && leader->process->start_ticks == birth.start_ticks)
         return leader->process;
@@ -43,7 +41,7 @@ bool identify_seen(struct stop *stop, uint64_t start_ns, uint64_t at_ns)
 
 void note_birth(struct run *run, pid_t maker, pid_t tid, pid_t pid, uint64_t start_ns, uint64_t at_ns)
 {
-    struct birth birth = {.start_ticks = start_ns / NANOSECONDS_A_TICK};
+    struct birth birth = {.start_ticks = start_ticks(run, start_ns)};
     pthread_mutex_lock(&run->tracees->lock);
     struct thread *found = find_thread(run->tracees, tid);
     if (tid != pid) {
@@ -62,7 +60,7 @@ void note_end(struct run *run, pid_t pid, pid_t tid, uint64_t start_ns, bool las
 {
     pthread_mutex_lock(&run->tracees->lock);
     struct thread *leader = find_thread(run->tracees, pid), *thread = find_thread(run->tracees, tid);
-    bool ours = leader && leader->process->pid == pid && leader->process->start_ticks == start_ns / NANOSECONDS_A_TICK;
+    bool ours = leader && leader->process->pid == pid && leader->process->start_ticks == start_ticks(run, start_ns);
     if (ours && last)
         remove_process_at(run, leader->process, wait_status, true, at_ns);
     else if (ours && thread && thread->process == leader->process && tid != pid)

@@ -97,13 +97,6 @@ const uint8_t *spool_key(const struct run *run)
     return run->emitter->key;
 }
 
-uint64_t now_ns(const struct run *run)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - run->options.origin_ns;
-}
-
 void count(uint64_t *counter)
 {
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
@@ -217,8 +210,7 @@ uint32_t intern_state(struct run *run, uint32_t resolved, const struct wire_stat
 static uint64_t seen_at(const struct stop *stop)
 {
     const struct probe_record *record = stop->seen->record;
-    uint64_t at = record->begin_ns ? record->begin_ns : record->end_ns;
-    return at > stop->run->options.origin_ns ? at - stop->run->options.origin_ns : 0;
+    return told_at_ns(stop->run, record->begin_ns ? record->begin_ns : record->end_ns);
 }
 
 struct wire_event event_of(const struct stop *stop, enum op op)

@@ -29,6 +29,7 @@ static int usage(void)
 
 static int start(struct run *run)
 {
+    compare_clocks(run);
     int error = survive_truncation();
     error = error ? error : start_emitting(run);
     if (error)

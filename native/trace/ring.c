@@ -123,9 +123,8 @@ int take_probe(struct run *run)
 
 static void tell_lost(struct run *run, uint64_t lost, uint32_t processor, uint64_t at_ns)
 {
-    uint64_t origin = run->options.origin_ns;
     __atomic_fetch_add(&run->header->ring_lost, lost, __ATOMIC_RELAXED);
-    emit(run, &(struct wire_event){.mono_ns = at_ns > origin ? at_ns - origin : 0, .op = OP_LOST, .result = WIRE_RESULT_UNKNOWN,
+    emit(run, &(struct wire_event){.mono_ns = at_ns, .op = OP_LOST, .result = WIRE_RESULT_UNKNOWN,
                                    .notes = NOTE_BY_PROBE, .arg = lost, .arg2 = processor});
 }
 
@@ -139,7 +138,7 @@ static void take_record(struct run *run, const void *bytes, size_t size)
     }
     uint64_t *last = &ring->sequence[seen.record->cpu];
     if (seen.record->sequence > *last + 1)
-        tell_lost(run, seen.record->sequence - *last - 1, seen.record->cpu, seen.record->end_ns);
+        tell_lost(run, seen.record->sequence - *last - 1, seen.record->cpu, told_at_ns(run, seen.record->end_ns));
     *last = seen.record->sequence ? seen.record->sequence : *last;
     tell_record(run, ring->witness, &seen);
 }
@@ -299,12 +298,12 @@ void end_ring(struct run *run)
     run->header->probe_unplaced = counted(ring, COUNT_UNPLACED, by_processor);
     uint64_t unnumbered = counted(ring, COUNT_UNNUMBERED_LOST, by_processor);
     if (unnumbered)
-        tell_lost(run, unnumbered, 0, now_ns(run) + run->options.origin_ns);
+        tell_lost(run, unnumbered, 0, now_ns(run));
     (void)counted(ring, COUNT_SENT, by_processor); /* records that were lost at the very end leave no hole */
     (void)drain_ring(run); /* of those that were not, the last may have come just now */
     for (uint32_t i = 0; i < ring->processors; i++) {
         if (by_processor[i] > ring->sequence[i])
-            tell_lost(run, by_processor[i] - ring->sequence[i], i, now_ns(run) + run->options.origin_ns);
+            tell_lost(run, by_processor[i] - ring->sequence[i], i, now_ns(run));
     }
     settle_all(run, until_ns, is_alive);
     atomic_store(&ring->ended, true);

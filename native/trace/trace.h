@@ -78,6 +78,8 @@ struct run {
     pid_t own_pid;
     pid_t recorder;                         /* who started us, as long as it lives */
     bool no_new_privs;
+    int64_t clock_ahead_ns;                 /* of the kernel's own: CLOCK_MONOTONIC as we see it */
+    int64_t boot_clock_ahead_ns;            /* the same of CLOCK_BOOTTIME */
     atomic_bool looks_are_late;             /* a change was let through while the probe's ring was not read to its end */
     atomic_bool roots_differ;               /* any process may see another root than we do */
     atomic_bool roots_shared;               /* by two processes: if one changes it, the other does */
@@ -243,7 +245,6 @@ void call_never_ran(struct stop *stop);
 uint64_t emit(struct run *run, const struct wire_event *event);
 void amend_result(struct run *run, uint64_t at, int16_t result);
 void end_emitting(struct run *run);
-uint64_t now_ns(const struct run *run);
 const uint8_t *spool_key(const struct run *run);
 void count(uint64_t *counter);
 /* A call that is not decoded. */
@@ -252,6 +253,19 @@ void count_call(const struct stop *stop);
 bool read_event(struct run *run, uint64_t at, struct wire_event *event);
 /* The result, and that the other witness saw it as well or should have. */
 void amend_witnessed(struct run *run, uint64_t at, int16_t result, uint16_t notes);
+
+/* --- clock.c --------------------------------------------------------------------------------------------- */
+
+#define NANOSECONDS_A_TICK 10000000u /* of /proc/PID/stat, which counts in hundredths of a second */
+
+/* Before anything is told. */
+void compare_clocks(struct run *run);
+/* Since the run began; 0 where the clock went back. */
+uint64_t now_ns(const struct run *run);
+/* The same, of a time that the probe told. */
+uint64_t told_at_ns(const struct run *run, uint64_t kernel_ns);
+/* When a process began, as /proc tells it to us. */
+uint64_t start_ticks(const struct run *run, uint64_t kernel_ns);
 
 /* --- proc.c ---------------------------------------------------------------------------------------------- */
 

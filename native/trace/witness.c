@@ -46,7 +46,7 @@ struct witness *start_witness(void)
 
 static uint64_t ended_at(const struct run *run, const struct seen *seen)
 {
-    return seen->record->end_ns > run->options.origin_ns ? seen->record->end_ns - run->options.origin_ns : 0;
+    return told_at_ns(run, seen->record->end_ns);
 }
 
 static const struct call *find_call_of(uint32_t number, bool compat)
@@ -136,8 +136,8 @@ static void settle_endpoints(struct run *run, struct witness *witness, const str
 {
     handler *serve = stop->call->serve;
     bool names = serve == on_address || serve == on_message || serve == on_socketcall;
-    uint64_t began = stop->seen->record->begin_ns, origin = run->options.origin_ns;
-    take_endpoints(run, witness, (uint32_t)stop->tid % BUCKETS, stop->tid, !names ? UINT64_MAX : began > origin ? began - origin : 0);
+    uint64_t began = told_at_ns(run, stop->seen->record->begin_ns);
+    take_endpoints(run, witness, (uint32_t)stop->tid % BUCKETS, stop->tid, !names ? UINT64_MAX : began);
 }
 
 /* --- calls ----------------------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@ import pytest
 
 from cgroups import MOUNT
 from conftest import PROGRAM, SECONDS, Steno
-from observers import STOPPING, observers
+from observers import STOPPING, observers, strongest
 from ordinary import Somebody, as_the_user, place_of_the_user
 from recorded import Recorded, only_run
 from steno.capture.native_program import find_program
@@ -43,9 +43,9 @@ print("left")
 WITH_NONE = ["none", *observers()]
 
 
-def compiled(folder: Path, name: str) -> Path:
+def compiled(folder: Path, name: str, *more: str) -> Path:
     program = folder / name
-    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
+    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", *more]
     words = ["cc", *flags, "-o", str(program), str(SOURCES / f"{name}.c")]
     subprocess.run(words, check=True, timeout=SECONDS)
     return program
@@ -356,3 +356,57 @@ def test_a_keeper_that_is_stopped_all_the_same_is_continued(steno: Steno, store:
     )
     assert (done.returncode, done.stdout) == (3, b"over\n")
     assert only_run(store).is_valid
+
+
+@pytest.mark.parametrize("seconds", ["100000", "-50"])
+@pytest.mark.parametrize("by", ["library", "namespace"])
+def test_a_clock_that_is_made_up_for_the_recorder_is_one_clock_for_all_witnesses(
+    clean_env: dict[str, str], tmp_path: Path, store: Path, by: str, seconds: str
+) -> None:
+    if by == "namespace" and (os.getuid() != 0 or not Path("/proc/self/timens_offsets").exists()):
+        pytest.skip("only root makes a time namespace, where the kernel has them")
+    library = compiled(tmp_path, "shifting", "-shared", "-fPIC")
+    made_up = {"LD_PRELOAD": str(library), "SHIFT": seconds} if by == "library" else {}
+    before = (
+        ["unshare", "--time", "--fork", "--monotonic", seconds, "--boottime", "7000"] if not made_up else []
+    )
+    words = [
+        *before,
+        str(PROGRAM),
+        "run",
+        "--no-git",
+        "--observer",
+        strongest(),
+        "--",
+        "sh",
+        "-c",
+        "echo x >made; ls",
+    ]
+    done = subprocess.run(
+        words, capture_output=True, cwd=tmp_path, env={**clean_env, **made_up}, timeout=SECONDS, check=False
+    )
+    run = only_run(store)
+    assert (done.returncode, done.stderr, gaps(run)) == (0, b"", set())
+    assert run.is_valid
+    last = run.events[-1]["mono_ns"]
+    assert all(0 < row.mono_ns <= int(last) for row in rows(run))
+
+
+def test_a_clock_that_goes_back_is_a_gap(clean_env: dict[str, str], tmp_path: Path, store: Path) -> None:
+    made_up = {"LD_PRELOAD": str(compiled(tmp_path, "shifting", "-shared", "-fPIC")), "SHIFT": "back"}
+    words = [
+        str(PROGRAM),
+        "run",
+        "--no-git",
+        "--observer",
+        strongest(),
+        "--",
+        "sh",
+        "-c",
+        "echo x; ls; exit 3",
+    ]
+    done = subprocess.run(
+        words, capture_output=True, cwd=tmp_path, env={**clean_env, **made_up}, timeout=SECONDS, check=False
+    )
+    assert done.returncode == 3
+    assert "clock_disturbed" in only_run(store).verdict().gaps

@@ -47,6 +47,8 @@ class Spool:
         self._run_id = run_id
         self._redactor = redactor
         self._origin = mono_origin_ns
+        self._latest_ns = 0
+        self.clock_went_back = False
         self._next_seq = 0
         self.tapes: list[Tape] = []
         self.failure: OSError | None = None
@@ -58,7 +60,10 @@ class Spool:
 
     def now(self) -> int:
         """Nanoseconds since the run began, on the clock that every join uses."""
-        return time.monotonic_ns() - self._origin
+        now = time.monotonic_ns() - self._origin
+        self.clock_went_back |= now < self._latest_ns
+        self._latest_ns = max(now, self._latest_ns)
+        return self._latest_ns
 
     def moment(self, monotonic_ns: int) -> int | None:
         """The same of a time of CLOCK_MONOTONIC that another process told; None: it cannot be of this run."""

@@ -194,6 +194,8 @@ class SpoolWitness:
             if tape.failure is not None:
                 self.gap("stream_lost", f"{tape.name}: {tape.failure.strerror}", tape.lost_bytes)
         self._compare_split()
+        if self._spool.clock_went_back:
+            self.gap("clock_disturbed", "the clock of the recorder went back: times are not to be relied on")
         if self._lost_events:
             self.gap(EVENTS_LOST.reason, EVENTS_LOST.says(self._lost_events))
         if not self.ended:

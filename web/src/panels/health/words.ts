@@ -54,6 +54,7 @@ export const GAPS: Words = {
   ring_buffer_drops: "system calls that the probe saw and had no room for in its buffer",
   witness_disagreement: "the word of one of two witnesses: it should have seen a change that the other saw",
   processes_escaped: "what processes did, as a probe sees it, after they had left the cgroup of the run",
+  clock_disturbed: "times: the monotonic clock, which only goes forward, went back under the recorder",
   outside_reached: "what processes outside the run did after the run had traced them, written their memory or taken their descriptors",
   recorder_reached: "certainty: the run reached into the recorder or the observer, or somebody else answered in its place",
   store_changed: "the names of this record, or records of other runs: nobody stopped the command from removing them",
