@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import agent_runs
+import credentials
 import floods
 import hooks
 import mcp_calls
@@ -166,6 +167,7 @@ def _redactor(bench: Bench) -> None:
     print("\nredactor (budget ≥ 50 MB/s on text and source)")
     for row in print_speeds(b"".join(path.read_bytes() for path in library_files())):
         bench.keep(row)
+    credentials.print_table(bench.keep)
 
 
 def _hooks(bench: Bench) -> None:

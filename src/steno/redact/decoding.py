@@ -17,6 +17,8 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
+from steno.redact.lines import extents
+from steno.redact.rule import compile_rule
 from steno.redact.sequences import ANY_SEQUENCE, ESCAPE, strip
 
 if TYPE_CHECKING:
@@ -34,9 +36,13 @@ _UNFINISHED = (
 _ESCAPED = re.compile(
     rb"\\(?:[\"'\\/bfnrt]|%s|%s\\%s|u%s{4}|x%s{2})" % (_UNFINISHED, _HIGH, _LOW, _HEX, _HEX)
 )
+_CODED = re.compile(rb"(\\(?:%s\\%s|u%s{4}|x%s{2}))" % (_HIGH, _LOW, _HEX, _HEX))
+_CUT = re.compile(rb"\\" + _UNFINISHED)
+_LONGEST_ESCAPE = 12
 _LETTERS = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _SIMPLE = [(b"\\" + letter, _LETTERS.get(letter, letter)) for letter in (b'"', b"'", b"/", *_LETTERS)]
 _PERCENT = re.compile(rb"%%(?:%s{2}|%s?\Z)" % (_HEX, _HEX))
+_ANY_PERCENT = compile_rule(rb"%%(?:%s{2}|%s?\z)" % (_HEX, _HEX))
 _PERCENT_TWICE = re.compile(rb"%%(?:25)*(?:%s{2}|%s?\Z)" % (_HEX, _HEX))
 _IS_TWICE = re.compile(rb"%%25%s" % _HEX)
 # `+`, `-`, `<`, `>` of diffs and quotations, the number of `cat -n` and of editors, the place of `grep`.
@@ -45,6 +51,7 @@ _PREFIX = re.compile(
     rb"|[^\s:\"'=/.]{0,100}[/.][^\s:\"'=]{0,200}:|[+<>|-] ?){1,3}",
     re.MULTILINE,
 )
+_ANY_PREFIX = compile_rule(rb"(?m)^(?:[ \t]*[0-9]+[\xe2\t:|-]|[^\s:\"'=]+:|[+<>|-])")  # wherever the other is
 
 
 class View:
@@ -114,17 +121,21 @@ def can_be_decoded(data: bytes) -> bool:
 
 
 class Views:
-    """All that the bytes say when they are decoded; the bytes themselves are not among them."""
+    """All that a view says when it is decoded; the view itself is not among them.
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    `hint`: found in every line whose decoding is wanted; None where all of them are.
+    """
+
+    def __init__(self, whole: View, hint: Any = None) -> None:
+        self._whole = whole
+        self._hint = hint
         self.unread: list[tuple[int, int]] = []
 
     def __iter__(self) -> Iterator[View]:
-        if not can_be_decoded(self._data):
+        if not can_be_decoded(self._whole.text):
             return
-        pending = list(_decoded(View(self._data)))
-        seen = {self._data}
+        pending = list(self._decoded(self._whole))
+        seen = {self._whole.text}
         read = 0
         while pending:
             view = pending.pop(0)
@@ -136,50 +147,63 @@ class Views:
             seen.add(view.text)
             read += 1
             yield view
-            pending.extend(_decoded(view))
+            pending.extend(self._decoded(view))
+
+    def _decoded(self, view: View) -> Iterator[View]:
+        """The next views, each of which takes one kind of encoding away."""
+        text = view.text
+        if ESCAPE in text:
+            yield View(
+                strip(text), view, lambda: ((*match.span(), 0) for match in ANY_SEQUENCE.finditer(text))
+            )
+        if b"\\" in text and (lines := self._wanted(_backslashed(text), view)) is not None:
+            yield _replaced(lines, _ESCAPED, _unescaped, _without_backslashes(lines.text))
+        if b"%" in text and (lines := self._wanted(extents(_ANY_PERCENT, text), view)) is not None:
+            yield _replaced(lines, _PERCENT, _byte)
+            if _IS_TWICE.search(lines.text) is not None:
+                yield _replaced(lines, _PERCENT_TWICE, _byte)
+
+    def _wanted(self, stretches: list[tuple[int, int]], view: View) -> View | None:
+        lines = _lines_at(stretches, view)
+        return lines if lines is None or self._hint is None else lines_with(self._hint, lines)
 
 
-def without_prefixes(view: View, trigger: Any = None) -> View | None:
-    """The lines that have a prefix, without it; of those alone, perhaps, in which a pattern is found."""
-    chosen = view if trigger is None else _lines_with(trigger, view)
-    lines = None if chosen is None else _lines_with(_PREFIX, chosen)
+def _backslashed(text: bytes) -> list[tuple[int, int]]:
+    """Where the lines are that hold a backslash."""
+    find, rfind, size = text.find, text.rfind, len(text)
+    kept = []
+    position = find(b"\\")
+    while position >= 0:
+        end = find(b"\n", position) + 1 or size
+        kept.append((rfind(b"\n", 0, position) + 1, end))
+        position = find(b"\\", end)
+    return kept
+
+
+def without_prefixes(view: View) -> View | None:
+    """The lines that have a prefix, without it."""
+    if _ANY_PREFIX.search(view.text) is None:
+        return None
+    lines = lines_with(_PREFIX, view)
     return None if lines is None else _replaced(lines, _PREFIX, _nothing)
 
 
-def _decoded(view: View) -> Iterator[View]:
-    """The next views, each of which takes one kind of encoding away."""
-    text = view.text
-    if ESCAPE in text:
-        yield View(strip(text), view, lambda: ((*match.span(), 0) for match in ANY_SEQUENCE.finditer(text)))
-    if b"\\" in text and (lines := _lines_with(_ESCAPED, view)) is not None:
-        yield _replaced(lines, _ESCAPED, _unescaped, _without_backslashes(lines.text))
-    if b"%" in text and (lines := _lines_with(_PERCENT, view)) is not None:
-        yield _replaced(lines, _PERCENT, _byte)
-        if _IS_TWICE.search(lines.text) is not None:
-            yield _replaced(lines, _PERCENT_TWICE, _byte)
-
-
-def _lines_with(pattern: Any, view: View) -> View | None:
+def lines_with(pattern: Any, view: View) -> View | None:
     """The lines in which the pattern is found."""
+    return _lines_at(extents(pattern, view.text), view)
+
+
+def _lines_at(stretches: list[tuple[int, int]], view: View) -> View | None:
     text = view.text
-    kept: list[tuple[int, int]] = []
-    position = 0
-    while (match := pattern.search(text, position)) is not None:
-        start = text.rfind(b"\n", position, match.start()) + 1 or position
-        end = text.find(b"\n", match.start()) + 1 or len(text)
-        if kept and kept[-1][1] == start:
-            kept[-1] = (kept[-1][0], end)
-        else:
-            kept.append((start, end))
-        position = end
-        if position == len(text):
-            break
-    if not kept:
+    if not stretches:
         return None
-    if kept == [(0, len(text))]:
+    if stretches == [(0, len(text))]:
         return view
-    left_out = [(0, kept[0][0], 0), *((a[1], b[0], 0) for a, b in itertools.pairwise(kept))]
-    return View(b"".join(text[start:end] for start, end in kept), view, lambda: left_out)
+
+    def left_out() -> Iterable[tuple[int, int, int]]:
+        return ((0, stretches[0][0], 0), *((a[1], b[0], 0) for a, b in itertools.pairwise(stretches)))
+
+    return View(b"".join([text[start:end] for start, end in stretches]), view, left_out)
 
 
 def _replaced(
@@ -197,12 +221,29 @@ def _replaced(
 
 
 def _without_backslashes(text: bytes) -> bytes | None:
-    """The common case, many times faster than the pattern: no backslash is doubled, no letter is a number."""
-    if b"\\\\" in text or b"\\u" in text or b"\\x" in text or text.endswith(b"\\"):
+    """The same as the pattern gives, many times faster; None where the end of the text may cut an escape."""
+    if b"\0" in text or _CUT.search(text[-_LONGEST_ESCAPE:]) is not None:
         return None
+    text = text.replace(b"\\\\", b"\0")
+    if b"\\u" not in text and b"\\x" not in text:
+        return _simply(text)
+    pieces = _CODED.split(text)
+    pieces[::2] = [_simply(piece) for piece in pieces[::2]]
+    pieces[1::2] = [_coded(escape) for escape in pieces[1::2]]
+    return b"".join(pieces)
+
+
+def _simply(text: bytes) -> bytes:
     for escape, letter in _SIMPLE:
         text = text.replace(escape, letter)
-    return text
+    return text.replace(b"\0", b"\\")
+
+
+def _coded(escape: bytes) -> bytes:
+    if escape[1:2] == b"x":
+        return bytes.fromhex(escape[2:].decode())
+    units = b"".join(bytes.fromhex(unit.decode()) for unit in escape.split(b"\\u")[1:])
+    return units.decode("utf-16-be", "surrogatepass").encode("utf-8", "surrogatepass")
 
 
 def _unescaped(match: re.Match[bytes]) -> bytes:
@@ -210,12 +251,7 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
     if match["unfinished"] is not None:
         return b""
     letter = escape[1:2]
-    if letter == b"x":
-        return bytes.fromhex(escape[2:].decode())
-    if letter == b"u":
-        units = b"".join(bytes.fromhex(unit.decode()) for unit in escape.split(b"\\u")[1:])
-        return units.decode("utf-16-be", "surrogatepass").encode("utf-8", "surrogatepass")
-    return _LETTERS.get(letter, letter)
+    return _coded(escape) if letter in {b"u", b"x"} else _LETTERS.get(letter, letter)
 
 
 def _byte(match: re.Match[bytes]) -> bytes:

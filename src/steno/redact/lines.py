@@ -6,6 +6,11 @@ In: bytes and positions in them. Out: positions. Never: a search of the same str
 from __future__ import annotations
 
 import re
+from typing import Any
+
+from steno.redact.rule import compile_rule
+from steno.redact.sequences import strip
+from steno.redact.shapes import OPENS_NEXT_LINE
 
 _REST = re.compile(rb"[^\r\n\x00]*")
 
@@ -31,6 +36,35 @@ class Lines:
         if found >= 0:
             return found + 1
         return 0 if earliest == 0 else None
+
+
+_OPENS_NEXT_LINE = compile_rule(OPENS_NEXT_LINE)
+_OPENING_LETTERS = frozenset(b"%c" % letter for letter in b">|+-0123456789\"',") | {
+    b"%c" % letter
+    for letter in b"ndetyENDETY"  # of password, passwd, passphrase, secret, token, key
+}
+TAIL = 300  # bytes of a line that are looked at for what opens the next
+
+
+def opens_next_line(line: bytes) -> bool:
+    """Whether the value of a name at the end of this line would stand on the next."""
+    tail = strip(line[-TAIL:].rstrip(b"\r\n")).rstrip(b" \t")
+    return tail[-1:] in _OPENING_LETTERS and _OPENS_NEXT_LINE.search(tail) is not None
+
+
+def extents(pattern: Any, data: bytes) -> list[tuple[int, int]]:
+    """Where the lines are in which the pattern is found; one that opens the next takes that with it."""
+    kept = []
+    position = 0
+    while position < len(data) and (match := pattern.search(data, position)) is not None:
+        begin, stop = match.span()
+        start = data.rfind(b"\n", position, begin) + 1 or position
+        end = data.find(b"\n", max(begin, stop - 1)) + 1 or len(data)
+        if opens_next_line(data[max(start, end - TAIL) : end]):
+            end = data.find(b"\n", end) + 1 or len(data)
+        kept.append((start, end))
+        position = end
+    return kept
 
 
 def run_end(run: re.Pattern[bytes], data: bytes, position: int) -> int:

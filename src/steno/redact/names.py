@@ -48,7 +48,7 @@ _ATTRIBUTES = frozenset(
     b" fingerprint thumbprint header headers param params arg args attr attribute column table map mapping"
     b" list set dict iter iterator func generator factory getter parser reader writer stream buffer agent"
     b" request response event events timeout interval period date time timestamp created updated"
-    b" issued".split()
+    b" issued encryption encryptor mode fd scope scopes audience checking check management".split()
 )
 _PLURALS = frozenset((b"tokens", b"keys", b"secrets", b"passwords", b"auths", b"cookies"))
 _HEADERS = frozenset(
@@ -99,6 +99,8 @@ def strength_of(name: bytes) -> Strength:
         words.pop()
     if not words or words[-1] in _ATTRIBUTES:
         return Strength.NONE
+    if words[-2:] == [b"error", b"code"]:
+        return Strength.NONE
     strengths = [_strength_of_word(words, position) for position in range(len(words))]
     return max(strengths)
 
@@ -125,6 +127,15 @@ def _strength_of_key(before: list[bytes], after: list[bytes]) -> Strength:
         return Strength.STRONG
     del after
     return Strength.WEAK
+
+
+@functools.lru_cache(maxsize=4096)
+def strength_of_option(name: bytes) -> Strength:
+    """Of an option the last word says what it takes: `--auth` and `--key` do, `--auth-local` does not."""
+    strength = strength_of(name)
+    if strength == Strength.WEAK and words_of(name)[-1] not in {b"key", b"pass", b"auth"}:
+        return Strength.WEAK
+    return strength_in_environment(name)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -16,12 +16,15 @@ from steno.redact import values
 from steno.redact.names import Strength, is_upper, strength_in_environment, words_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from steno.redact.lines import Lines
 
 # A value longer than this is never code: it is judged by its beginning only.
 JUDGED = 256
 REACH = 64
 SMALL_NUMBER = 2
+BINARY_MOST = 8
 
 QUOTES = frozenset((b'"', b"'", b"`"))
 _NETRC_WORDS = (b"machine ", b"login ", b"account ", b"port ", b"macdef ")
@@ -29,7 +32,7 @@ _LOOKUPS = frozenset(b"files compat systemd db nis nisplus sss ldap winbind hesi
 _METAVARIABLES = frozenset(b"value string text file path str name var arg type".split())
 _STOP_WORDS = frozenset(
     b"to is and or for with argument option options flag flags the as in if a an of on was are be from"
-    b" will can must instead when not via by at that which should has may value file".split()
+    b" were path will can must instead when not via by at that which should has may value file".split()
 )
 
 
@@ -94,21 +97,52 @@ def is_secret(pair: Pair) -> bool:
     value = pair.value
     if not value or values.is_masked(value) or values.is_reference(value) or values.is_punctuation(value):
         return False
-    if pair.rule == "query-parameter":
-        return not values.is_short_number(value) or pair.strength == Strength.PASSWORD
-    if pair.rule == "netrc":
-        return pair.ends_line_or_netrc() and value[-1:] not in {b".", b",", b":", b";", b"?", b")"}
-    if pair.rule in {"option", "variable"}:
-        return _is_secret_argument(pair, value)
+    if _is_binary(pair, value) or (pair.strength != Strength.PASSWORD and values.is_public(value)):
+        return False
+    return _OF_RULES.get(pair.rule, _is_secret_value)(pair, value)
+
+
+def _is_secret_parameter(pair: Pair, value: bytes) -> bool:
+    return not values.is_short_number(value) or pair.strength == Strength.PASSWORD
+
+
+def _is_secret_of_netrc(pair: Pair, value: bytes) -> bool:
+    if value.startswith(b"--") or value.lower() in _STOP_WORDS or values.is_reference(value.rstrip(b"\"'")):
+        return False
+    return pair.ends_line_or_netrc() and value[-1:] not in {b".", b",", b":", b";", b"?", b")"}
+
+
+def _is_secret_value(pair: Pair, value: bytes) -> bool:
     if (values.is_version(value) and _names_package(pair)) or _is_lookup_order(pair, value):
         return False
-    return _is_secret_by_form(pair, value)
-
-
-def _is_secret_by_form(pair: Pair, value: bytes) -> bool:
+    if values.is_annotation(value) or _is_computed(pair, value) or _says_its_name(pair, value):
+        return False
     if pair.rule == "header":
         return _is_secret_header(pair, value)
     return _is_secret_string(pair, value) if pair.quote else _is_secret_word(pair, value)
+
+
+def _is_computed(pair: Pair, value: bytes) -> bool:
+    return values.is_pattern(value) or (not pair.quote and values.is_expression(value))
+
+
+def _is_binary(pair: Pair, value: bytes) -> bool:
+    """A short piece of compiled code between bytes that no text has."""
+    around = pair.data[pair.end : pair.end + 1] + value[-1:]
+    return len(value) < BINARY_MOST and any(byte < 32 and byte not in b"\t\r\n\x1b" for byte in around)  # noqa: PLR2004
+
+
+def _says_its_name(pair: Pair, value: bytes) -> bool:
+    """`CHALLENGE_PASSWORD: "challengePassword"`, `private_key=key`: the name of the value, not the value."""
+    if not values.is_identifier(value.replace(b"-", b"_")):
+        return False
+    named, said = words_of(pair.name), words_of(value)
+    if len(said) > 1 and named == said:
+        return True
+    passed_on = not pair.quote and not is_upper(pair.name) and pair.separator == b"=" and len(named) > 1
+    return (
+        passed_on and named[-1:] == said[-1:] and value.islower() and not any(word.isdigit() for word in said)
+    )
 
 
 def _names_package(pair: Pair) -> bool:
@@ -124,11 +158,13 @@ def _is_lookup_order(pair: Pair, value: bytes) -> bool:
 
 def _is_secret_argument(pair: Pair, value: bytes) -> bool:
     if pair.quote:
-        return True
+        return not (value.endswith(b".") and values.is_sentence(value))
     bare = value.strip(b"\"',;.:)]")
     if not bare or value.startswith((b"-", b"<", b"[", b"|", b"(", b"$(")):
         return False
     if bare.lower() in _STOP_WORDS or values.is_path(bare):
+        return False
+    if values.is_reference(bare) or values.is_constant(bare):
         return False
     if values.is_short_number(bare) and pair.strength != Strength.PASSWORD:
         return False
@@ -138,6 +174,8 @@ def _is_secret_argument(pair: Pair, value: bytes) -> bool:
 def _is_metavariable(name: bytes, value: bytes) -> bool:
     """`--token TOKEN`, as help texts write it."""
     words = set(words_of(value))
+    if words == {b"some", b"value"}:
+        return True
     return value.isupper() and bool(words & _METAVARIABLES or words & set(words_of(name)))
 
 
@@ -145,7 +183,9 @@ def _is_secret_header(pair: Pair, value: bytes) -> bool:
     first = (value.split() or [b""])[0]
     if b"cookie" in pair.name.lower():
         return b"=" in first and not values.is_template(value)
-    return not (values.is_constant(first.rstrip(b",;)]")) or values.is_template(value))
+    if values.is_sentence(value) or values.is_prose(value):
+        return False
+    return not (values.is_constant(first.rstrip(b",;)].")) or values.is_template(value))
 
 
 def _is_secret_string(pair: Pair, value: bytes) -> bool:
@@ -158,14 +198,24 @@ def _is_secret_string(pair: Pair, value: bytes) -> bool:
     if values.is_prose(value) or values.is_path(value) or values.is_short_number(value):
         return False
     if pair.quoted_name or not (pair.spaced or pair.separator == b"=="):
-        # `"input_token": "NextToken"` names another field.
-        return not (values.is_constant(value) or (pair.quoted_name and values.is_type_name(value)))
+        return not (values.is_constant(value) or _names_a_field(value))
     return not values.is_word(value)
+
+
+def _names_a_field(value: bytes) -> bool:
+    """`"input_token": "NextToken"`, `"--token-scope": "target.token.scope"`."""
+    return values.is_type_name(value) or (
+        values.is_dotted(value) and value.translate(None, b"0123456789") == value
+    )
 
 
 def _is_closing_quote(pair: Pair, value: bytes) -> bool:
     """`print("token=" + x)`: the quote after the separator ends the string that the name stands in."""
-    if pair.quoted_name or not value.startswith((b" +", b" %", b",", b")", b".", b"]", b"}", b";")):
+    if pair.quoted_name:
+        return False
+    if pair.preceding == pair.quote and pair.data[pair.start - 2 : pair.start - 1] in b":=":
+        return True
+    if not value.startswith((b" +", b" %", b",", b")", b".", b"]", b"}", b";")):
         return False
     begin = pair.data.rfind(b"\n", max(0, pair.name_start - JUDGED), pair.name_start) + 1
     return pair.data.count(pair.quote, max(begin, pair.name_start - JUDGED), pair.name_start) % 2 == 1
@@ -181,7 +231,7 @@ def _is_shell_string(pair: Pair, value: bytes) -> bool:
 
 
 def _is_secret_word(pair: Pair, value: bytes) -> bool:
-    if values.is_constant(value) or values.is_path(value) or values.is_sentence(value):
+    if values.is_constant(value.rstrip(b".0123456789")) or values.is_path(value) or values.is_sentence(value):
         return False
     is_variable = pair.separator == b"=" and not pair.spaced and is_upper(pair.name)
     if is_variable and strength_in_environment(pair.name) != Strength.WEAK:
@@ -191,8 +241,18 @@ def _is_secret_word(pair: Pair, value: bytes) -> bool:
     if values.is_short_number(value):
         return pair.strength == Strength.PASSWORD and len(value) > SMALL_NUMBER
     if not values.is_identifier(value):
-        return not pair.spaced or pair.ends_line()
+        return (not pair.spaced and not _is_explained(pair, value)) or pair.ends_line()
     return _is_secret_identifier(pair, value)
+
+
+def _is_explained(pair: Pair, value: bytes) -> bool:
+    """`pageToken: Optional. A page token, …`, `private_key: Hardware-backed private key`: words go on."""
+    return (
+        pair.separator == b":"
+        and pair.strength != Strength.PASSWORD
+        and pair.following == b" "
+        and value.replace(b"-", b"").rstrip(b".").isalpha()
+    )
 
 
 def _is_code(pair: Pair, value: bytes) -> bool:
@@ -208,10 +268,12 @@ def _is_secret_identifier(pair: Pair, value: bytes) -> bool:
     """A value that could be the name of a variable or a type is a secret only where code does not fit."""
     if pair.following in {b",", b")", b";"} and not _is_in_option_list(pair):
         return False
+    if values.is_type_name(value) and pair.strength != Strength.PASSWORD:
+        return False
     if pair.spaced:
         return pair.opens_line_unindented() and pair.ends_line()
     if pair.separator == b"=":
-        return True
+        return not (pair.strength == Strength.WEAK and values.is_constant(value.rstrip(b"0123456789")))
     if values.is_type_name(value) or not pair.ends_line():
         return False
     return pair.opens_line() or not values.is_word(value) or pair.strength == Strength.PASSWORD
@@ -223,3 +285,11 @@ def _is_in_option_list(pair: Pair) -> bool:
         return False
     after = pair.data[pair.end + 1 : pair.end + 2]
     return pair.following == b";" or (pair.following == b"," and bool(after) and after not in b" \t\r\n)")
+
+
+_OF_RULES: Mapping[str, Callable[[Pair, bytes], bool]] = {
+    "query-parameter": _is_secret_parameter,
+    "netrc": _is_secret_of_netrc,
+    "option": _is_secret_argument,
+    "variable": _is_secret_argument,
+}

@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 from steno.redact.lines import Lines, run_end
-from steno.redact.names import Strength, is_upper, strength_in_environment, strength_of
+from steno.redact.names import Strength, is_upper, strength_in_environment, strength_of, strength_of_option
 from steno.redact.pair import QUOTES, REACH, Pair, is_secret
 from steno.redact.rule import compile_rule
 
@@ -22,7 +22,13 @@ _PLACEHOLDER = b"[REDACTED:"
 _WORD = rb"(?i:token|secret|pass|pwd|key|credential|bearer|auth|cookie)[A-Za-z0-9_-]*"
 _BLANKS = rb"[ \t]*"
 # A Go or TypeScript declaration names the type between the name and the sign.
-_PARTS = (_WORD, rb"[\"'`]?\]?", _BLANKS + rb"(?:string[ \t]+)?", rb"::?=|=>|==|!=|[?+.]=|[:=]", _BLANKS)
+_PARTS = (
+    _WORD,
+    rb"[\"'`]?\]?",
+    _BLANKS + rb"(?:string[ \t]+)?",
+    rb":{1,3}=|=>|==|!=|\?{1,2}=|[+.]=|[:=]",
+    _BLANKS,
+)
 _OPTION_NAME = rb"(?:^|[\s\"'`(\[,])--?[A-Za-z0-9_-]*?" + _WORD
 _OPTION_GAP = rb"[\"']?,?[ \t]+"
 _ENTRY = rb"(?:^|[+<>:\t-]|\xe2\x86\x92)[ \t]*|(?:login|machine|account)[ \t]+[^\s]+[ \t]+"
@@ -37,10 +43,24 @@ _TRIGGERS = (
 _TRIGGER = compile_rule(b"(?m)" + b"|".join(_TRIGGERS))
 PREFILTER = b"|".join(b"(?:" + trigger + b")" for trigger in _TRIGGERS)
 
+# The same where backslashes and percent escapes may stand before quotes, blanks and signs.
+_CODED = rb"(?:[\\\"'`\]]|u00(?:2[27]|5[cCdD]|60)|x(?:2[27]|5[cCdD]|60)|%(?:2[27]|5[cCdD]|60))*"
+_CODED_BLANK = rb"(?:[ \t+]|\\t|%20|%09|\\u00(?:20|09)|\\x(?:20|09))"
+_CODED_SIGN = rb"[:=]|[?+.!]\??(?:=|%3|\\)|%3[adAD]|\\u003[adAD]|\\x3[adAD]"
+HINT = b"|".join(
+    (
+        _WORD + _CODED + _CODED_BLANK + rb"*(?:string[ \t]+)?(?:" + _CODED_SIGN + rb")",
+        rb"-[A-Za-z0-9_-]*" + _WORD + rb"[\\\"',]*" + _CODED_BLANK,
+        rb"(?:password|passwd)" + _CODED_BLANK,
+        rb"(?:ENV|ARG|setenv|setx|set(?:" + _CODED_BLANK + rb")+-[A-Za-z]+)" + _CODED_BLANK,
+    )
+)
+
 # RE2 finds the bytes. Which of them is what is told by the standard module, which is faster at small
 # matches; these match at one place and do not go back over what they matched, so they are linear too.
 _ASSIGNMENT = re.compile(b"".join(b"(" + part + b")" for part in _PARTS))
 _OPTION = re.compile(_OPTION_NAME + rb"(?=" + _OPTION_GAP + rb"[^\s]\Z)", re.MULTILINE)
+_LOGIN = re.compile(rb"\b(?:login|machine|account)[ \t]+[^\s]+[ \t]+\Z")
 _NETRC_ENTRY = re.compile(_NETRC, re.MULTILINE)
 _BARE = re.compile(rb"[^\s\"'`\x00\x1b,;&<>(){}\[\]|]*")
 _QUERY = re.compile(rb"[^\s\"'`\x00\x1b&#<>;]*")
@@ -102,7 +122,7 @@ def _assignment(data: bytes, lines: Lines, match: re.Match[bytes]) -> Pair | Non
     begin = match.end()
     start, name = _name_before(data, match.start(), match.end(1))
     is_option = name.startswith(b"--")
-    strength = (strength_in_environment if is_option else strength_of)(name.strip(b"-"))
+    strength = (strength_of_option if is_option else strength_of)(name.strip(b"-"))
     if strength == Strength.NONE or data[max(0, start - len(_PLACEHOLDER)) : start] == _PLACEHOLDER:
         return None
     if (
@@ -141,8 +161,10 @@ def _spoken(data: bytes, lines: Lines, match_start: int, match_end: int) -> Pair
     elif _NETRC_ENTRY.fullmatch(data, match_start, match_end) is not None:
         rule = "netrc"
     start, name = _name_before(data, end, end)
-    strength = strength_in_environment(name.strip(b"-"))
-    if strength == Strength.NONE:
+    strength = (strength_of_option if rule == "option" else strength_in_environment)(name.strip(b"-"))
+    if strength == Strength.NONE or (rule == "option" and strength == Strength.WEAK):
+        return None
+    if rule == "netrc" and not _begins_entry(data, start):
         return None
     if rule == "option" and data[end : end + 1] in QUOTES and data[begin : begin + 1] not in QUOTES:
         return None  # the next element of a list, and it is no string
@@ -159,6 +181,13 @@ def _spoken(data: bytes, lines: Lines, match_start: int, match_end: int) -> Pair
     )
     _find_value(pair, begin)
     return pair
+
+
+def _begins_entry(data: bytes, start: int) -> bool:
+    """At the start of its line, or behind the login; what stands before the line has a view without it."""
+    begin = data.rfind(b"\n", max(0, start - REACH), start) + 1
+    before = data[begin:start]
+    return not before.strip() or (before[-1:] in b" \t" and _LOGIN.search(before) is not None)
 
 
 def _find_value(pair: Pair, begin: int) -> None:

@@ -6,7 +6,8 @@ matching; the engine does that, with RE2, so that no input is slow.
 A shape rule is three patterns: `before` (public: a prefix, a marker), `value` (the secret) and `after`
 (public, may be empty). `partial` matches any beginning of a value; from it the `head` of the rule
 follows: what may be the beginning of such a secret at the end of the bytes seen so far.
-None of the patterns may match a line break, and none may capture: the one group is the secret.
+None may capture: the one group is the secret. `before` may match one line break, where
+`lines.opens_next_line` knows the line that ends with it; the other patterns match none.
 A pair rule has no patterns: `steno.redact.pairs` reads key and value; here are its name and its examples.
 """
 
@@ -37,6 +38,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     after: bytes = b""
     partial: bytes = b""
     trigger: bytes = b""
+    hint: bytes = b""  # found also where escapes stand in what `before` matches; needless where none can
     needs_digit: bool = False
 
     @property
@@ -55,8 +57,12 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 def compile_rule(pattern: bytes) -> Any:
     """Compile for bytes: every byte is one character, so that invalid UTF-8 cannot hide a secret."""
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.log_errors = False
-    options.max_mem = DFA_BYTES
-    return re2.compile(pattern, options)
+    return re2.compile(pattern, options())
+
+
+def options() -> Any:
+    wanted = re2.Options()
+    wanted.encoding = re2.Options.Encoding.LATIN1
+    wanted.log_errors = False
+    wanted.max_mem = DFA_BYTES
+    return wanted

@@ -10,16 +10,21 @@ an escape inside or beside a secret hides it. A span of a view covers what its b
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import re2
 
 from steno.redact import pairs, values
-from steno.redact.decoding import View, Views, can_be_decoded, without_prefixes
+from steno.redact.decoding import View, Views, can_be_decoded, lines_with, without_prefixes
+from steno.redact.lines import extents, opens_next_line
 from steno.redact.pair import JUDGED
-from steno.redact.rule import Rule, compile_rule
+from steno.redact.rule import Rule, compile_rule, options
 from steno.redact.sequences import ESCAPE, hide
 from steno.redact.shapes import SHAPES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 LITERAL_LEAST = 8
 LITERAL_MOST = 1024
@@ -43,9 +48,42 @@ class _Shape(NamedTuple):
     head: Any
 
 
+ON_NEXT_LINE = frozenset(("xml-lines", "yaml-block", "name-and-value"))
+
+
+def _is_on_next_line(data: bytes, view: View, start: int) -> bool:
+    """A view may join lines that are apart, or read what the line does not say; both depend on the cuts."""
+    line_break = view.text.rfind(b"\n", 0, start)
+    if line_break < 0:
+        return True
+    before, place = view.end(line_break), view.start(start)
+    breaks = data.count(b"\n", before, place)
+    if breaks > 1:
+        return False
+    return not breaks or opens_next_line(data[max(0, data.rfind(b"\n", 0, before) + 1) : before])
+
+
+def _set_of(patterns: Iterable[bytes]) -> Any:
+    """Tells at one look which of the patterns are found."""
+    together = re2.Set.SearchSet(options())
+    for pattern in patterns:
+        together.Add(pattern)
+    together.Compile()
+    return together
+
+
 _SHAPES = tuple(_Shape(rule, compile_rule(rule.pattern), compile_rule(rule.head)) for rule in SHAPES)
 _SHAPE_TRIGGERS = b"|".join(b"(?:" + rule.prefilter + b")" for rule in SHAPES)
 _ANY_SHAPE = compile_rule(_SHAPE_TRIGGERS)
+_ANY = _SHAPE_TRIGGERS + b"|" + pairs.PREFILTER
+_SHAPE_SET = _set_of(b"(?m)" + rule.prefilter for rule in SHAPES)
+# What tells of a rule or a name also where escapes are in between, and an escape that may hide a letter of
+# it: lines without any of them are not worth decoding.
+_HIDING = (
+    rb"\\u00(?:[4-7][0-9A-Fa-f]|25|1[bB])|\\x(?:[4-7][0-9A-Fa-f]|25|1[bB])|%(?:[4-7][0-9A-Fa-f]|25|1[bB])"
+)
+_HINTS = b"|".join((*dict.fromkeys(rule.hint or rule.before for rule in SHAPES), pairs.HINT, _HIDING))
+_LETTERS = re.compile(rb"[A-Za-z0-9]{3,}")
 _ANY_HEAD = compile_rule(b"|".join(b"(?:%s)(?:%s)\\z" % (rule.before, rule.partial) for rule in SHAPES))
 
 
@@ -82,67 +120,62 @@ class Scanner:
 
     def __init__(self) -> None:
         self._literals: list[bytes] = []
-        self._any = compile_rule(b"(?m)" + _SHAPE_TRIGGERS + b"|" + pairs.PREFILTER)
+        self._compile()
 
     def learn(self, value: bytes) -> None:
         """Add an exact value. It is cut at line breaks, because bytes are looked at line by line."""
         fresh = [piece for piece in _pieces(value) if piece not in self._literals]
-        if not fresh:
-            return
-        self._literals.extend(fresh)
-        known = b"|".join(re2.escape(literal) for literal in self._literals)
-        self._any = compile_rule(b"(?m)" + _SHAPE_TRIGGERS + b"|" + pairs.PREFILTER + b"|" + known)
+        if fresh:
+            self._literals.extend(fresh)
+            self._compile()
+
+    def _compile(self) -> None:
+        known = [re2.escape(literal) for literal in self._literals]
+        letters = [max(_LETTERS.findall(literal), key=len, default=b"") for literal in self._literals]
+        self._any = compile_rule(b"(?m)" + b"|".join((_ANY, *known)))
+        self._hint = compile_rule(b"(?m)" + b"|".join((_HINTS, *letters))) if all(letters) else None
 
     def is_clean(self, data: bytes) -> bool:
         if self._any.search(data) is not None:
             return False
         if not can_be_decoded(data):
             return True
-        views = Views(data)
+        views = Views(View(data), self._hint)
         return all(self._any.search(view.text) is None for view in views) and not views.unread
 
     def spans(self, data: bytes) -> list[Span]:
-        spans: list[Span] = []
-        for _ in range(ROUNDS):
-            found, is_last = self._spans_of_views(masked(data, spans) if spans else data)
-            more = merged(spans + found)
-            if more == spans or is_last:
-                return more
-            spans = more
-        return spans
+        if not can_be_decoded(data) and self._any.search(data) is None:
+            return []
+        return _repeated(self._spans_of_views, data)
 
     def _spans_of_views(self, data: bytes) -> tuple[list[Span], bool]:
         """What the bytes and their views give, and whether it is the bytes alone that gave something."""
         spans: list[Span] = []
-        views = Views(data)
+        whole = View(data)
+        views = Views(whole, self._hint)
         is_last = True
-        for view in (View(data), *views):
-            if self._any.search(view.text) is None:
+        for view in (whole, *views):
+            lines = lines_with(self._any, view)
+            if lines is None:
                 continue
-            lines = without_prefixes(view, self._any)
-            for shown in (view,) if lines is None else (view, lines):
-                found = self._spans(shown.text)
-                is_last = is_last and (not found or shown.is_original)
-                spans.extend(Span(shown.start(start), shown.end(end), rule) for start, end, rule in found)
+            bare = without_prefixes(lines)
+            for shown in (lines,) if bare is None else (lines, bare):
+                found = _repeated(self._look, shown.text)
+                is_last = is_last and (not found or (view is whole and shown is lines))
+                spans.extend(
+                    Span(shown.start(start), shown.end(end), rule)
+                    for start, end, rule in found
+                    if rule not in ON_NEXT_LINE or _is_on_next_line(data, shown, start)
+                )
         spans.extend(Span(start, end, DEEPLY_NESTED) for start, end in views.unread)
-        return spans, is_last and not views.unread
-
-    def _spans(self, data: bytes) -> list[Span]:
-        spans, is_last = self._look(data)
-        for _ in range(ROUNDS):
-            if is_last:
-                break
-            found, is_last = self._look(masked(data, spans))
-            spans = merged(spans + found)
-        return spans
+        return merged(spans), is_last and not views.unread
 
     def _look(self, data: bytes) -> tuple[list[Span], bool]:
         """The spans, and whether masking them is certain to leave nothing to find."""
         reading = pairs.read(data)
         spans = [Span(*span) for span in reading.spans]
-        if _ANY_SHAPE.search(data) is not None:
-            for shape in _SHAPES:
-                spans.extend(_spans_of_shape(shape, data))
+        for start, end in extents(_ANY_SHAPE, data):
+            spans.extend(_spans_of_shapes(data, start, end))
         for literal in self._literals:
             spans.extend(_spans_of_literal(literal, data))
         # Masking a value can change the judgement on another only if one was refused or two rules met.
@@ -160,7 +193,7 @@ class Scanner:
     def _open_in_views(self, data: bytes) -> int:
         first = self._open_at(data)
         whole = View(data)
-        for view in (whole, *Views(data)):
+        for view in (whole, *Views(whole, self._hint)):
             for shown in (view, without_prefixes(view)):
                 if shown is not None and shown is not whole:
                     position = self._open_at(shown.text)
@@ -179,10 +212,49 @@ class Scanner:
         return min(ends)
 
 
-def _spans_of_shape(shape: _Shape, data: bytes) -> list[Span]:
-    rule = shape.rule
-    found = (match.span(1) for match in shape.whole.finditer(data))
-    return [Span(start, end, rule.name) for start, end in found if _is_secret(rule, data, start, end)]
+def _repeated(look: Callable[[bytes], tuple[list[Span], bool]], data: bytes) -> list[Span]:
+    """Look until masking leaves nothing to find; lines where nothing was found need no second look."""
+    spans, is_last = look(data)
+    if is_last or not spans:
+        return spans
+    settled: list[Span] = []
+    for begin, end in _stretches(data, spans):
+        inside = [
+            Span(start - begin, stop - begin, rule) for start, stop, rule in spans if begin <= start < end
+        ]
+        for _ in range(ROUNDS - 1):
+            found, is_last = look(masked(data[begin:end], inside))
+            more = merged(inside + found)
+            if more == inside:
+                break
+            inside = more
+            if is_last:
+                break
+        settled.extend(Span(begin + start, begin + stop, rule) for start, stop, rule in inside)
+    return settled
+
+
+def _stretches(data: bytes, spans: list[Span]) -> list[tuple[int, int]]:
+    """The lines that the spans are in, as stretches that are apart."""
+    stretches: list[tuple[int, int]] = []
+    for start, stop, _ in spans:
+        begin, end = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", max(start, stop - 1)) + 1 or len(data)
+        if stretches and begin < stretches[-1][1]:
+            stretches[-1] = (stretches[-1][0], max(stretches[-1][1], end))
+        else:
+            stretches.append((begin, end))
+    return stretches
+
+
+def _spans_of_shapes(data: bytes, start: int, end: int) -> Iterator[Span]:
+    """Of some lines; the set tells which of the rules are worth a search."""
+    lines = data[start:end]
+    for place in _SHAPE_SET.Match(lines) or range(len(_SHAPES)):
+        rule = _SHAPES[place].rule
+        for match in _SHAPES[place].whole.finditer(lines):
+            begin, stop = match.span(1)
+            if _is_secret(rule, lines, begin, stop):
+                yield Span(start + begin, start + stop, rule.name)
 
 
 def _is_secret(rule: Rule, data: bytes, start: int, end: int) -> bool:
@@ -190,6 +262,10 @@ def _is_secret(rule: Rule, data: bytes, start: int, end: int) -> bool:
     if values.is_masked(value) and values.is_masked(data[start:end]):
         return False
     if values.is_reference(value):
+        return False
+    if rule.name in ON_NEXT_LINE and (
+        values.is_prose(value) or values.is_sentence(value) or values.is_path(value)
+    ):
         return False
     if rule.needs_digit and not any(48 <= byte <= 57 for byte in value):  # noqa: PLR2004 - ASCII digits
         return False

@@ -37,6 +37,7 @@ _COMPOSED = (
         after=rb"@",
         partial=_USERINFO + rb"+",
         trigger=rb"://" + _USERINFO + rb"+@",
+        hint=rb":(?:\\|%2)|://[^\s\"]*\\u",
         examples=(
             Example(b"git clone https://user:hunter2@example.test/r.git", b"user:hunter2"),
             Example(b"https://tok@example.test/", b"tok"),
@@ -54,10 +55,11 @@ _COMPOSED = (
     ),
     Rule(
         name="slack-webhook",
-        description="Slack and Discord webhook addresses",
-        before=rb"hooks\.slack\.com/(?:services|workflows|triggers)/|discord(?:app)?\.com/api/webhooks/[0-9]+/",
-        value=rb"[A-Za-z0-9_/-]{20,}",
-        partial=rb"[A-Za-z0-9_/-]+",
+        description="Slack, Discord and Teams webhook addresses",
+        before=rb"webhook\.office\.com/webhookb2/|hooks\.slack\.com/(?:services|workflows|triggers)/|discord(?:app)?\.com/api/webhooks/[0-9]+/",
+        value=rb"[A-Za-z0-9_@+/-]{20,}",
+        partial=rb"[A-Za-z0-9_@+/-]+",
+        hint=rb"hooks\.slack|discord(?:app)?\.com|webhook\.office",
         examples=(
             Example(
                 b"curl https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX",
@@ -72,6 +74,7 @@ _COMPOSED = (
         before=rb"[0-9]{8,10}:AA",
         value=rb"[A-Za-z0-9_-]{33}",
         partial=rb"[A-Za-z0-9_-]+",
+        hint=rb"(?::|%3[aA]|[ux](?:00)?3[aA])AA",
         examples=(Example(b"bot 123456789:AA" + fake(WORD, 33), fake(WORD, 33)),),
         counterexamples=(b"at 1234567890:AAPL rose",),
     ),
@@ -83,6 +86,7 @@ _COMPOSED = (
         partial=rb"[A-Za-z0-9_.-]+",
         trigger=rb"\b[MNO][A-Za-z0-9]{23,27}\.[A-Za-z0-9_-]{6}\.",
         needs_digit=True,
+        hint=rb"[MNO][A-Za-z0-9]{23,27}\.",
         examples=(
             Example(
                 b"bot N" + fake(WORD, 23) + b"." + fake(WORD, 6) + b"." + fake(WORD, 38),
@@ -97,6 +101,7 @@ _COMPOSED = (
         before=rb"(?:AccountKey|SharedAccessKey|SharedSecretValue)=",
         value=rb"[A-Za-z0-9+/]{20,}={0,2}",
         partial=rb"[A-Za-z0-9+/]+={0,2}",
+        hint=rb"AccountKey|SharedAccessKey|SharedSecretValue",
         examples=(
             Example(
                 b"AccountName=x;AccountKey=" + fake(BASE64, 44) + b"==;Endpoint=y", fake(BASE64, 44) + b"=="
@@ -110,6 +115,7 @@ _COMPOSED = (
         before=rb"(?:[?&;]sig|X-Amz-Signature|X-Goog-Signature)=",
         value=rb"[A-Za-z0-9%+/=_-]{20,}",
         partial=rb"[A-Za-z0-9%+/=_-]+",
+        hint=rb"sig(?:=|%|\\)|X-Amz-Signature|X-Goog-Signature",
         examples=(Example(b"/c?sv=2024&sig=" + fake(WORD, 43) + b"%3D&se=1", fake(WORD, 43) + b"%3D"),),
         counterexamples=(b"/c?sig=none&x=1",),
     ),
@@ -119,6 +125,7 @@ _COMPOSED = (
         before=rb"(?i:secret_?access_?key)[\"']?" + _AROUND + rb"[:=]" + _AROUND + rb"[\"']?",
         value=rb"[A-Za-z0-9+/]{40}",
         partial=rb"[A-Za-z0-9+/]+",
+        hint=rb"(?i:secret_?access_?key)",
         examples=(
             Example(b"aws_secret_access_key = " + fake(BASE64, 40), fake(BASE64, 40)),
             Example(b'"SecretAccessKey": "' + fake(BASE64, 40) + b'"', fake(BASE64, 40)),
@@ -132,11 +139,13 @@ _COMPOSED = (
         value=rb"[A-Za-z0-9_.~+/=-]{16,}",
         needs_digit=True,
         partial=rb"[A-Za-z0-9_.~+/=-]+",
+        hint=rb"(?i:bearer)",
         examples=(Example(b"sent Bearer " + fake(WORD, 24) + b" to it", fake(WORD, 24)),),
         counterexamples=(b"the bearer authenticationscheme is used", b"Bearer token"),
     ),
 )
 
+_NAMED = rb"(?i:token|secret|password|passwd|api_?key)"
 _LISTED = rb"(?i:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key)"
 _FIELDS = (
     Rule(
@@ -145,11 +154,22 @@ _FIELDS = (
         before=rb"\"" + _LISTED + rb"\"[ \t]*:[ \t]*\[[ \t]*\"(?:(?i:bearer|basic|token)[ \t]+)?",
         value=rb"[^\"\\\r\n]+",
         partial=rb"[^\"\\\r\n]+",
+        hint=_LISTED,
         examples=(
             Example(b'{"Authorization":["Bearer x"]}', b"x"),
             Example(b'"Set-Cookie": [ "sid=31d4; Path=/" ]', b"sid=31d4; Path=/"),
         ),
         counterexamples=(b'"Authorization": []', b'"Accept": ["text/html"]'),
+    ),
+    Rule(
+        name="csv-field",
+        description="the field after one that is named as a secret, without a blank: `xToken,abc…,`",
+        before=_NAMED + rb",",
+        value=rb"[A-Za-z0-9_+/=-]{15,}",
+        partial=rb"[A-Za-z0-9_+/=-]+",
+        needs_digit=True,
+        examples=(Example(b"fooToken," + fake(WORD, 24) + b",", fake(WORD, 24)),),
+        counterexamples=(b"f(token,other_name_of_a_thing)", b"token,secret,password"),
     ),
     Rule(
         name="registry-auth",
@@ -158,6 +178,7 @@ _FIELDS = (
         value=rb"[A-Za-z0-9+/]{8,}={0,2}",
         needs_digit=True,
         partial=rb"[A-Za-z0-9+/]+={0,2}",
+        hint=rb"auth",
         examples=(Example(b'{"auths":{"h":{"auth":"dTpwdzE5"}}}', b"dTpwdzE5"),),
         counterexamples=(b'"auth": "required"', b'"auth": {"user": "joe"}'),
     ),
@@ -168,12 +189,50 @@ _OTHERS = rb"[ \t](?:[^\r\n|;]*?[ \t])?"
 _SECRET_ELEMENT = rb"(?i:password|passwd|passphrase|secret|token|api[_-]?key|secret[_-]?key)"
 _PROGRAMS = (
     Rule(
+        name="xml-lines",
+        description="the line below the opening of an XML element that is named as a secret",
+        before=rb"<[A-Za-z0-9_.:-]*" + _SECRET_ELEMENT + rb">[ \t]*\r?\n[ \t]*",
+        value=rb"[^\s<>][^<>\r\n]*",
+        partial=rb"[^<>\r\n]+",
+        hint=_SECRET_ELEMENT + rb"(?:>|\\|%3)",
+        examples=(Example(b"<fooToken>\n    hunter2\n</fooToken>", b"hunter2"),),
+        counterexamples=(b"<token>\n  <name>x</name>\n</token>", b"<password>\n</password>"),
+    ),
+    Rule(
+        name="yaml-block",
+        description="the line below a YAML key with `|` or `>` that is named as a secret",
+        before=_SECRET_ELEMENT + rb"[\"']?:[ \t]+[|>][+-]?[0-9]?[ \t]*\r?\n[ \t]*",
+        value=rb"[^\s-][^\r\n]*",
+        partial=rb"[^\r\n]+",
+        hint=_SECRET_ELEMENT,
+        examples=(Example(b"  api_token: |\n    hunter2-x9\n", b"hunter2-x9"),),
+        counterexamples=(b"token: |\n  What the token is for\n", b"password: |\n  $PASSWORD\n"),
+    ),
+    Rule(
+        name="name-and-value",
+        description="`name: DB_PASSWORD` and `value: x`, on one line or two, as JSON, YAML or XML",
+        before=rb"\b(?i:name|key)[\"']?[ \t]*[:=][ \t]*[\"']?[A-Za-z0-9_.-]*"
+        + _SECRET_ELEMENT
+        + rb"[\"']?,?[ \t]*(?:\r?\n[ \t]*)?[\"']?\b(?i:value)[\"']?[ \t]*[:=][ \t]*[\"']?",
+        value=rb"[^\s\"',<>{}\[\]$][^\s\"',<>{}\[\]]*",
+        partial=rb"[^\s\"',<>{}\[\]]+",
+        hint=rb"(?i:value)",
+        needs_digit=True,
+        examples=(
+            Example(b"- name: DB_PASSWORD\n  value: hunter2", b"hunter2"),
+            Example(b'{"name": "API_TOKEN", "value": "x1y2"}', b"x1y2"),
+            Example(b'<add key="ClearTextPassword" value="hunter2" />', b"hunter2"),
+        ),
+        counterexamples=(b"- name: DB_PASSWORD\n  valueFrom:", b'<input name="password" value="Password">'),
+    ),
+    Rule(
         name="xml-element",
         description="the text of an XML element that is named as a secret",
         before=rb"<[A-Za-z0-9_.:-]*" + _SECRET_ELEMENT + rb">",
         value=rb"[^<>\r\n]+",
         after=rb"</",
         partial=rb"[^<>\r\n]+<?",
+        hint=_SECRET_ELEMENT + rb"(?:>|\\|%3)",
         examples=(Example(b"<server><password>hunter2</password></server>", b"hunter2"),),
         counterexamples=(
             b"<password></password>",
@@ -190,16 +249,19 @@ _PROGRAMS = (
         after=rb"[\"']",
         partial=rb"[^\"'\\\s]+",
         needs_digit=True,
+        hint=rb"(?i:property|env|put|set|secret|header)(?:\(|%28|\\)",
         examples=(Example(b'System.setProperty("X_TOKEN", "hunter2");', b"hunter2"),),
         counterexamples=(b'map.put("token", "name")', b'setProperty("X_TOKEN", token)'),
     ),
     Rule(
         name="sql-password",
         description="`PASSWORD 'x'` and `IDENTIFIED BY 'x'` in SQL",
-        before=rb"\b(?:(?i:with[ \t]+password|set[ \t]+password)|PASSWORD|(?i:identified[ \t]+by))[ \t]+'",
+        before=rb"\b(?:(?i:with[ \t]+password|set[ \t]+password)|PASSWORD|IDENTIFIED[ \t]+BY"
+        rb"|(?i:user[ \t][^\r\n;]{1,80}[ \t]identified[ \t]+by))[ \t]+'",
         value=rb"[^'\r\n]+",
         after=rb"'",
         partial=rb"[^'\r\n]+",
+        hint=rb"(?i:password|identified)(?:[ \t%+\\])",
         examples=(
             Example(b"ALTER USER joe WITH PASSWORD 'hunter2';", b"hunter2"),
             Example(b"create user joe identified by 'hunter2'", b"hunter2"),
@@ -214,6 +276,7 @@ _PROGRAMS = (
         + rb"(?:-u|-U|--user|--proxy-user)[ \t=]*[\"']?[^\s:\"']+:",
         value=rb"[^\s\"']+",
         partial=rb"[^\s\"']+",
+        hint=rb"(?:curl|wget|http|https|xh)\b[^\n]*-(?:u|U|-user|-proxy-user)",
         examples=(Example(b"curl -s -u joe:hunter2 https://example.test", b"hunter2"),),
         counterexamples=(b"docker run -u 1000:1000 image", b"curl -s https://example.test"),
     ),
@@ -225,6 +288,7 @@ _PROGRAMS = (
         rb"|(?:docker|podman|helm|az|oc)" + _OTHERS + rb"login" + _OTHERS + rb"-p[ \t]+)[\"']?",
         value=rb"[^\s\"']+",
         partial=rb"[^\s\"']+",
+        hint=rb"(?:mysql|mariadb|sshpass|redis-cli|login)[^\n]*-[pa]",
         examples=(
             Example(b"mysql -u root -phunter2 db", b"hunter2"),
             Example(b"sshpass -p hunter2 ssh host", b"hunter2"),
@@ -240,6 +304,7 @@ _PROGRAMS = (
         value=rb"[^\r\n]+?",
         after=rb"-----END ",
         partial=rb"[^\r\n]+",
+        hint=rb"PRIVATE",
         examples=(
             Example(
                 b"-----BEGIN PRIVATE KEY-----\\nRVhBTVBMRQ==\\n-----END PRIVATE KEY-----\\n",
@@ -248,6 +313,14 @@ _PROGRAMS = (
         ),
         counterexamples=(b"-----BEGIN PUBLIC KEY-----\\nRVhBTVBMRQ==\\n-----END PUBLIC KEY-----",),
     ),
+)
+
+# What may end a line whose value stands on the next: such a line is not judged before the next has come.
+OPENS_NEXT_LINE = (
+    rb"(?:<[A-Za-z0-9_.:-]*" + _SECRET_ELEMENT + rb">|" + _SECRET_ELEMENT + rb"[\"']?:[ \t]+[|>][+-]?[0-9]?|"
+    rb"\b(?i:name|key)[\"']?[ \t]*[:=][ \t]*[\"']?[A-Za-z0-9_.-]*"
+    + _SECRET_ELEMENT
+    + rb"[\"']?,?)[ \t]*\r?\n?\z"
 )
 
 SHAPES: tuple[Rule, ...] = (*TOKENS, *_COMPOSED, *_FIELDS, *_PROGRAMS)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from steno.redact.blocks import RULE, KeyBlock, begin_in, end_in
+from steno.redact.lines import TAIL, opens_next_line
 from steno.redact.rule import compile_rule
 from steno.redact.scanner import MASK, Scanner, Span, masked, merged
 from steno.redact.sequences import strip
@@ -112,7 +113,15 @@ class StreamRedactor:
         reach = position + WINDOW
         if self._inside_line:
             return buffer.find(b"\n", position + self._done, reach) + 1
-        return buffer.rfind(b"\n", position, reach) + 1
+        end = buffer.rfind(b"\n", position, reach) + 1
+        if not end:
+            return 0
+        start = buffer.rfind(b"\n", position, end - 1) + 1 or position
+        if not opens_next_line(buffer[max(start, end - TAIL) : end]):
+            return end
+        if start > position:
+            return start
+        return end if len(buffer) >= reach else 0  # the next line does not fit into a window
 
     def _finish_lines(self, lines: bytes) -> bytes:
         """Whole lines, or the last piece of the stream."""

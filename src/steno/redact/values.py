@@ -19,7 +19,8 @@ _MASKED = re.compile(
 _REFERENCE = re.compile(
     rb"""(?: \$[A-Z_][A-Z0-9_]* | \$[a-z_]+ | \$\{[A-Za-z0-9_.]*\} | \$\(.* | \$\{\{.*\}\}
          | %[A-Z_][A-Z0-9_]*% | <[^<>]*> | \{\{.*\}\} | \{[^{}]*\} | %\(?\w*\)?[sdr] | \.\.\. | [xX]{3,}
-         | \#\{[^{}]*\} | @\w+@
+         | \#\{[^{}]*\} | @\w+@ | \$\w+::\w+ | :\w+:\w+: | \xe2\x80\xa6 | \w{0,8}\.\.\.
+         | (?:[Yy]our|YOUR|[Mm]y|MY)[-_ ]?(?:\w+[-_ ])?(?:[Tt]oken|TOKEN|[Kk]ey|KEY|[Ss]ecret|SECRET)
          | (?:[Bb]earer|[Bb]asic|[Tt]oken)?\s*
            (?:\{[^{}]*\}|\$\{[A-Za-z0-9_.]*\}|%s|\$\w+|<[^<>]*>)(?::(?:\{[^{}]*\}|\$\w+))?
          )\Z""",
@@ -30,15 +31,33 @@ _CONSTANTS = frozenset(
     b" object void char byte boolean optional self cls lambda not new await async function func def return"
     b" required invalid missing unset empty redacted hidden masked default disabled enabled list dict set"
     b" tuple type unknown callable iterable sequence mapping literal final classvar const let var static"
-    b" public private".split()
+    b" public private omit include same-origin bearer basic eof eol var arg val value header headers".split()
 )
 _IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*\Z")
-_DOTTED = re.compile(rb"&?\*?[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|->|::)[A-Za-z_][A-Za-z0-9_]*)+\Z")
-_TYPE = re.compile(rb"[A-Z][a-z]+(?:[A-Z][a-z]+)+\Z")
+_DOTTED = re.compile(rb"&?\*?[A-Za-z_][A-Za-z0-9_]*(?:(?:[?!]?\.|->|::)[A-Za-z_][A-Za-z0-9_]*)+\Z")
+_TYPE = re.compile(rb"_?(?:[A-Z][a-z]+|[A-Z]+[0-9]*(?=[A-Z][a-z]))(?:[A-Z][a-z]+)+[A-Z]?\Z")
 _PATH = re.compile(
-    rb"(?:~|\.{1,2})?/[A-Za-z0-9_.@+/-]*\Z|[A-Za-z0-9_.@+/-]+\.(?:pem|key|crt|cer|pub|p12|jks|asc)\Z"
+    rb"(?:~|\.{1,2})?/[A-Za-z0-9_.@+/-]*\Z|[A-Za-z0-9_.@+/-]+\.(?:pem|key|crt|cer|pub|p12|jks|asc|json|ya?ml|txt|toml)\Z"
 )
-_PROSE = re.compile(rb"[A-Za-z][a-z]*(?:[ ,.-]+[A-Za-z][a-z']*){2,}[.!?:]*\Z")
+_PROSE = re.compile(rb"[A-Za-z][a-z]*(?:[ ,.-]+(?:[A-Za-z][a-z']*|[A-Z]+)){2,}[.!?:]*\Z")
+_WORDS_ONLY = re.compile(rb"[A-Za-z`'\"_.,:;()/-]+\Z")
+_ABOUT_SECRETS = frozenset(b"password passwords token tokens secret key keys credential credentials".split())
+_ANNOTATION = re.compile(
+    rb"[A-Za-z_][\w.]*(?:\[[\w., |\[\]]*\])?(?: \| [A-Za-z_][\w.\[\]]*)+(?: = [^ ]+)?[,)]?\Z"
+    rb"|(?:str|bytes|bool|int|float|Optional\[\w+\]|SecretStr)\??(?: = [^ ]+)?[,;)]?\Z"
+)
+_EXPRESSION = re.compile(
+    rb"[A-Za-z_$][\w.$?\[\]]* (?:\|\||&&|\?\?|or|and|if) |[A-Za-z_$]{1,2}[+-][0-9]{1,2}\Z"
+)
+_PATTERN = re.compile(rb"\(\?[:=!<iPsmx]|\[\^|[\])][+*](?:[^A-Za-z0-9]|\Z)|\\[swdb]|\.\*")
+_COLOUR = re.compile(rb"#(?:[0-9a-fA-F]{3,4}){1,2}\Z|0[xb]\Z")
+_PLAIN_URL = re.compile(rb"[a-z][a-z0-9+.-]{1,15}://[^@?]*\Z")
+_URL_PARTS = re.compile(rb"[/?#&=.-]")
+# What public keys begin with in base64, and as a line of OpenSSH.
+_PUBLIC_KEY = re.compile(
+    rb"MFkwEwYHKoZIzj0CAQ|MIIBIjANBgkqh|MIICIjANBgkqh|MIGfMA0GCSqGSIb3|MCowBQYDK2VwAyEA|ssh-|ecdsa-sha2-"
+)
+_CAMEL = re.compile(rb"[A-Z]?[a-z]{3,}")
 _RUNS = re.compile(rb"[0-9]+|[A-Z]+|[a-z]+")
 _RANDOM_LETTERS = re.compile(rb"[A-Za-z0-9+/=_.~!@#$%^&*:-]+\Z")
 _VERSION = re.compile(
@@ -55,6 +74,9 @@ _SMALL_WORDS = frozenset(
 )
 
 TEMPLATE_LETTERS = 8
+TEMPLATE_WORDS = 16
+SENTENCE_WORDS = 3
+WORDS_SHARE = 0.5
 SHORT_NUMBER = 6
 RANDOM_ALPHABETIC = 3
 RANDOM_LENGTH = 12
@@ -73,7 +95,7 @@ def is_reference(value: bytes) -> bool:
 
 
 def is_constant(value: bytes) -> bool:
-    return value.lower() in _CONSTANTS
+    return value.lower().rstrip(b"?") in _CONSTANTS
 
 
 def is_identifier(value: bytes) -> bool:
@@ -93,20 +115,56 @@ def is_path(value: bytes) -> bool:
     return _PATH.match(value) is not None
 
 
+def is_public(value: bytes) -> bool:
+    """A colour, the address of a page, a public key."""
+    return _COLOUR.match(value) is not None or _PUBLIC_KEY.match(value) is not None or _is_plain_url(value)
+
+
+def _is_plain_url(value: bytes) -> bool:
+    return _PLAIN_URL.match(value) is not None and not any(
+        len(part) >= RANDOM_PART and looks_random(part) for part in _URL_PARTS.split(value)
+    )
+
+
+def is_annotation(value: bytes) -> bool:
+    """`str | None = None,`: the type of a parameter."""
+    return _ANNOTATION.match(value) is not None
+
+
+def is_expression(value: bytes) -> bool:
+    """`given.password or None`: code whatever the name beside it says."""
+    return _EXPRESSION.match(value) is not None
+
+
+def is_pattern(value: bytes) -> bool:
+    return _PATTERN.search(value) is not None
+
+
 def is_prose(value: bytes) -> bool:
     """Three words or more, and nothing but words."""
     return _PROSE.match(value) is not None
 
 
 def is_sentence(value: bytes) -> bool:
-    """Prose with a word in it that only sentences need."""
-    return is_prose(value) and not _SMALL_WORDS.isdisjoint(value.lower().split())
+    """Words with one among them that only sentences need, or a full stop and a word about secrets."""
+    words = value.split()
+    if len(words) < SENTENCE_WORDS or not all(_WORDS_ONLY.match(word) for word in words):
+        return False
+    lowered = {word.strip(b"`'\".,:;()").lower() for word in words}
+    if words[0][:1].isupper() and value.endswith(b".") and not _ABOUT_SECRETS.isdisjoint(lowered):
+        return True
+    return not _SMALL_WORDS.isdisjoint(lowered)
 
 
 def is_template(value: bytes) -> bool:
     """A format string with next to nothing in it besides its places: `Bearer {token}`, `%s:%s`."""
     rest, places = _PLACES.subn(b"", value)
-    return places > 0 and sum(48 <= byte <= 122 for byte in rest) < TEMPLATE_LETTERS  # noqa: PLR2004 - 0 to z
+    if b"${" in rest:
+        return True  # what is put in holds a quote
+    letters = sum(48 <= byte <= 122 for byte in rest)  # noqa: PLR2004 - 0 to z
+    return places > 0 and letters < (
+        TEMPLATE_LETTERS if any(b"0" <= bytes((byte,)) <= b"9" for byte in rest) else TEMPLATE_WORDS
+    )
 
 
 def is_word(value: bytes) -> bool:
@@ -127,6 +185,19 @@ def is_version(value: bytes) -> bool:
     return _VERSION.match(value) is not None
 
 
+def _is_made_of_words(value: bytes) -> bool:
+    """`X509SubjectKeyExtension`, `lib.load_key_and_certificates`: an identifier that one can read.
+
+    Small letters and digits alone are never taken for words: keys are written so, too.
+    """
+    if not (is_identifier(value) or is_dotted(value)):
+        return False
+    if value.islower() and b"_" not in value and b"." not in value:
+        return False
+    read = sum(len(word) for word in _CAMEL.findall(value))
+    return read >= WORDS_SHARE * len(value)
+
+
 def looks_random(value: bytes) -> bool:
     """Long, without blanks, and changing often between digits, capitals and small letters."""
     if len(value) < RANDOM_LENGTH or not _RANDOM_LETTERS.match(value):
@@ -134,6 +205,8 @@ def looks_random(value: bytes) -> bool:
     digits = sum(48 <= byte <= 57 for byte in value)  # noqa: PLR2004 - the digits of ASCII
     letters = sum(65 <= byte <= 122 for byte in value)  # noqa: PLR2004 - A to z
     if digits < RANDOM_DIGITS or letters < RANDOM_ALPHABETIC:
+        return False
+    if _is_made_of_words(value):
         return False
     if is_dotted(value) or b"%" in value:
         return max(len(part) for part in value.split(b".")) >= RANDOM_PART and b"%" not in value

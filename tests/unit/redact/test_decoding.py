@@ -109,6 +109,19 @@ LEAKS = [
     (b"$api_token .= 'sword-fish-1';", b"sword-fish-1"),
     (b'var xToken string = "sword-fish-1"', b"sword-fish-1"),
     (b'System.setProperty("X_TOKEN", "sword-fish-1");', b"sword-fish-1"),
+    (b'X_TOKEN :::= "sword-fish-1"', b"sword-fish-1"),
+    (b'$xToken ??= "sword-fish-1";', b"sword-fish-1"),
+    (b"xToken,q7sWordFishK2m9Zt4w,", b"q7sWordFishK2m9Zt4w"),
+    (b"<server>\n  <apiToken>\n    sword-fish-1\n  </apiToken>\n</server>", b"sword-fish-1"),
+    (b"+<apiToken>\n+    sword-fish-1\n+</apiToken>", b"sword-fish-1"),
+    (b"a.xml:3:<apiToken>\na.xml:4:    sword-fish-1\na.xml:5:</apiToken>", b"sword-fish-1"),
+    (rb'{"text":"<apiToken>\r\n    sword-fish-1\r\n</apiToken>"}', b"sword-fish-1"),
+    (b"\x1b[34m<apiToken>\x1b[0m\n    sword-fish-1\n</apiToken>", b"sword-fish-1"),
+    (b"password: |\n  sword-fish-1\nother: 1", b"sword-fish-1"),
+    (b"env:\n- name: DB_PASSWORD\n  value: sword-fish-1\n- name: X", b"sword-fish-1"),
+    (rb'"env":[{"name":"DB_PASSWORD","value":"sword-fish-1"}]', b"sword-fish-1"),
+    (b'<add key="ClearTextPassword" value="sword-fish-1" />', b"sword-fish-1"),
+    (b'DB_PASSWORD="two words and sword-fish-1"', b"sword-fish-1"),
 ]
 
 
@@ -123,6 +136,19 @@ def test_a_line_that_leaked_once_is_masked(data: bytes, secret: bytes) -> None:
 
 
 HARMLESS = [
+    b'"node_modules/cookie": {"version": "0.7.2"}, "@aws/credential-provider-node": ">=3.972.0 <4",\n',
+    b'cookie@^0.7.1, cookie@~0.7.2:\n  version "0.7.2"\n  resolved "https://r.example.test/cookie-0.7.2.tgz#a1b2"\n',
+    b"  cookie@0.7.2:\n    resolution: {}\n  jsonwebtoken@9.0.2(x@1.0):\n    cookie: 0.7.2\n",
+    b'[[package]]\nname = "cookie"\nversion = "0.18.1"\n\n[package.dependencies]\ncookie = ">=0.16,<1.0"\n',
+    b"  allow the program update-passwd to\n  change it; use update-passwd --verbose\n",
+    b"    password: str | None = None,\n    strip_password: bool = True,\n",
+    b"    password: The password part of the URL, or omit for no password.\n",
+    b"    pageToken: Optional. A page token, received from a previous call\n",
+    b"        Token:    '#f8f8f2',\nSubjectKeyExtension = exports.X509SubjectKeyExtension;\n",
+    b'fetch(e,{credentials:"omit",redirect:"error"}); f("password:", x)\n',
+    b"initdb --auth-local peer --auth-host scram-sha-256\npassword_encryption = scram-sha-256\n",
+    b"    name = rf'x'; _token_end = r'(?=\\^?[%s]|[a-z]+)'\n",
+    b"<token>\n  <name>x</name>\n</token>\nname: token\nvalue: one\n",
     b'    "cookie": "^0.7.1",\n    "jsonwebtoken": "9.0.2",\n    "cookie": ">= 0.4.1 < 0.5",\n',
     b"  cookie: 0.7.1\n  jsonwebtoken: 9.0.2\n  /cookie/0.4.1: {}\n",
     b'{"input_token": "NextToken", "output_token": "NextMarker", "limit_key": "MaxItems"}\n',
@@ -153,7 +179,7 @@ def test_a_private_key_in_strings_of_a_source_file_is_masked() -> None:
     ).map(b"".join)
 )
 def test_every_byte_of_a_view_has_its_place_in_the_original(data: bytes) -> None:
-    for view in Views(data):
+    for view in Views(View(data)):
         for shown in (view, without_prefixes(view)):
             if shown is None:
                 continue
@@ -175,6 +201,6 @@ def test_what_lies_deeper_than_the_bound_is_masked(monkeypatch: pytest.MonkeyPat
 
 
 def test_text_without_escapes_has_no_views() -> None:
-    assert list(Views(b"all is well\n" * 100)) == []
+    assert list(Views(View(b"all is well\n" * 100))) == []
     assert View(b"abc").start(2) == 2
     assert without_prefixes(View(b"all is well\n")) is None
