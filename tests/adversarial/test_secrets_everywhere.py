@@ -7,11 +7,9 @@ weakened must make a test fail.
 from __future__ import annotations
 
 import base64
-import gzip
 import random
 import string
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from conftest import PROGRAM, Steno
 from observers import observers
 from recorded import Recorded, only_run, runs
 from screen import Screen
+from sought import files_of
 from waiting import until
 
 ALNUM = string.ascii_letters + string.digits
@@ -121,18 +120,10 @@ def text_of(planted: list[Planted]) -> str:
     return "first line\n" + "\n".join(item.line for item in planted) + "\nlast line\n"
 
 
-def files_of(*places: Path) -> Iterator[tuple[Path, bytes]]:
-    for place in places:
-        for path in sorted(place.rglob("*")):
-            if path.is_file():
-                data = path.read_bytes()
-                yield path, gzip.decompress(data) if path.suffix == ".gz" else data
-
-
 def assert_absent(planted: list[Planted], *places: Path) -> None:
     leaks = [
-        (item.kind, str(path))
-        for path, data in files_of(*places)
+        (item.kind, name)
+        for name, data in files_of(*places)
         for item in planted
         if item.secret.encode() in data
     ]

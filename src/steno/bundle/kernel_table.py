@@ -133,24 +133,29 @@ def call_name(number: int, machine: str) -> str:
     return f"{machine}:{name}" if machine == COMPAT_MACHINE else name
 
 
-def _write_rows(file: Any, frames: Frames, strings: MaskedStrings) -> Written:
+def writer(file: Any, schema: Any) -> Any:
+    """What writes row groups as the format wants them."""
     import pyarrow.parquet as pq  # late: start-up has a budget
 
-    columns = _Columns(frames, strings)
-    with pq.ParquetWriter(
+    return pq.ParquetWriter(
         file,
-        columns.schema,
+        schema,
         compression="zstd",
         use_dictionary=list(DICTIONARIES),
         column_encoding={"mono_ns": "DELTA_BINARY_PACKED"},
         write_statistics=False,
         store_schema=False,
-    ) as writer:
+    )
+
+
+def _write_rows(file: Any, frames: Frames, strings: MaskedStrings) -> Written:
+    columns = _Columns(frames, strings)
+    with writer(file, columns.schema) as written:
         rows = processes = rings = cores = 0
         reached = [0] * 4
         for batch in frames.batches():
             for group in columns.groups(batch):
-                writer.write_batch(group)
+                written.write_batch(group)
             rows += batch.count
             processes += batch.op.count(_CODE_OF["process"])
             rings += batch.op.count(_CODE_OF["io_uring"])

@@ -22,6 +22,7 @@ from steno.bundle.reader import FolderLayers, event_lines
 from steno.bundle.room import TEMPORARY, clear_the_way
 from steno.bundle.spool import holding, remove_spool
 from steno.bundle.sweep import Sweeper, is_judged
+from steno.bundle.swept_table import is_swept
 from steno.derive.catalogue import derivations
 from steno.derive.facts import RunFacts
 from steno.errors import SealError
@@ -96,6 +97,8 @@ def _seal_primaries(run: Folder, spool: Folder, sweeper: Sweeper) -> tuple[dict[
         if path == layout.EVENTS and layout.WORKTREE_DIFF in files:
             mended |= _settle_diff_hash(spool, files[layout.WORKTREE_DIFF].sha256)
         judge = is_judged(path, derived=False)
+        if is_swept(path):
+            mended |= _mend_table(spool, path, sweeper)
         _adopt(run, spool, path)
         swept = sweeper.sweep(path, run.read(path), judge=judge)
         if swept.rules:
@@ -106,6 +109,30 @@ def _seal_primaries(run: Folder, spool: Folder, sweeper: Sweeper) -> tuple[dict[
         else:
             files[path] = swept.digest
     return files, mended
+
+
+def _mend_table(spool: Folder, path: str, sweeper: Sweeper) -> bool:
+    """Whether the strings of a table had to be masked once more."""
+    if not _in_table(spool, path, sweeper):
+        return False
+    if path == layout.KERNEL_TABLE:
+        temporary = f"{path}{TEMPORARY}"
+        with suppress(FileNotFoundError):
+            spool.remove(temporary)
+        with os.fdopen(spool.open(path), "rb") as source, os.fdopen(spool.create(temporary), "wb") as target:
+            sweeper.mask_table(source, target)
+        spool.replace(temporary, path)
+        if not _in_table(spool, path, sweeper):
+            return True
+    raise SealError(
+        f"a string in {path} still holds what the rules call a secret; it is not sealed",
+        hint="the spool is kept; report it, then `steno recover` with a version that mends it",
+    )
+
+
+def _in_table(spool: Folder, path: str, sweeper: Sweeper) -> bool:
+    with os.fdopen(spool.open(path), "rb") as file:
+        return sweeper.in_table(path, file)
 
 
 def _settle_diff_hash(spool: Folder, digest: str) -> bool:

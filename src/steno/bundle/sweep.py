@@ -4,8 +4,7 @@ In: a file's name and bytes. Out: its digest and whether the redactor finds anyt
 masked once more. JSON is judged string by string, as it was written; everything else as one stream.
 The replay files (merged output, timing, cast) are made of bytes that were swept in their streams, and
 an index holds only numbers: they are not judged again, because text that two streams only form
-together is not a secret. Tables are compressed, so their bytes say nothing: their strings were masked one by
-one when they were written, and what is derived from them is judged.
+together is not a secret. Tables are compressed, so their bytes say nothing: `in_table` judges their strings.
 """
 
 from __future__ import annotations
@@ -13,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
+from steno.bundle import swept_table
 from steno.bundle.manifest import FileDigest
 from steno.events import canonical, layout
 from steno.redact.engine import Redactor
@@ -44,8 +44,18 @@ class Sweeper:
             size += len(block)
         return Swept(FileDigest(digest.hexdigest(), size), sorted(findings.snapshot()["counts"]))
 
+    def in_table(self, path: str, file: BinaryIO) -> bool:
+        """Whether a table still holds a secret."""
+        return swept_table.holds_secret(path, file, self._redactor())
+
+    def mask_table(self, source: BinaryIO, target: BinaryIO) -> None:
+        swept_table.write_masked(source, target, self._redactor())
+
+    def _redactor(self) -> Redactor:
+        return Redactor(findings=Findings(), literals=self._literals)
+
     def masked(self, path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
-        redactor = Redactor(findings=Findings(), literals=self._literals)
+        redactor = self._redactor()
         if _is_json(path):
             for line in _lines(blocks):
                 yield _reencoded(line, redactor.tree(canonical.decode(line.rstrip(b"\n")), path))

@@ -36,6 +36,7 @@ _UNFINISHED = (
 _ESCAPED = re.compile(
     rb"\\(?:[\"'\\/bfnrt]|%s|%s\\%s|u%s{4}|x%s{2})" % (_UNFINISHED, _HIGH, _LOW, _HEX, _HEX)
 )
+_AFTER_BACKSLASH = b"\"'\\/bfnrtux"
 _CODED = re.compile(rb"(\\(?:%s\\%s|u%s{4}|x%s{2}))" % (_HIGH, _LOW, _HEX, _HEX))
 _CUT = re.compile(rb"\\" + _UNFINISHED)
 _LONGEST_ESCAPE = 12
@@ -169,14 +170,17 @@ class Views:
 
 
 def _backslashed(text: bytes) -> list[tuple[int, int]]:
-    """Where the lines are that hold a backslash."""
+    """Where the lines are that hold an escape, perhaps an unfinished one."""
     find, rfind, size = text.find, text.rfind, len(text)
     kept = []
     position = find(b"\\")
     while position >= 0:
-        end = find(b"\n", position) + 1 or size
-        kept.append((rfind(b"\n", 0, position) + 1, end))
-        position = find(b"\\", end)
+        if text[position + 1 : position + 2] in _AFTER_BACKSLASH:
+            end = find(b"\n", position) + 1 or size
+            kept.append((rfind(b"\n", 0, position) + 1, end))
+            position = find(b"\\", end)
+        else:
+            position = find(b"\\", position + 1)
     return kept
 
 

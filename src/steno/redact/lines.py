@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from steno.redact.rule import compile_rule
-from steno.redact.sequences import strip
+from steno.redact.sequences import ESCAPE, strip
 from steno.redact.shapes import OPENS_NEXT_LINE
 
 _REST = re.compile(rb"[^\r\n\x00]*")
@@ -39,17 +39,22 @@ class Lines:
 
 
 _OPENS_NEXT_LINE = compile_rule(OPENS_NEXT_LINE)
-_OPENING_LETTERS = frozenset(b"%c" % letter for letter in b">|+-0123456789\"',") | {
-    b"%c" % letter
-    for letter in b"ndetyENDETY"  # of password, passwd, passphrase, secret, token, key
-}
+_SIGNS = frozenset((b">", b"|"))
+_WORD_ENDS = frozenset(
+    (b"ord", b"swd", b"ase", b"ret", b"ken", b"key")
+)  # of the names, before a line with their value
 TAIL = 300  # bytes of a line that are looked at for what opens the next
 
 
-def opens_next_line(line: bytes) -> bool:
+def opens_next_line(data: bytes, start: int, end: int) -> bool:
     """Whether the value of a name at the end of this line would stand on the next."""
-    tail = strip(line[-TAIL:].rstrip(b"\r\n")).rstrip(b" \t")
-    return tail[-1:] in _OPENING_LETTERS and _OPENS_NEXT_LINE.search(tail) is not None
+    tail = data[max(start, end - TAIL) : end].rstrip()
+    if ESCAPE in tail:
+        tail = strip(tail).rstrip()
+    bare = tail.rstrip(b"\"',")
+    if bare[-1:] not in _SIGNS and bare[-2:-1] not in _SIGNS and bare[-3:].lower() not in _WORD_ENDS:
+        return False
+    return _OPENS_NEXT_LINE.search(tail) is not None
 
 
 def extents(pattern: Any, data: bytes) -> list[tuple[int, int]]:
@@ -60,7 +65,7 @@ def extents(pattern: Any, data: bytes) -> list[tuple[int, int]]:
         begin, stop = match.span()
         start = data.rfind(b"\n", position, begin) + 1 or position
         end = data.find(b"\n", max(begin, stop - 1)) + 1 or len(data)
-        if opens_next_line(data[max(start, end - TAIL) : end]):
+        if opens_next_line(data, start, end):
             end = data.find(b"\n", end) + 1 or len(data)
         kept.append((start, end))
         position = end

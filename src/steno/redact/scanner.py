@@ -60,7 +60,7 @@ def _is_on_next_line(data: bytes, view: View, start: int) -> bool:
     breaks = data.count(b"\n", before, place)
     if breaks > 1:
         return False
-    return not breaks or opens_next_line(data[max(0, data.rfind(b"\n", 0, before) + 1) : before])
+    return not breaks or opens_next_line(data, data.rfind(b"\n", 0, before) + 1, before)
 
 
 def _set_of(patterns: Iterable[bytes]) -> Any:

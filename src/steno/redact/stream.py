@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from steno.redact.blocks import RULE, KeyBlock, begin_in, end_in
-from steno.redact.lines import TAIL, opens_next_line
+from steno.redact.lines import opens_next_line
 from steno.redact.rule import compile_rule
 from steno.redact.scanner import MASK, Scanner, Span, masked, merged
 from steno.redact.sequences import strip
@@ -117,7 +117,7 @@ class StreamRedactor:
         if not end:
             return 0
         start = buffer.rfind(b"\n", position, end - 1) + 1 or position
-        if not opens_next_line(buffer[max(start, end - TAIL) : end]):
+        if not opens_next_line(buffer, start, end):
             return end
         if start > position:
             return start

@@ -6,9 +6,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from frames_made import ABSENT, FakeFrames, Found
+from kernel_tables import observed_spool
+from sought import assert_nowhere, strings_of
 from spools import RUN_ID, contents, small_spool
+from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
 from steno.bundle.seal import seal
 from steno.bundle.sweep import Sweeper, is_judged
@@ -172,3 +177,41 @@ def test_a_secret_is_found_among_many_strings_of_one_line() -> None:
 def test_what_is_not_json_is_refused_and_not_passed_over(data: bytes) -> None:
     with pytest.raises(canonical.NotCanonicalError):
         Sweeper().sweep("a.json", [data], judge=True)
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
+def test_a_secret_that_only_the_compressed_tables_hold_is_masked_before_they_are_sealed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool
+) -> None:
+    if large:
+        monkeypatch.setattr("steno.bundle.seal.LARGE_BYTES", 1)
+    made = FakeFrames().process()
+    made.exec("/bin/echo", ["echo", LITERAL])
+    made.event("open", b"/tmp/" + LITERAL, state=Found(target=LITERAL.decode()))
+    made.event("open", "/tmp/other", state=ABSENT)
+    observed_spool(tmp_path / "run", made)
+    table = tmp_path / "run" / layout.SPOOL / layout.KERNEL_TABLE
+    assert LITERAL in strings_of(table.read_bytes())
+    before = pq.read_table(table).to_pylist()
+    with Folder(tmp_path / "run") as run:
+        seal(run, RUN_ID, Sweeper([LITERAL]))
+        assert verify(run).status is not Status.INVALID
+    assert_nowhere([LITERAL], tmp_path / "run")
+    after = pq.read_table(tmp_path / "run" / layout.KERNEL_TABLE).to_pylist()
+    secret = {"path", "resolved", "extra", "target"}
+    assert [{k: v for k, v in row.items() if k not in secret} for row in after] == [
+        {k: v for k, v in row.items() if k not in secret} for row in before
+    ]
+    assert after[2]["path"] == b"/tmp/" + b"*" * len(LITERAL)
+    assert after[3] == before[3]
+
+
+def test_a_secret_in_the_key_of_a_kept_content_is_not_sealed(tmp_path: Path) -> None:
+    small_spool(tmp_path / "run")
+    with Folder(tmp_path / "run" / layout.SPOOL) as spool:
+        writer = BlobWriter(spool, bytes(32))
+        writer.add("before:/tmp/" + LITERAL.decode(), b"content", secret=False)
+        writer.close()
+    with Folder(tmp_path / "run") as run, pytest.raises(SealError, match=r"blobs\.parquet still holds"):
+        seal(run, RUN_ID, Sweeper([LITERAL]))
+    assert not (tmp_path / "run" / layout.MANIFEST).exists()

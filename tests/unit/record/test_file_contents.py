@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from looks import first_look, look, state_of
+from sought import assert_nowhere
 from steno.bundle.blobs import BlobWriter, open_blobs
 from steno.bundle.folder import Folder
 from steno.bundle.frames import FirstLook
@@ -320,7 +321,7 @@ def test_a_content_with_a_secret_is_encrypted_and_counted(keeping: Keeping, cont
     keeping.path.write_bytes(content)
     keeping.keep(first_look(keeping.path, "read"))
     assert keeping.blobs() == {"before:/file": content}
-    assert content not in (keeping.folder / "blobs.parquet").read_bytes()
+    assert_nowhere([content], keeping.folder / "blobs.parquet")
     with Folder(keeping.folder) as folder, open_blobs(folder) as blobs:
         assert blobs.is_encrypted("before:/file")
     told = keeping.findings.snapshot()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernel_runs import READ, SECRET, WRITE, Run
+from sought import assert_nowhere
 from steno.bundle import blobs, frames, local_key
 from steno.capture import observed_git
 from steno.capture.ignore import IgnoreRules
@@ -189,8 +190,7 @@ def test_a_secret_in_a_path_is_masked_in_the_line_and_in_the_key(run: Run) -> No
     (line,) = run.lines()
     assert line["path"] == str(run.work / ("*" * len(SECRET)))
     assert line["before_blob"] == f"before:{line['path']}"
-    for file in (layout.FILE_LINES, layout.BLOBS):
-        assert SECRET not in (run.spool / file).read_bytes()
+    assert_nowhere([SECRET], run.spool / layout.FILE_LINES, run.spool / layout.BLOBS)
 
 
 def test_two_paths_that_look_alike_once_masked_are_one_line_and_a_gap(run: Run) -> None:
@@ -225,8 +225,7 @@ def test_a_secret_in_a_file_or_a_link_is_not_in_clear(run: Run) -> None:
     run.keep()
     assert run.blobs() == {f"before:{path}": SECRET}
     assert run.line(link)["after"]["target"] == "*" * len(SECRET)
-    for file in (layout.FILE_LINES, layout.BLOBS):
-        assert SECRET not in (run.spool / file).read_bytes()
+    assert_nowhere([SECRET], run.spool / layout.FILE_LINES, run.spool / layout.BLOBS)
     assert f"blobs:{path}" in run.findings.snapshot()["redacted_fields"]
 
 
