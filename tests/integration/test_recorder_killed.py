@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from observer_processes import observer_processes
 from recorded import only_run
 from screen import Screen
+from sought import assert_nowhere
 from steno.bundle.folder import Folder
 from steno.bundle.store import RunState, state_of
 from steno.views.report.subject import subject_of
@@ -129,3 +133,36 @@ def test_recovery_goes_by_what_the_run_knew_its_typed_secrets_its_largest_conten
     files = {Path(one["path"]).name: one for one in run.json("files.json")["files"]}
     assert files["big"]["before"]["blob"]
     assert "ignored" not in files
+
+
+@pytest.mark.parametrize("killed", ["recorder", "observer", "both"])
+def test_what_was_typed_without_echo_is_nowhere_whoever_is_killed(
+    clean_env: dict[str, str], tmp_path: Path, store: Path, killed: str
+) -> None:
+    secret = "correct-horse-battery"
+    script = (
+        'read -s -p word: p; echo; /bin/echo "$p" >/dev/null; echo told;'
+        " until test -e go; do sleep 0.05; done"
+    )
+    words = [STENO, "run", "--no-git", "--observer", "notify", "--", "bash", "-c", script]
+    screen = Screen(words, clean_env, tmp_path)
+    screen.see("word:")
+    screen.line(secret)
+    screen.see("told\r\n")
+    until(lambda: b"*" * len(secret) in next(store.glob("*/spool/terminal/stdin")).read_bytes())
+    observing = observer_processes(screen.pid) if killed != "recorder" else []
+    assert observing or killed == "recorder"
+    if killed != "observer":
+        screen.signal(signal.SIGKILL)
+    for process in observing:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    assert_nowhere([secret], store)
+    (tmp_path / "go").touch()
+    until(lambda: recovered(clean_env).returncode == 0 or any(store.glob("*/manifest.json")))
+    assert_nowhere([secret], store)
+    assert only_run(store).verdict().status in {"incomplete", "valid"}
+    assert any(
+        "[REDACTED:known-value:21]" in str(process)
+        for process in only_run(store).json("processes.json")["processes"]
+    )
