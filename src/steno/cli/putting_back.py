@@ -19,8 +19,9 @@ from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
 from steno.cli.opening import chosen_store, open_run, print_json, print_lines, recorded_path, say, say_hint
 from steno.derive.facts import RunFacts
+from steno.derive.renamed import renamed
 from steno.errors import BadRequestError
-from steno.events.layout import FILES
+from steno.events.layout import FILES, KERNEL_TABLE
 from steno.restore.applying import carry_out
 from steno.restore.contents import open_contents
 from steno.restore.judging import User
@@ -71,7 +72,7 @@ def put_back(
                 hint="it was recorded without the kernel observer; `steno doctor` says why that may be",
             )
         layers = FolderLayers(folder, verdict.run_id or "")
-        records = read_records(layers.json(FILES))
+        records = _read(layers, chosen_store(store))
         chosen = [recorded_path(path) for path in paths]
         unkept = _not_kept(folder, layers.run_id, records, chosen)
         unkept += [
@@ -104,6 +105,20 @@ def put_back(
     else:
         _tell(outcome)
     return outcome.exit_code
+
+
+def _read(layers: FolderLayers, store: Path) -> FileRecords:
+    """`files.json`, and what the table knows beside it: files that were renamed, also from and to where no
+    state is kept. The store itself is nobody's to put back."""
+    value = layers.json(FILES)
+    records = read_records(value)
+    if not layers.has(KERNEL_TABLE):
+        return records
+    found = renamed(layers, {record.path for record in records.files})
+    more = read_records(value | {"files": found.strays, "directory_renames": found.renames})
+    home = os.fsencode(store.resolve())
+    strays = [record for record in more.files if not is_at_or_below(record.path, home)]
+    return FileRecords(records.files + strays, more.renames)
 
 
 def _trash_of(store: Path, run_id: str) -> Trash:

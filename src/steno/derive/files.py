@@ -1,9 +1,9 @@
 """`files.json`: every recorded path, what was done to it, its state before and after, and what changed.
 
 In: layers with a kernel table and `layers/files.ndjson`. Out: canonical JSON in the order of the paths. The
-state before is that of the first call that looked at the path, and unknown where the run mounted something;
-the state after, the contents and the facts of git stand in the lines. It holds no time but those of the
-files, so equal runs give equal bytes.
+state before is what the run's own first change of the path found (see `PathLedger`), and unknown where the
+run mounted something; the state after, the contents and the facts of git stand in the lines. It holds no time
+but those of the files, so equal runs give equal bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NANO = 1_000_000_000
 MAX_LINE = 1 << 20
 UNKNOWN = {"unknown": True}
 _KEYS = ("op", "resolved", "result", "notes", "arg", "exists", "mode")
-_COLUMNS = (*_KEYS, "mono_ns", "extra", "size", "mtime_ns", "uid", "gid", "target")
+COLUMNS = (*_KEYS, "mono_ns", "extra", "size", "mtime_ns", "uid", "gid", "target")
 _TYPES = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "directory",
@@ -111,8 +111,8 @@ def state(
 
 
 def files(layers: Layers) -> Iterator[bytes]:
-    touched = _Touched()
-    for batch in batches(layers, _COLUMNS):
+    touched = Touched()
+    for batch in batches(layers, COLUMNS):
         touched.take(batch)
     yield b'{"directory_renames":' + canonical.encode(touched.renames) + b',"files":['
     repositories: list[Any] = []
@@ -153,7 +153,7 @@ def _place(line: FileLine | RepositoryLine) -> tuple[bool, bytes]:
     return True, line.path_bytes
 
 
-class _Touched:
+class Touched:
     """What the table says of every path."""
 
     def __init__(self) -> None:
@@ -170,7 +170,7 @@ class _Touched:
         return self._ledger.operations.get(path, set())
 
     def before(self, path: bytes) -> dict[str, Any]:
-        known = self._ledger.knows_before(path) and not lies_below(path, self._mounted_upon)
+        known = self._ledger.knows_before(path) and not self.is_mounted_upon(path)
         return self._before.get(path, UNKNOWN) if known else UNKNOWN
 
     def has_set_beside(self, path: bytes, *, same_ctime: bool | None) -> bool:
@@ -179,13 +179,15 @@ class _Touched:
             return False
         return self._set_beside[path] or same_ctime is False
 
+    def is_mounted_upon(self, path: bytes) -> bool:
+        """Or one of the directories above it is."""
+        return lies_below(path, self._mounted_upon)
+
     @property
     def renames(self) -> list[dict[str, Any]]:
         """Directories that got another name, and with them all that is in them."""
         return [
-            told
-            for *names, told in self._renames
-            if not any(lies_below(name, self._mounted_upon) for name in names)
+            told for *names, told in self._renames if not any(self.is_mounted_upon(name) for name in names)
         ]
 
     def take(self, batch: RowBatch) -> None:
@@ -205,7 +207,7 @@ class _Touched:
         )
         self._mounted_upon |= mounted_upon(rows)
         found: dict[int, bytes] = {}
-        for path, place in self._ledger.take(rows):
+        for path, place in dict(self._ledger.take(rows)).items():  # of several rows the last one counts
             if path is None:
                 continue
             if rows.look[place] == FOUND:
@@ -223,6 +225,7 @@ class _Touched:
                 self._set_beside[path] = result == 0 or self._set_beside.get(path, False)
 
     def _note_states(self, batch: RowBatch, found: dict[int, bytes]) -> None:
+        """What was found before: rows, and the paths that they tell of."""
         rows = list(found)
         columns = [batch.optional(name, rows) for name in ("size", "mtime_ns", "uid", "gid")]
         targets = batch.texts("target", rows) if rows else []
@@ -260,7 +263,7 @@ class _Touched:
             self._renames.append((name, other, told))
 
 
-def _file(line: FileLine, touched: _Touched) -> dict[str, Any]:
+def _file(line: FileLine, touched: Touched) -> dict[str, Any]:
     path = line.path_bytes
     operations = touched.operations(path)
     before = touched.before(path) | _content(line.before_blob, line.before_content)

@@ -44,6 +44,13 @@ _LOOKING = frozenset({"readlink", "follow", "watch"})
 # Operations that name a path of the file system: what `files.json` tells of.
 ON_FILES = frozenset({*OPENING, *_FIXED, *_LOOKING})
 CHANGING = frozenset({"write", "delete", "metadata"})
+# What these change must be there.
+NEEDING = frozenset(
+    {
+        *("unlink", "rmdir", "rename", "moved", "truncate", "map"),
+        *("chmod", "chown", "utimes", "setxattr", "removexattr", "setattr"),
+    }
+)
 
 
 class Call(NamedTuple):

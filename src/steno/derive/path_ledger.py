@@ -1,19 +1,21 @@
-"""The paths that a command touched: who was seen first, and what was done to each.
+"""The paths that a command touched: what was done to each, and what was there before it changed any.
 
-In: batches of observed calls, as columns. Out: for every path its operations, and the row of the first call
-that looked at it, which tells its state before. What was looked at only after a call that may have changed it
-(`late`) tells nothing of before, nor does what is below a directory that was renamed so. Works on whole
-columns, so that millions of calls take seconds. Never knows where the columns come from: the frames of a
-spool and the table of a bundle use it alike.
+In: batches of observed calls, as columns. Out: for every path its operations, and the row that tells its
+state before: that of the command's own first change of it, or, if nobody looked just then, the first earlier
+one that found as much. What somebody else did before that is no change of the command's. What was looked at
+only after a call that may have changed it (`late`) tells nothing of before, nor does what is below a
+directory that was renamed so. Never knows where the columns come from: the frames of a spool and the table of
+a bundle use it alike, with millions of calls.
 """
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from steno.derive.late_renames import LateRenames
-from steno.derive.operations import CHANGING, ON_FILES, Call, operations
+from steno.derive.operations import CHANGING, NEEDING, ON_FILES, Call, operations
 from steno.events import wire
 
 NOBODY_LOOKED, ABSENT, FOUND = wire.STATE_NONE, wire.STATE_ABSENT, wire.STATE_FIRST
@@ -21,6 +23,8 @@ NOBODY_LOOKED, ABSENT, FOUND = wire.STATE_NONE, wire.STATE_ABSENT, wire.STATE_FI
 _ELSEWHERE = wire.NOTES["other_root"] | wire.NOTES["deleted"]
 _LATE, _EXCHANGE = wire.NOTES["late"], wire.NOTES["exchange"]
 _RENAMES = frozenset({"rename", "rename_to", "moved_to"})
+
+_DIRECTORY = FOUND + 1
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -42,8 +46,10 @@ class PathLedger(Generic[Key]):
         self.operations: dict[Key, set[str]] = {}  # in order of first sight
         self.late_renames = LateRenames()
         self._name_of = name_of
-        self._looked_at: set[Key] = set()
+        self._looked_at: dict[Key, int] = {}  # before the command changed it: what was found there
         self._looked_at_late: set[Key] = set()
+        self._changed: set[Key] = set()  # from now on no look tells of before
+        self._changes: dict[tuple[str, int, int, bool, int], bool] = {}
 
     def knows_before(self, key: Key) -> bool:
         """Whether the first look at a path can be its state before the command."""
@@ -52,9 +58,9 @@ class PathLedger(Generic[Key]):
         return not self.operations[key] & CHANGING and not self.late_renames.may_hide(self._name_of(key))
 
     def take(self, rows: Rows[Key]) -> Iterator[tuple[Key, int]]:
-        """Note a batch. Gives every path that is looked at for the first time, and the row that does.
+        """Note a batch. Gives paths and the rows that tell what was there before.
 
-        A path whose first look was late is given again when there is a better one.
+        A path is given again when a later row tells better: the last one counts.
         """
         keys = [
             key if key and op in ON_FILES and not notes & _ELSEWHERE else None
@@ -68,30 +74,46 @@ class PathLedger(Generic[Key]):
             if key is not None:
                 call = Call(op, arg, notes, failed=failed, mode=mode, absent=look == ABSENT)
                 self.operations[key] |= operations(call)
-        if self.late_renames or any(notes & _LATE for notes in rows.notes):
-            yield from self._first_looks_of(keys, rows)
-        else:
-            yield from self._first_looks(keys, rows.look)
+        yield from self._before_changes(keys, rows)
 
-    def _first_looks_of(self, keys: Sequence[Key | None], rows: Rows[Key]) -> Iterator[tuple[Key, int]]:
-        """Row by row: what counts depends on what came before."""
-        for row, (key, look, notes) in enumerate(zip(keys, rows.look, rows.notes, strict=True)):
-            if key is None:
+    def _before_changes(self, keys: Sequence[Key | None], rows: Rows[Key]) -> Iterator[tuple[Key, int]]:
+        told_late = bool(self.late_renames) or any(notes & _LATE for notes in rows.notes)
+        for row, key in enumerate(keys):
+            if key is None or (key in self._changed and not told_late):
                 continue
-            spoilt = self._is_spoilt(key, row, rows)
-            if not look or key in self._looked_at:
+            late = told_late and (self._is_spoilt(key, row, rows) or bool(rows.notes[row] & _LATE))
+            if key in self._changed:
                 continue
-            if not notes & _LATE and not spoilt:
-                self._looked_at.add(key)
-                self._looked_at_late.discard(key)
-                yield key, row
-                continue
-            if key not in self._looked_at_late:
+            look, changes = rows.look[row], self._may_change(row, rows)
+            if look and not late:
+                if self._tells(key, _kind(look, rows.mode[row]), changes=changes):
+                    yield key, row
+            elif look and key not in self._looked_at and key not in self._looked_at_late:
                 self._looked_at_late.add(key)
                 yield key, row
-            call = Call(rows.op[row], rows.arg[row], notes, failed=rows.failed[row], mode=0, absent=False)
-            if operations(call) & CHANGING:
-                self._looked_at.add(key)  # from now on every look comes too late
+            if changes and (look or key in self._looked_at):
+                self._changed.add(key)
+
+    def _tells(self, key: Key, kind: int, *, changes: bool) -> bool:
+        """Whether a look tells better what was there before than those that came before it. Of a directory the
+        first one does: its time changes with what the command does in it."""
+        if self._looked_at.get(key) == kind and (kind == _DIRECTORY or not changes):
+            return False
+        self._looked_at[key] = kind
+        self._looked_at_late.discard(key)
+        return True
+
+    def _may_change(self, row: int, rows: Rows[Key]) -> bool:
+        """Whether a call may have changed what its path names. Nothing is taken away where nothing is."""
+        absent = rows.look[row] == ABSENT
+        told = rows.op[row], rows.arg[row], rows.notes[row], rows.failed[row], absent
+        found = self._changes.get(told)
+        if found is None:
+            op, arg, notes, failed, absent = told
+            call = Call(op, arg, notes, failed=failed, mode=0, absent=absent)
+            in_vain = absent and op in NEEDING
+            found = self._changes[told] = bool(operations(call) & CHANGING) and not in_vain
+        return found
 
     def _is_spoilt(self, key: Key, row: int, rows: Rows[Key]) -> bool:
         """Whether a row tells nothing of before, because directories were renamed and told late."""
@@ -105,13 +127,6 @@ class PathLedger(Generic[Key]):
             self.late_renames.add(op, self._name_of(key), exchange=bool(notes & _EXCHANGE))
         return spoilt
 
-    def _first_looks(self, keys: Sequence[Key | None], looks: Sequence[int]) -> Iterator[tuple[Key, int]]:
-        looked = [key if look else None for key, look in zip(keys, looks, strict=True)]
-        first_rows = dict(zip(reversed(looked), reversed(range(len(looked))), strict=True))
-        new = [
-            (row, key) for key, row in first_rows.items() if key is not None and key not in self._looked_at
-        ]
-        for row, key in sorted(new, key=lambda pair: pair[0]):
-            self._looked_at.add(key)
-            self._looked_at_late.discard(key)
-            yield key, row
+
+def _kind(look: int, mode: int) -> int:
+    return _DIRECTORY if look == FOUND and stat.S_ISDIR(mode) else look

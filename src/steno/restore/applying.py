@@ -3,31 +3,26 @@
 In: steps, contents, who asks. Out: what failed, by path; the other paths are done. A file is written under
 another name in its own directory, synced, given its owner, mode and time, and only then exchanged with what
 is there, so whoever looks (or is killed) sees the old file or the new one. What comes out is looked at: if it
-is not what the plan saw, it gets its name back. Only what the record holds, and nobody has open, is removed:
-the rest goes to the trash. Every name on the way is opened without following links.
+is not what the plan saw, it gets its name back. No file is ever removed: what is taken away goes to the
+trash. Every name on the way is opened without following links.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
-import signal
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from steno.restore.contents import Contents, LackingContentError
 from steno.restore.judging import OWNER_MAY_ALL, User, permitted_mode
 from steno.restore.looking import (
-    READ,
     FileSystem,
     ObstacleError,
     Sight,
-    is_content,
     open_node,
     open_parent,
     state_of_node,
@@ -37,7 +32,6 @@ from steno.restore.renaming import exchange, rename_to_free
 from steno.restore.states import Kind, State, kind_of, parent_of
 from steno.restore.trash import Trash
 
-_F_SETSIG = 10
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 # Not every file system keeps nanoseconds; FAT keeps every other second.
@@ -168,45 +162,18 @@ class _Hand:
                 self._check_same(node, planned)
 
     def _dispose(self, parent: int, taken: bytes, step: Step) -> None:
-        if self._is_recorded(parent, taken, step.recorded):
+        """Into the trash: no record tells whose bytes are in a file. All that a link holds is its target."""
+        if stat.S_ISLNK(os.stat(taken, dir_fd=parent, follow_symlinks=False).st_mode):
             os.unlink(taken, dir_fd=parent)
         else:
             self._trash.take(parent, taken, step.path)
 
-    def _is_recorded(self, parent: int, name: bytes, recorded: Sequence[State]) -> bool:
-        """Whether the record can bring it back, to the byte, and nobody can be writing to it."""
-        with open_node(parent, name) as node:
-            now = state_of_node(node)
-        if now.kind is Kind.SYMLINK:
-            return any(state.kind is Kind.SYMLINK and state.target == now.target for state in recorded)
-        if now.kind is not Kind.FILE:
-            return False
-        try:
-            fd = os.open(name, READ, dir_fd=parent)
-        except OSError:
-            return False
-        with os.fdopen(fd, "rb") as file:
-            return _is_opened_by_nobody_else(fd) and any(
-                state.kind is Kind.FILE and state.size == now.size and self._holds(file, state)
-                for state in recorded
-            )
-
-    def _holds(self, file: BinaryIO, state: State) -> bool:
-        if state.size and state.blob is None:
-            return False
-        try:
-            content = self._contents.get(state.blob) if state.size and state.blob else b""
-        except LackingContentError:
-            return False
-        file.seek(0)
-        return is_content(file, content)
-
     def _rename(self, step: Step) -> None:
         self._make_missing(parent_of(step.path))
-        directories = [step.source, step.path] if step.do is Do.EXCHANGE else [step.source]
-        if step.moved is not None:
-            self._check_unchanged(step.source, step.moved)
-        elif any(self._eyes.look(path).state.kind is not Kind.DIRECTORY for path in directories):
+        directories = [] if step.moved is not None else [step.source]
+        if step.do is Do.EXCHANGE and step.now is None:
+            directories.append(step.path)
+        if any(self._eyes.look(path).state.kind is not Kind.DIRECTORY for path in directories):
             raise _ChangedError("what is to be renamed is not a directory any more")
         with (
             self._writable_parent(step.source) as (old_parent, old),
@@ -217,6 +184,11 @@ class _Hand:
                 rename(old_parent, old, new_parent, new)
             except FileExistsError:
                 raise _ChangedError("the name is taken") from None
+            try:
+                self._check_taken(new_parent, new, step.moved)
+            except (_ChangedError, OSError):
+                rename(new_parent, new, old_parent, old)
+                raise
 
     def _make_missing(self, directory: bytes) -> None:
         missing = []
@@ -386,14 +358,3 @@ def _removed_on_failure(parent: int, temporary: bytes) -> Iterator[None]:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=parent)
         raise
-
-
-def _is_opened_by_nobody_else(fd: int) -> bool:
-    """A lease to write is given only for a file that nobody else has open. Without an answer: no."""
-    try:
-        fcntl.fcntl(fd, _F_SETSIG, signal.SIGURG)  # ignored, unlike the signal that it would be
-        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    except OSError:
-        return False
-    return True

@@ -11,12 +11,12 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from steno.restore.journeys import Journeys, Thing
+from steno.restore.journeys import Journeys, Thing, names_above
 from steno.restore.states import (
     ABSENT,
     UNKNOWN,
-    DirectoryRename,
     Kind,
+    Rename,
     State,
     is_at_or_below,
     is_below,
@@ -38,21 +38,21 @@ class Draft(NamedTuple):
 
 
 class History:
-    def __init__(self, drafts: dict[bytes, Draft], renames: Sequence[DirectoryRename]) -> None:
+    def __init__(self, drafts: dict[bytes, Draft], renames: Sequence[Rename]) -> None:
         self.drafts = drafts
         self.journeys = Journeys(renames)
         self._paths = sorted(drafts)
-        self._listed: dict[DirectoryRename, bool] = {}
+        self._listed: dict[Rename, bool] = {}
         self._arrived = {rename.new for rename in renames}
 
-    def renamed(self) -> list[Thing]:
-        """The directories that the run renamed, each once."""
-        found: dict[Thing, None] = {}
+    def renamed(self) -> dict[Thing, tuple[int, int] | None]:
+        """What the run renamed, each once, and the node that it is, where that is known."""
+        found: dict[Thing, tuple[int, int] | None] = {}
         for number, rename in enumerate(self.journeys.renames):
-            found.setdefault(self.journeys.thing_at(rename.old, number))
+            found.setdefault(self.journeys.thing_at(rename.old, number), rename.node)
             if rename.exchange:
-                found.setdefault(self.journeys.thing_at(rename.new, number))
-        return list(found)
+                found.setdefault(self.journeys.thing_at(rename.new, number), None)
+        return found
 
     def before(self, thing: Thing) -> State | None:
         """None: nobody looked at it before it may have been changed."""
@@ -99,7 +99,7 @@ class History:
     def operations(self, thing: Thing) -> frozenset[str]:
         return frozenset().union(*(self.drafts[name].operations for name in self.recorded_names(thing)))
 
-    def _lists(self, rename: DirectoryRename) -> bool:
+    def _lists(self, rename: Rename) -> bool:
         """Whether all that went along is in the record, so that what is not was not there."""
         if rename not in self._listed:
             self._listed[rename] = any(
@@ -120,7 +120,7 @@ class History:
         return True
 
 
-def that_happened(renames: list[DirectoryRename], drafts: dict[bytes, Draft]) -> list[DirectoryRename]:
+def that_happened(renames: list[Rename], drafts: dict[bytes, Draft]) -> list[Rename]:
     """The record holds what was tried; what was there before and after tells what the kernel refused."""
     found = []
     taken: dict[bytes, bool] = {}
@@ -130,11 +130,12 @@ def that_happened(renames: list[DirectoryRename], drafts: dict[bytes, Draft]) ->
         old, new = drafts.get(one.old), drafts.get(one.new)
         if old is None or new is None or is_at_or_below(one.old, one.new) or is_below(one.new, one.old):
             continue
-        if one.exchange:
+        if one.exchange or one.node is not None:  # of a node it is looked where it is
             found.append(one)
             continue
         stayed = old.after.kind is Kind.DIRECTORY
-        moved_on = max(last_as_old.get(one.new, 0), last_as_new.get(one.old, 0)) > number
+        later = [last_as_old.get(name, 0) for name in names_above(one.new)]
+        moved_on = max(*later, last_as_new.get(one.old, 0)) > number
         if stayed and taken.get(one.new, new.before.exists):
             continue
         if stayed and new.after.kind is Kind.ABSENT and not moved_on:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from steno.restore.states import DirectoryRename, is_at_or_below, parent_of, parts_of
+from steno.restore.states import Rename, is_at_or_below, parent_of, parts_of
 
 
 class Thing(NamedTuple):
@@ -34,8 +34,8 @@ class Journeys:
     """Many things lie in few directories, and a directory may be renamed many times: each way is followed
     once, for the part of the names that renames speak of. What is below goes along."""
 
-    def __init__(self, renames: Iterable[DirectoryRename] = ()) -> None:
-        self.renames: list[DirectoryRename] = []
+    def __init__(self, renames: Iterable[Rename] = ()) -> None:
+        self.renames: list[Rename] = []
         self._numbers: dict[bytes, list[int]] = defaultdict(list)  # of the renames from or to a name
         self._parts: set[bytes] = set()  # of the names that renames speak of
         self._origins: dict[tuple[bytes, int], Thing] = {}  # by a name and the last rename before that moment
@@ -44,7 +44,7 @@ class Journeys:
         for rename in renames:
             self.add(rename)
 
-    def add(self, rename: DirectoryRename) -> None:
+    def add(self, rename: Rename) -> None:
         for name in (rename.old, rename.new):
             self._numbers[name].append(len(self.renames))
             self._parts.update(parts_of(name))
@@ -89,7 +89,7 @@ class Journeys:
         way, tail = self._way(thing)
         return None if way.final is None else way.final + tail
 
-    def first_rename(self, thing: Thing) -> DirectoryRename | None:
+    def first_rename(self, thing: Thing) -> Rename | None:
         number = self._next(*thing)
         return None if number is None else self.renames[number]
 
@@ -167,7 +167,7 @@ def names_above(path: bytes) -> Iterator[bytes]:
         path = parent_of(path)
 
 
-def forth(path: bytes, rename: DirectoryRename) -> bytes | None:
+def forth(path: bytes, rename: Rename) -> bytes | None:
     """The name of a path after a rename; None: it has been replaced."""
     if is_at_or_below(path, rename.old):
         return rename.new + path[len(rename.old) :]
@@ -176,5 +176,5 @@ def forth(path: bytes, rename: DirectoryRename) -> bytes | None:
     return path
 
 
-def _back(path: bytes, rename: DirectoryRename) -> bytes | None:
+def _back(path: bytes, rename: Rename) -> bytes | None:
     return forth(path, rename._replace(old=rename.new, new=rename.old))

@@ -32,6 +32,7 @@ class Sight(NamedTuple):
     links: int = 1
     touched_ns: int = 0
     device: int = 0
+    inode: int = 0
     obstacle: bytes | None = None
     blocked: Kind = Kind.ABSENT
     problem: str | None = None
@@ -156,7 +157,9 @@ def _sight(parent: int, name: bytes) -> Sight:
             found, state = os.fstat(node), state_of_node(node)
     except FileNotFoundError:
         return Sight(ABSENT)
-    return Sight(state, links=found.st_nlink, touched_ns=found.st_ctime_ns, device=found.st_dev)
+    return Sight(
+        state, links=found.st_nlink, touched_ns=found.st_ctime_ns, device=found.st_dev, inode=found.st_ino
+    )
 
 
 def _joined(parts: list[bytes]) -> bytes:

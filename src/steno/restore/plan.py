@@ -21,7 +21,6 @@ from steno.restore.states import ABSENT, FileRecords, Kind, State, is_at_or_belo
 from steno.restore.tasks import Assignment, Direction, Task, assign
 
 _SHOWN = 3
-_LOST = "what is there now is not in the record: no restore will bring it back"
 
 
 class Do(StrEnum):
@@ -39,7 +38,6 @@ class Step(NamedTuple):
     """`target` is what the path is to be; None for a directory that only has to be there.
 
     `now` is what was seen when the plan was made: if something else is there by then, the step is not taken.
-    `recorded` are the states that the record can bring back: nothing else is removed, it goes to the trash.
     `moved` is what a file that is renamed must still be; None for a directory.
     """
 
@@ -49,7 +47,6 @@ class Step(NamedTuple):
     now: State | None = None
     source: bytes = b""
     moved: State | None = None
-    recorded: tuple[State, ...] = ()
 
 
 class Problem(NamedTuple):
@@ -130,7 +127,7 @@ class _Planner:
 
     def plan(self) -> Plan:
         for move, why in self._assignment.moves.refused:
-            self._plan.conflicts.append(Problem(move.old, f"the directory cannot be renamed: {why}"))
+            self._plan.conflicts.append(Problem(move.old, f"it cannot be renamed: {why}"))
         for task in self._assignment.tasks:
             self._consider(task)
         for path in reversed(list(self._items)):
@@ -234,14 +231,16 @@ class _Planner:
     def _steps(self) -> Iterator[Step]:
         for one in self._assignment.moves.steps:
             if isinstance(one, Cleared):
-                yield Step(_removing(one.now), one.path, now=one.now, recorded=(one.recorded,))
+                yield Step(_removing(one.now), one.path, now=one.now)
             else:
-                yield Step(Do.EXCHANGE if one.exchange else Do.RENAME, one.new, source=one.old)
+                do = Do.EXCHANGE if one.exchange else Do.RENAME
+                moved, there = self._assignment.moves.files.get(one, (None, None))
+                yield Step(do, one.new, now=there if one.exchange else None, source=one.old, moved=moved)
         items = list(self._items.values())
         for item in reversed(items):
             if item.in_the_way:
                 now = item.now.state
-                yield Step(_removing(now), item.task.path, now=now, recorded=item.task.accepted)
+                yield Step(_removing(now), item.task.path, now=now)
         makings = [Step(Do.MAKE_DIRECTORY, path) for path in self._missing]
         makings += [step for item in items if (step := _making(item))]
         yield from sorted(makings, key=lambda step: step.path.split(b"/"))
@@ -256,7 +255,10 @@ class _Planner:
                 self._note_cleared(one)
             else:
                 names = [one.old, one.new] if one.exchange else [one.old]
-                self._plan.changes.extend(Change(name, "renamed", directory=True) for name in names)
+                states = self._assignment.moves.files.get(one, (None, None))
+                for name, state in zip(names, states, strict=False):
+                    directory = state is None or state.kind is Kind.DIRECTORY
+                    self._plan.changes.append(Change(name, "renamed", directory=directory))
         for path, item in self._items.items():
             self._plan.changes.extend(_change(path, item, self._plan.direction))
             self._plan.notes.extend(Problem(path, why) for why in self._reservations(item))
@@ -269,14 +271,9 @@ class _Planner:
         undoing = self._plan.direction is Direction.UNDO
         directory = one.now.kind is Kind.DIRECTORY
         self._plan.changes.append(Change(one.path, "created" if undoing else "deleted", directory))
-        if undoing and one.now.kind is Kind.FILE and one.now.size and one.recorded.blob is None:
-            self._plan.notes.append(Problem(one.path, _LOST))
 
     def _reservations(self, item: _Item) -> Iterator[str]:
         now, target = item.now, item.task.target
-        lost = item.judgement.needed is Needed.ALL and now.state.kind is Kind.FILE and now.state.size
-        if lost and self._plan.direction is Direction.UNDO and item.task.left.blob is None:
-            yield _LOST
         if not target.exists or item.judgement.needed is Needed.TIMES:
             return
         if not self._user.is_root and target.uid != self._user.uid:
@@ -302,7 +299,7 @@ def _making(item: _Item) -> Step | None:
     if needed is Needed.METADATA:
         return Step(Do.SET, item.task.path, target, now)
     do = Do.WRITE if target.kind is Kind.FILE else Do.LINK
-    return Step(do, item.task.path, target, now, recorded=item.task.accepted)
+    return Step(do, item.task.path, target, now)
 
 
 def _change(path: bytes, item: _Item, direction: Direction) -> Iterator[Change]:

@@ -1,9 +1,10 @@
-"""Directories that the run renamed: which to rename back (or again), and what the tree looks like then.
+"""What the run renamed: which to rename back (or again), and what the tree looks like then.
 
-In: what the record says of them, and the tree. Out: `Moves`: from the name that each has now to the one it
-is to have, in an order that works; what must go first, because the run put it under a name that is needed;
-and those that cannot be done. Directories that the run made and renamed are not renamed back: they go. Never
-renames anything: `MovedTree` only looks as if.
+In: what the record says of the renames, and the tree. Out: `Moves`: from the name that each thing has now to
+the one it is to have, in an order that works; what must go first, because the run put it under a name that is
+needed; and those that cannot be done. What the run made and renamed is not renamed back: it goes. A file or a
+link is renamed only if it is the very one that the run renamed; else its content is written, if it is held.
+Never renames anything: `MovedTree` only looks as if.
 """
 
 from __future__ import annotations
@@ -19,21 +20,22 @@ from steno.restore.looking import Sight, Tree
 from steno.restore.states import (
     ABSENT,
     MASKED,
-    DirectoryRename,
     Kind,
+    Rename,
     State,
     is_at_or_below,
     is_below,
     parent_of,
 )
 
+_MOVABLE = frozenset({Kind.DIRECTORY, Kind.FILE, Kind.SYMLINK})
+
 
 class Cleared(NamedTuple):
-    """Something that the run put under a name that a directory is to have again; removed just before that."""
+    """What the run put under a name that something else is to have again; removed just before that."""
 
     path: bytes
     now: State
-    recorded: State
 
 
 class Moves:
@@ -41,8 +43,11 @@ class Moves:
 
     def __init__(self) -> None:
         self.meant = Journeys()
-        self.steps: list[DirectoryRename | Cleared] = []
-        self.refused: list[tuple[DirectoryRename, str]] = []
+        self.steps: list[Rename | Cleared] = []
+        self.refused: list[tuple[Rename, str]] = []
+        self.files: dict[
+            Rename, tuple[State, State]
+        ] = {}  # what is at both names of a step about no directory
 
     def new_name(self, path: bytes) -> bytes | None:
         """None: it must be gone by then."""
@@ -86,7 +91,7 @@ class MovedTree:
         return None if now is None else self.real.holds(now, content)
 
 
-def crosses_devices(rename: DirectoryRename, tree: Tree) -> bool:
+def crosses_devices(rename: Rename, tree: Tree) -> bool:
     """Then it was copied and removed, file by file, and each of them is in the record."""
     for here, there in ((rename.old, rename.new), (rename.new, rename.old)):
         source = tree.look(here)
@@ -96,6 +101,20 @@ def crosses_devices(rename: DirectoryRename, tree: Tree) -> bool:
         if source.state.exists and above != b"/" and found.state.exists and source.device != found.device:
             return True
     return False
+
+
+def still_there(renames: list[Rename], tree: Tree) -> list[Rename]:
+    """Without files and links that have neither their first name nor the last: removed or replaced."""
+    journeys = Journeys(renames)
+    found = set()
+    for number, one in enumerate(renames):
+        if one.node is None or one.node in found:
+            continue
+        thing = journeys.thing_at(one.old, number)
+        sights = [tree.look(end) for end in (thing.path, journeys.final_name(thing)) if end is not None]
+        if any(sight.state.exists and (sight.device, sight.inode) == one.node for sight in sights):
+            found.add(one.node)
+    return [one for one in renames if one.node is None or one.node in found]
 
 
 def choose_moves(history: History, tree: MovedTree, *, undoing: bool, uid: int | None) -> Moves:
@@ -112,10 +131,12 @@ class _Pending(NamedTuple):
     recorded: bytes
     source: bytes
     destination: bytes
+    kind: Kind
+    node: tuple[int, int] | None
 
     @property
-    def move(self) -> DirectoryRename:
-        return DirectoryRename(self.source, self.destination)
+    def move(self) -> Rename:
+        return Rename(self.source, self.destination)
 
 
 class _Waiting:
@@ -145,7 +166,7 @@ class _Waiting:
         del self._moves[one.destination]
         self._count(one.source, -1)
 
-    def follow(self, move: DirectoryRename) -> None:
+    def follow(self, move: Rename) -> None:
         """A move is made: what was in there has another name now, and some may have come to their place."""
         if not self._inside[move.old] and not self._inside[move.new]:
             return
@@ -181,7 +202,8 @@ class _Chooser:
         self._undoing = undoing
         self._uid = uid
         self._moves = Moves()
-        self._waiting = _Waiting(one for thing in history.renamed() if (one := self._wanted(thing)))
+        wanted = (self._wanted(thing, node) for thing, node in history.renamed().items())
+        self._waiting = _Waiting(one for one in wanted if one is not None)
 
     def choose(self) -> Moves:
         while self._waiting:
@@ -193,25 +215,28 @@ class _Chooser:
                 self._take(ready)
         return self._moves
 
-    def _wanted(self, thing: Thing) -> _Pending | None:
+    def _wanted(self, thing: Thing, node: tuple[int, int] | None) -> _Pending | None:
         before, final = self._history.before(thing), self._history.journeys.final_name(thing)
-        there_before = before is not None and before.kind is Kind.DIRECTORY
-        there_after = self._history.after(thing).kind in {Kind.DIRECTORY, Kind.UNKNOWN}
-        if final is None or final == thing.path or not there_before or not there_after:
+        if before is None or before.kind not in _MOVABLE or final is None or final == thing.path:
+            return None
+        if self._history.after(thing).kind not in {before.kind, Kind.UNKNOWN}:
             return None
         here, there = (final, thing.path) if self._undoing else (thing.path, final)
-        return _Pending(here, here, there)
+        return _Pending(here, here, there, before.kind, node)
 
     def _take(self, one: _Pending) -> None:
-        source, destination = self._tree.look(one.source).state.kind, self._tree.look(one.destination)
+        source, destination = self._tree.look(one.source), self._tree.look(one.destination)
+        found = source.state.kind
         taken = destination.state.kind is not Kind.ABSENT
-        gone = source is Kind.ABSENT and destination.state.kind in {Kind.ABSENT, Kind.DIRECTORY}
+        gone = found is Kind.ABSENT and destination.state.kind in {Kind.ABSENT, one.kind}
         if MASKED in one.source or MASKED in one.destination:
             self._refuse(one, "a name of it held a secret")
         elif gone or (taken and self._is_done(one)):
             self._mean(one.move)  # done already, or somebody removed it
-        elif source is not Kind.DIRECTORY:
+        elif found is not one.kind and one.kind is Kind.DIRECTORY:
             self._refuse(one, "what was renamed is not a directory any more")
+        elif found is not one.kind or one.node not in {None, (source.device, source.inode)}:
+            return  # another one: its content is written, if the record holds it
         elif (cleared := self._what_to_clear(one) if taken else []) is None:
             self._refuse(one, "its name is taken")
         elif why := _no_place(destination, one.destination, self._history.drafts):
@@ -227,7 +252,7 @@ class _Chooser:
             if not self._waiting.is_to_leave(one.destination) or is_below(*ends) or is_below(*reversed(ends)):
                 continue
             done = self._is_done(one)
-            if not done and any(self._tree.look(end).state.kind is not Kind.DIRECTORY for end in ends):
+            if not done and any(self._tree.look(end).state.kind not in _MOVABLE for end in ends):
                 continue
             self._waiting.remove(one)
             (self._mean if done else self._do)(one.move._replace(exchange=True))
@@ -236,12 +261,15 @@ class _Chooser:
             self._refuse(one, "its name is taken")
             self._waiting.remove(one)
 
-    def _mean(self, move: DirectoryRename) -> None:
+    def _mean(self, move: Rename) -> None:
         self._moves.meant.add(move)
         self._waiting.follow(move)
 
-    def _do(self, move: DirectoryRename) -> None:
+    def _do(self, move: Rename) -> None:
         self._moves.steps.append(move)
+        states = self._tree.look(move.old).state, self._tree.look(move.new).state
+        if any(state.kind in {Kind.FILE, Kind.SYMLINK} for state in states):
+            self._moves.files[move] = states
         self._tree.moves.add(move)
         self._mean(move)
 
@@ -274,7 +302,7 @@ class _Chooser:
             foreign = self._uid is not None and now.uid != self._uid
             if not now.exists or not _is_surely(now, recorded) or foreign:
                 return None
-            found.append(Cleared(path, now, recorded))
+            found.append(Cleared(path, now))
             if now.kind is Kind.DIRECTORY:
                 names = self._tree.names(path)
                 if names is None:

@@ -66,17 +66,19 @@ class FileRecord(NamedTuple):
     set_beside: bool = False  # the run set what is in no state: extended attributes, flags of the inode
 
 
-class DirectoryRename(NamedTuple):
-    """`exchange`: what had the new name got the old one."""
+class Rename(NamedTuple):
+    """`exchange`: what had the new name got the old one. `node` is the device and the inode of what is no
+    directory: it is renamed only if it is still that very one."""
 
     old: bytes
     new: bytes
     exchange: bool = False
+    node: tuple[int, int] | None = None
 
 
 class FileRecords(NamedTuple):
     files: list[FileRecord]
-    renames: list[DirectoryRename]
+    renames: list[Rename]
 
 
 class _State(msgspec.Struct, frozen=True):
@@ -109,6 +111,12 @@ class _Rename(msgspec.Struct, frozen=True):
     old_b64: str | None = msgspec.field(name="from_b64", default=None)
     new_b64: str | None = msgspec.field(name="to_b64", default=None)
     exchange: bool = False
+    dev: int | None = None
+    ino: int | None = None
+
+    @property
+    def node(self) -> tuple[int, int] | None:
+        return None if self.dev is None or self.ino is None else (self.dev, self.ino)
 
 
 class _Files(msgspec.Struct, frozen=True):
@@ -132,7 +140,7 @@ def read_records(value: Any) -> FileRecords:
             for file in found.files
         ]
         renames = [
-            DirectoryRename(_path(one.old, one.old_b64), _path(one.new, one.new_b64), one.exchange)
+            Rename(_path(one.old, one.old_b64), _path(one.new, one.new_b64), one.exchange, one.node)
             for one in found.directory_renames
         ]
         _check_names(files)

@@ -16,8 +16,8 @@ from steno.restore.history import LOOKING, Draft, History, that_happened
 from steno.restore.journeys import Thing
 from steno.restore.looking import Tree
 from steno.restore.merging import merged_drafts
-from steno.restore.renames import MovedTree, Moves, choose_moves, crosses_devices
-from steno.restore.states import ABSENT, DirectoryRename, FileRecords, Kind, State, is_at_or_below
+from steno.restore.renames import MovedTree, Moves, choose_moves, crosses_devices, still_there
+from steno.restore.states import ABSENT, FileRecords, Kind, Rename, State, is_at_or_below
 
 
 class Direction(StrEnum):
@@ -76,10 +76,11 @@ def assign(
 
 def _chosen_renames(
     records: FileRecords, drafts: dict[bytes, Draft], chosen: Sequence[bytes], tree: Tree
-) -> list[DirectoryRename]:
-    """Of a directory that was chosen by one of its names all renames, also those between other names."""
+) -> list[Rename]:
+    """Of what was chosen by one of its names all renames, also those between other names."""
     happened = that_happened(records.renames, drafts)
     happened = [one for one in happened if not crosses_devices(one, tree)]
+    happened = still_there(happened, tree)
     if not chosen:
         return happened
     journeys = History(drafts, happened).journeys

@@ -90,7 +90,7 @@ def not_kept_lines(outcome: Outcome) -> Iterator[str]:
 
 def trash_lines(outcome: Outcome) -> Iterator[str]:
     for place in outcome.trash:
-        yield f"what the record does not hold was moved to {os.fsdecode(place)}"
+        yield f"what was taken away is in {os.fsdecode(place)}"
 
 
 def problem_lines(word: str, problems: Sequence[Problem]) -> Iterator[str]:

@@ -246,13 +246,14 @@ def test_frames_without_an_event_are_frames(tmp_path: Path) -> None:
 # --- the first look at a path ------------------------------------------------------------------------------
 
 
-def test_the_first_look_tells_the_state_and_later_ones_what_was_done(tmp_path: Path) -> None:
-    first, later = Found(size=3), Found(size=9, mtime_ns=5)
+def test_the_first_change_tells_the_state_and_later_ones_what_was_done(tmp_path: Path) -> None:
+    """What somebody else did between a look and that change is no change of the run's."""
+    first, meant, later = Found(size=3), Found(size=9, mtime_ns=5), Found(size=7, mtime_ns=6)
     made = FakeFrames().process().event("stat", "/a", state=first)
-    made.event("open", "/a", state=later, arg=WRITE_AND_TRUNCATE).event("unlink", "/a", state=later)
+    made.event("open", "/a", state=meant, arg=WRITE_AND_TRUNCATE).event("unlink", "/a", state=later)
     look = looks_of(made, tmp_path)[b"/a"]
     assert look.state is not None
-    assert look.state.size == 3
+    assert look.state.size == 9
     assert look.operations == {"existence", "write", "delete"}
     assert (look.changed, look.unresolved, look.blob) == (True, False, 0)
 
@@ -264,8 +265,18 @@ def test_a_later_look_at_the_same_file_supplies_its_content(tmp_path: Path) -> N
     assert (look.blob, look.content) == (1, wire.CONTENT["kept"])
 
 
-def test_the_content_of_another_file_under_the_same_name_is_not_that_of_the_first(tmp_path: Path) -> None:
-    made = FakeFrames().process().event("stat", "/a", state=Found(size=3))
+def test_what_somebody_put_there_before_the_first_change_is_the_state_before(tmp_path: Path) -> None:
+    made = FakeFrames().process().event("stat", "/a", state=ABSENT)
+    made.event("unlink", "/a", state=ABSENT)  # takes nothing away
+    kept = Found(size=3, ctime_ns=9, blob=made.blob(b"new"), content="kept")
+    look = looks_of(made.event("open", "/a", state=kept, arg=WRITE_AND_TRUNCATE), tmp_path)[b"/a"]
+    assert (look.blob, look.content) == (1, wire.CONTENT["kept"])
+
+
+def test_the_content_of_another_file_under_the_same_name_is_not_that_of_the_one_before(
+    tmp_path: Path,
+) -> None:
+    made = FakeFrames().process().event("unlink", "/a", state=Found(size=3))
     kept = Found(size=3, ctime_ns=9, blob=made.blob(b"new"), content="kept")
     look = looks_of(made.event("open", "/a", state=kept, arg=WRITE_AND_TRUNCATE), tmp_path)[b"/a"]
     assert (look.blob, look.content) == (0, wire.CONTENT["not_kept"])
@@ -318,15 +329,21 @@ def test_where_the_run_mounted_something_nobody_knows_what_was_there(tmp_path: P
     st.integers(1, 7),
 )
 @SMALL
-def test_the_first_looks_are_those_that_a_plain_loop_finds(
+def test_the_states_before_are_those_that_a_plain_loop_finds(
     tmp_path_factory: pytest.TempPathFactory, calls: list[tuple[str, str, Any]], batch: int
 ) -> None:
     made = FakeFrames().process()
     expected: dict[bytes, int | None] = {}
+    changed: set[str] = set()
     for op, path, state in calls:
         made.event(op, path, state=state)
-        if state is not None:
-            expected.setdefault(path.encode(), None if state is ABSENT else state.size)
+        key, size = path.encode(), None if state in {None, ABSENT} else state.size
+        changes = op in {"unlink", "rename", "chmod"} and state is not ABSENT
+        another = key not in expected or (expected[key] is None) != (state is ABSENT)
+        if path not in changed and state is not None and (changes or another):
+            expected[key] = size
+        if changes and key in expected:
+            changed.add(path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frames_room, "BATCH", batch)
         looks = looks_of(made, tmp_path_factory.mktemp("looks"))

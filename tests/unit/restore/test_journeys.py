@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from steno.restore import journeys as followed
 from steno.restore.journeys import Journeys, Thing, forth
-from steno.restore.states import DirectoryRename, is_at_or_below
+from steno.restore.states import Rename, is_at_or_below
 
 NAMES = st.sampled_from([b"/a", b"/b", b"/a/a", b"/a/b", b"/b/a", b"/c/b", b"/a/a/b"])
 PATHS = st.builds(
     lambda name, more: name + more, NAMES, st.sampled_from([b"", b"/x", b"/x/a", b"/a", b"/b/x"])
 )
-RENAMES = st.builds(DirectoryRename, NAMES, NAMES, st.booleans()).filter(
+RENAMES = st.builds(Rename, NAMES, NAMES, st.booleans()).filter(
     lambda one: not is_at_or_below(one.old, one.new) and not is_at_or_below(one.new, one.old)
 )
 
 
-def way(path: bytes, since: int, renames: list[DirectoryRename]) -> list[bytes | None]:
+def way(path: bytes, since: int, renames: list[Rename]) -> list[bytes | None]:
     """After each rename the name; None: replaced."""
     found: list[bytes | None] = [path]
     for rename in renames[since:]:
@@ -30,7 +30,7 @@ def way(path: bytes, since: int, renames: list[DirectoryRename]) -> list[bytes |
 
 @given(st.lists(RENAMES, max_size=8), PATHS, st.data())
 def test_a_thing_is_followed_through_every_rename(
-    renames: list[DirectoryRename], path: bytes, data: st.DataObject
+    renames: list[Rename], path: bytes, data: st.DataObject
 ) -> None:
     journeys = Journeys(renames)
     moment = data.draw(st.integers(0, len(renames)))
@@ -44,7 +44,7 @@ def test_a_thing_is_followed_through_every_rename(
 
 
 @given(st.lists(RENAMES, max_size=8), PATHS)
-def test_all_that_had_a_name_is_found(renames: list[DirectoryRename], path: bytes) -> None:
+def test_all_that_had_a_name_is_found(renames: list[Rename], path: bytes) -> None:
     journeys = Journeys()
     for rename in renames:
         journeys.things(path)  # what is known by then is no more when another rename comes
@@ -59,13 +59,13 @@ def test_many_things_in_a_directory_that_is_renamed_many_times_are_followed_toge
     times = 400
     steps = 0
 
-    def counted(path: bytes, rename: DirectoryRename) -> bytes | None:
+    def counted(path: bytes, rename: Rename) -> bytes | None:
         nonlocal steps
         steps += 1
         return forth(path, rename)
 
     monkeypatch.setattr(followed, "forth", counted)
-    journeys = Journeys([DirectoryRename(b"/a", b"/b", exchange=True)] * times)
+    journeys = Journeys([Rename(b"/a", b"/b", exchange=True)] * times)
     for number in range(times):
         for name in (b"/a/%d" % number, b"/b/%d" % number):
             assert journeys.things(name) == {Thing(b"/a/%d" % number), Thing(b"/b/%d" % number)}

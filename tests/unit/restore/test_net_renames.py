@@ -135,9 +135,7 @@ def test_what_somebody_put_into_the_place_since_is_not_cleared(root: Path, run: 
     since = snapshot(root)
     for force in (False, True):
         plan, _ = recorded.apply(Direction.UNDO, force=force)
-        assert [problem.why for problem in plan.conflicts] == [
-            "the directory cannot be renamed: its name is taken"
-        ]
+        assert [problem.why for problem in plan.conflicts] == ["it cannot be renamed: its name is taken"]
         assert snapshot(root).keys() == since.keys()
 
 
@@ -156,7 +154,7 @@ def test_a_directory_that_holds_the_one_to_come_back_is_a_conflict(root: Path, r
     run.rename(root / "made", root / "d")
     recorded, after = run.end()
     plan, _ = recorded.apply(Direction.UNDO, force=True)
-    assert "the directory cannot be renamed: its name is taken" in {problem.why for problem in plan.conflicts}
+    assert "it cannot be renamed: its name is taken" in {problem.why for problem in plan.conflicts}
     assert (snapshot(root)).keys() == after.keys()
 
 
@@ -167,9 +165,7 @@ def test_a_name_that_held_a_secret_is_not_given_to_a_directory(root: Path, run: 
     (rename,) = recorded.files["directory_renames"]
     rename["to"] = recorded.file(root / "q")["path"] = f"{root}/****"
     plan, _ = recorded.apply(Direction.RESTORE)
-    assert (os.fsencode(root / "d"), "the directory cannot be renamed: a name of it held a secret") in (
-        plan.conflicts
-    )
+    assert (os.fsencode(root / "d"), "it cannot be renamed: a name of it held a secret") in (plan.conflicts)
 
 
 def test_a_choice_of_one_name_means_the_whole_way_of_a_directory(root: Path, run: Recorder) -> None:

@@ -268,7 +268,7 @@ def test_a_rename_that_cannot_be_undone_is_a_conflict_even_when_forced(
     spoil(root)
     since = snapshot(root)
     plan, failed = recorded.apply(Direction.UNDO, force=force)
-    assert f"the directory cannot be renamed: {why}" in {problem.why for problem in plan.conflicts}
+    assert f"it cannot be renamed: {why}" in {problem.why for problem in plan.conflicts}
     assert not failed
     assert snapshot(root).keys() == since.keys()
 
