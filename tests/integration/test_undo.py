@@ -93,16 +93,19 @@ def test_undo_and_restore_say_what_they_did(
     root: Path, believed: Command, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert believed("undo", "@last") == 0
-    assert capfd.readouterr() == (
-        "undone 3 files (1 created removed, 1 modified restored, 1 deleted brought back)\n",
-        "",
-    )
+    out, err = capfd.readouterr()
+    said, trash = out.splitlines()
+    assert said == "undone 3 files (1 created removed, 1 modified restored, 1 deleted brought back)"
+    assert err == ""
+    place = Path(trash.removeprefix("what was taken away is in "), *root.parts[1:])
+    assert (place / "created").read_bytes() == b"created\n"
+    assert (place / "notes.txt").read_bytes() == b"after!\n"
     assert (root / "sub" / "deleted").read_bytes() == b"deleted\n"
     assert believed("undo", "@last") == 0
     assert capfd.readouterr().out == "nothing to do\n"
     assert believed("restore", "@last") == 0
-    assert capfd.readouterr().out == (
-        "restored 3 files (1 created brought back, 1 modified restored, 1 deleted removed)\n"
+    assert capfd.readouterr().out.splitlines()[0] == (
+        "restored 3 files (1 created brought back, 1 modified restored, 1 deleted removed)"
     )
     assert (root / "created").read_bytes() == b"created\n"
 
@@ -144,7 +147,7 @@ def test_a_conflict_changes_nothing_unless_forced(
     assert out.startswith("undone 3 files")
     assert "steno: overruled: " in err
     assert (root / "notes.txt").read_bytes() == b"before\n"
-    (line,) = [line for line in out.splitlines() if line.startswith("what the record does not hold")]
+    (line,) = [line for line in out.splitlines() if line.startswith("what was taken away is in ")]
     place = Path(line.rpartition(" ")[2])
     assert place.parent.stat().st_mode & 0o777 == 0o700
     assert Path(place, *root.parts[1:], "notes.txt").read_bytes() == b"edited since\n"
@@ -281,6 +284,48 @@ def test_a_real_run_is_undone_and_restored(steno: Steno, root: Path, script: str
     assert restored.returncode == 0, restored
     if script not in {"link", "install"}:  # what the run left is kept under the name it was written through
         assert substance(root) == kept(after)
+
+
+MOVES = """
+mv big elsewhere; mv "$HOME/.cache/big" cached; mv to-cache "$HOME/.cache/"; mv .git d
+mv one between; mv two one; mv between two
+mv replaced kept; echo small > replaced
+mkdir into; mv place into/; mv into then; mkdir place
+"""
+
+
+@pytest.mark.parametrize("observer", observers(STOPPING))
+def test_what_was_moved_is_moved_back_though_no_content_is_kept(
+    steno: Steno, root: Path, home: Path, observer: str
+) -> None:
+    """Also from where no state is kept, and several things at once; or nothing is done."""
+    (home / ".cache").mkdir()
+    (root / ".git").mkdir()
+    (root / "place").mkdir()
+    names = ("big", "to-cache", ".git/HEAD", "one", "two", "replaced", "place/file")
+    for path in (home / ".cache" / "big", *(root / name for name in names)):
+        path.write_bytes(os.fsencode(path))
+    before, cached = snapshot(root), snapshot(home / ".cache")
+    nodes = {path.stat().st_ino for path in (root / "one", root / "big", home / ".cache" / "big")}
+    words = ("run", "--no-git", "--max-blob", "1", "--observer", observer, "--", "sh", "-c", MOVES)
+    assert steno(*words, cwd=root).returncode == 0
+    after = snapshot(root)
+    (root / "replaced").write_bytes(b"mine")
+    refused = steno("undo", "@last", "--force", root / "replaced", cwd=root)
+    assert refused.returncode == 1, refused
+    assert b"kept: it cannot be renamed: its name is taken" in refused.stderr
+    assert (root / "replaced").read_bytes() == b"mine"
+    (root / "replaced").write_bytes(b"small\n")
+    os.utime(root / "replaced", ns=(0, after[os.fsencode(root / "replaced")]["mtime_ns"]))
+    undone = steno("undo", "@last", cwd=root)
+    assert undone.returncode == 0, undone
+    assert substance(root) == kept(before)
+    assert snapshot(home / ".cache")[os.fsencode(home / ".cache" / "big")] in cached.values()
+    assert {path.stat().st_ino for path in (root / "one", root / "big", home / ".cache" / "big")} == nodes
+    restored = steno("restore", "@last", cwd=root)
+    assert restored.returncode == 1  # the new content of `replaced` is not kept either
+    steno("restore", "@last", "--force", cwd=root)
+    assert (root / "cached").read_bytes() == os.fsencode(home / ".cache" / "big")
 
 
 @root_may_mount

@@ -8,7 +8,7 @@ written.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -18,6 +18,7 @@ import click
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
 from steno.cli.opening import chosen_store, open_run, print_json, print_lines, recorded_path, say, say_hint
+from steno.derive.changed_by_others import Others, changed_by_others
 from steno.derive.facts import RunFacts
 from steno.derive.renamed import renamed
 from steno.errors import BadRequestError
@@ -26,7 +27,7 @@ from steno.restore.applying import carry_out
 from steno.restore.contents import open_contents
 from steno.restore.judging import User
 from steno.restore.looking import FileSystem
-from steno.restore.plan import Problem, make_plan
+from steno.restore.plan import Do, Plan, Problem, make_plan
 from steno.restore.states import FileRecords, is_at_or_below, read_records
 from steno.restore.tasks import Direction
 from steno.restore.trash import TRASH, Trash
@@ -74,6 +75,7 @@ def put_back(
         layers = FolderLayers(folder, verdict.run_id or "")
         records = _read(layers, chosen_store(store))
         chosen = [recorded_path(path) for path in paths]
+        others = changed_by_others(layers) if layers.has(KERNEL_TABLE) else Others({}, {})
         unkept = _not_kept(folder, layers.run_id, records, chosen)
         unkept += [
             Problem(one.path, _ATTRIBUTES)
@@ -91,7 +93,9 @@ def put_back(
                 chosen=chosen,
                 force=force,
                 ended_ns=_end_of_run(layers) if _is_of_store(folder, chosen_store(store)) else None,
+                others=others.changed,
             )
+            plan.notes.extend(_unclear(plan, others))
             going_on = not dry_run and (plan.is_clear or force)
             trash = _trash_of(chosen_store(store), verdict.run_id or "")
             failed = carry_out(plan, contents, user, trash) if going_on else None
@@ -119,6 +123,13 @@ def _read(layers: FolderLayers, store: Path) -> FileRecords:
     home = os.fsencode(store.resolve())
     strays = [record for record in more.files if not is_at_or_below(record.path, home)]
     return FileRecords(records.files + strays, more.renames)
+
+
+def _unclear(plan: Plan, others: Others) -> Iterator[Problem]:
+    """Of what is taken away: who wrote it last."""
+    for step in plan.steps if plan.direction is Direction.UNDO else ():
+        if step.do in {Do.REMOVE, Do.WRITE} and step.path in others.unclear:
+            yield Problem(step.path, f"{others.unclear[step.path]}; it goes to the trash")
 
 
 def _trash_of(store: Path, run_id: str) -> Trash:

@@ -191,7 +191,7 @@ class Held:
 
     def settle(self, processes: Processes, after: Mapping[bytes, After], origin_ns: int) -> None:
         """All was taken. Nobody holds a file after they ended, or has written it after its last time."""
-        ends = _ends_of_lines(processes)
+        ends = ends_of_lines(processes)
         for one in self._all:
             one.until = min(one.until, ends.get(one.process, inf))
             state = after.get(one.path)
@@ -262,7 +262,7 @@ class Witnessed:
         return change.path in self._paths
 
 
-def _ends_of_lines(processes: Processes) -> dict[int, float]:
+def ends_of_lines(processes: Processes) -> dict[int, float]:
     """When a process and all that came of it had ended: children have what their parents had opened."""
     ends: dict[int, float] = {}
     for one, process in sorted(processes.by_number.items(), reverse=True):

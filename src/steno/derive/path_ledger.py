@@ -95,8 +95,8 @@ class PathLedger(Generic[Key]):
                 self._changed.add(key)
 
     def _tells(self, key: Key, kind: int, *, changes: bool) -> bool:
-        """Whether a look tells better what was there before than those that came before it. Of a directory the
-        first one does: its time changes with what the command does in it."""
+        """Whether a look tells better what was there before than those that came before it. Of a directory
+        the first one does: its time changes with what the command does in it."""
         if self._looked_at.get(key) == kind and (kind == _DIRECTORY or not changes):
             return False
         self._looked_at[key] = kind

@@ -8,6 +8,7 @@ record cannot give back is impossible, whatever the user wishes. Never changes a
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -64,12 +65,20 @@ class Judgement(NamedTuple):
 
 
 class Judge:
-    def __init__(self, tree: Tree, contents: Contents, user: User, ended_ns: int | None) -> None:
-        """`ended_ns` is when the run ended, if that can be believed."""
+    def __init__(
+        self,
+        tree: Tree,
+        contents: Contents,
+        user: User,
+        ended_ns: int | None,
+        others: Mapping[bytes, str] | None = None,
+    ) -> None:
+        """`ended_ns` is when the run ended, if that can be believed. `others`: what others changed."""
         self._tree = tree
         self._contents = contents
         self._user = user
         self._ended_ns = ended_ns
+        self._others = others or {}
 
     def judge(self, task: Task, now: Sight) -> Judgement:
         """What has to be done, and what speaks against it. A conflict can be overruled, the rest cannot."""
@@ -102,6 +111,9 @@ class Judge:
         return target.kind is not Kind.SYMLINK and now.mode != permitted_mode(target, self._user)
 
     def _conflict(self, task: Task, now: Sight) -> str | None:
+        by_others = task.names & self._others.keys()
+        if now.state.exists and by_others:
+            return self._others[min(by_others)]
         if task.left.kind is Kind.UNKNOWN and not now.state.exists:
             return None  # and nothing there that could be lost
         if task.left.kind is Kind.UNKNOWN and self._ended_ns is not None:

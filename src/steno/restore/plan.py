@@ -9,7 +9,7 @@ record does not know is never removed, whatever the user wishes. Never changes a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -89,10 +89,14 @@ def make_plan(
     chosen: Sequence[bytes] = (),
     force: bool = False,
     ended_ns: int | None = None,
+    others: Mapping[bytes, str] | None = None,
 ) -> Plan:
-    """`ended_ns`: when the run ended by the clock of this machine, if it was recorded here."""
+    """`ended_ns`: when the run ended by the clock of this machine, if it was recorded here.
+
+    `others`: paths that somebody else has changed after the run had, during the run, and what tells so.
+    """
     assignment = assign(records, direction, chosen, tree, None if user.is_root else user.uid)
-    judge = Judge(assignment.tree, contents, user, ended_ns)
+    judge = Judge(assignment.tree, contents, user, ended_ns, others if direction is Direction.UNDO else None)
     return _Planner(assignment, direction, judge, user, force=force).plan()
 
 

@@ -31,6 +31,7 @@ class Task(NamedTuple):
     left: State  # the other end: what `undo` expects to find, and what `restore` starts from
     accepted: tuple[State, ...]
     content_kept: bool  # the run changed no content, so equal sizes are equal contents
+    names: frozenset[bytes]  # in the record
 
 
 class Assignment(NamedTuple):
@@ -154,4 +155,5 @@ def _task(path: bytes, draft: Draft, direction: Direction) -> Task:
         left,
         tuple(state for state in accepted if state.kind is not Kind.UNKNOWN),
         content_kept=target.kind is left.kind is Kind.FILE and not draft.operations & {"write", "delete"},
+        names=draft.names,
     )

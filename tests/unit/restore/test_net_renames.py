@@ -139,15 +139,6 @@ def test_what_somebody_put_into_the_place_since_is_not_cleared(root: Path, run: 
         assert snapshot(root).keys() == since.keys()
 
 
-def test_what_is_cleared_and_not_kept_is_named(root: Path, run: Recorder) -> None:
-    another_in_its_place(run, root)
-    recorded, _ = run.end()
-    recorded.file(root / "d" / "first")["after"].pop("blob")
-    plan = recorded.plan(Direction.UNDO)
-    assert [problem.path for problem in plan.notes] == [os.fsencode(root / "d" / "first")]
-    assert "no restore will bring it back" in plan.notes[0].why
-
-
 def test_a_directory_that_holds_the_one_to_come_back_is_a_conflict(root: Path, run: Recorder) -> None:
     run.mkdir(root / "made")
     run.rename(root / "d", root / "made" / "d")

@@ -116,16 +116,6 @@ def test_without_a_content_the_time_decides(root: Path, recorded: Recording) -> 
     assert conflicts(recorded) == {"changed": "its content has been changed since"}
 
 
-def test_what_no_restore_will_bring_back_is_said_beforehand(root: Path, recorded: Recording) -> None:
-    recorded.file(root / "created")["after"].pop("blob")
-    assert recorded.plan(Direction.UNDO).notes == [
-        (
-            os.fsencode(root / "created"),
-            "what is there now is not in the record: no restore will bring it back",
-        )
-    ]
-
-
 def test_force_overwrites_what_was_changed_since_and_names_it(root: Path, recorded: Recording) -> None:
     (root / "changed").write_bytes(b"edited")
     plan, failed = recorded.apply(Direction.UNDO, force=True)

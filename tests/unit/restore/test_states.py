@@ -40,7 +40,7 @@ def test_states_are_read_as_they_were_written() -> None:
             record("/"),
             directory_renames=[
                 {"from": "/d", "to": "/e"},
-                {"from": "/x", "from_b64": b64(b"/\xfe"), "to": "/y", "exchange": True},
+                {"from": "/x", "from_b64": b64(b"/\xfe"), "to": "/y", "exchange": True, "dev": 7, "ino": 9},
             ],
         )
     )
@@ -48,7 +48,10 @@ def test_states_are_read_as_they_were_written() -> None:
     assert first.after == State(Kind.FILE, 0o4755, 1_700_000_000_123_456_789, 3, 1000, 100, blob="after:/a")
     assert (second.path, second.before.target, second.after) == (b"/\xff", b"\xff", ABSENT)
     assert (third.before, third.after.content, top.path) == (UNKNOWN, "too_large", b"/")
-    assert [tuple(rename) for rename in found.renames] == [(b"/d", b"/e", False), (b"/\xfe", b"/y", True)]
+    assert [tuple(rename) for rename in found.renames] == [
+        (b"/d", b"/e", False, None),
+        (b"/\xfe", b"/y", True, (7, 9)),
+    ]
 
 
 def test_a_file_that_may_be_another_was_not_what_size_and_time_say() -> None:

@@ -1,0 +1,150 @@
+"""Files that the run changed, and somebody else after it: which, and what tells so.
+
+In: layers with a kernel table. Out: for each such path why, in words. The run had removed it, and it is
+there; it is another file than the one that the run had found or left; it was written when no process of the
+run could still have it open. Where one could, nobody can say who wrote last: those are told apart, if it is
+long after the run opened them. What somebody did before the run's own first change is the state before, and
+no matter of this. Never looks at a file.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from steno.derive.call_processes import processes
+from steno.derive.file_changes import TICK_NS, ends_of_lines, number, states_after
+from steno.derive.files import After
+from steno.derive.kernel_rows import RowBatch, batches
+from steno.derive.operations import CHANGING, NEEDING, ON_FILES, OPENING, Call, access, has_failed, operations
+from steno.events import wire
+from steno.events.layers import Layers
+
+REMADE = "the run removed it, and somebody else has made it again"
+REPLACED = "somebody else replaced it during the run"
+WRITTEN = "somebody else wrote to it after the run had"
+UNCLEAR = "it was written long after the run had opened it: by the run or by somebody else"
+
+_COLUMNS = (
+    *("op", "process", "mono_ns", "resolved", "arg", "notes", "result"),
+    *("exists", "mode", "ino", "size", "mtime_ns"),
+)
+_MILLI = 10**6
+_LONG_NS = 10**9
+_PASSED_OVER = wire.NOTES["deleted"] | wire.NOTES["other_root"]
+_LATE, _EXCHANGE = wire.NOTES["late"], wire.NOTES["exchange"]
+_REMOVING = frozenset({"unlink", "rmdir", "rename", "moved"})
+_BRINGING = frozenset({"rename_to", "moved_to", "link_to"})
+_MAKING = frozenset({"mkdir", "symlink", "mknod"})
+_TIMING = frozenset({"utimes", "setattr"})
+
+_File = tuple[int | None, int | None, int | None]  # inode, size, time
+
+
+class Others(NamedTuple):
+    changed: dict[bytes, str]
+    unclear: dict[bytes, str]
+
+
+class _Path:
+    """What the run did to a path so far, and what should be there since."""
+
+    __slots__ = ("expected", "last_ns", "removed", "sure", "timed", "why", "writers")
+
+    def __init__(self) -> None:
+        self.last_ns = -1  # of its changes; -1: none yet
+        self.writers: set[int] = set()
+        self.expected: int | None = None  # inode
+        self.removed: _File | None = None  # what was there when the run removed it; None: it did not
+        self.sure = False  # the removal is known to have succeeded
+        self.timed = False  # its time need not be that of the last write
+        self.why = ""
+
+
+def changed_by_others(layers: Layers) -> Others:
+    paths: dict[bytes, _Path] = {}
+    for batch in batches(layers, _COLUMNS):
+        _take(batch, paths)
+    changed = {path: one for path, one in paths.items() if one.last_ns >= 0}
+    after = states_after(layers, changed)
+    ends = ends_of_lines(processes(layers))
+    origin_ns = min(event.ts_ms * _MILLI - event.mono_ns for event in layers.events())
+    others = Others({}, {})
+    for path, one in changed.items():
+        if (state := after.get(path)) is not None and state.exists:
+            why = one.why or _at_the_end(one, state, ends, origin_ns)
+            if why:
+                (others.unclear if why == UNCLEAR else others.changed)[path] = why
+    return others
+
+
+def _take(batch: RowBatch, paths: dict[bytes, _Path]) -> None:
+    rows = batch.rows_of(ON_FILES)
+    columns = (
+        batch.ops(rows),
+        batch.texts("resolved", rows),
+        batch.numbers("process", rows),
+        batch.numbers("mono_ns", rows),
+        batch.numbers("arg", rows),
+        batch.numbers("notes", rows),
+        batch.optional("result", rows),
+        batch.optional("exists", rows),
+        batch.modes(rows),
+        zip(*(batch.optional(name, rows) for name in ("ino", "size", "mtime_ns")), strict=True),
+    )
+    for op, path, process, at_ns, arg, notes, result, exists, mode, found in zip(*columns, strict=True):
+        if not path or notes & _PASSED_OVER:
+            continue
+        one = paths.get(path)
+        if one is None:
+            one = paths[path] = _Path()
+        if exists is not None and not notes & _LATE:
+            _look(one, found if exists else None, mode)
+        call = Call(op, arg, notes, failed=has_failed(result), mode=mode, absent=exists == 0)
+        if not operations(call) & CHANGING or (call.absent and op in NEEDING):
+            continue
+        one.last_ns = at_ns
+        _change(one, call, process, found, sure=result == 0)
+        if stat.S_ISDIR(mode) and op in _REMOVING | _BRINGING:
+            for other in paths.values():  # what is below has another name
+                other.expected = None
+
+
+def _look(one: _Path, found: _File | None, mode: int) -> None:
+    if one.last_ns < 0 or stat.S_ISDIR(mode):
+        return
+    if found is None:
+        one.expected = None
+        return
+    if one.removed is not None and (one.sure or found != one.removed):
+        one.why = REMADE
+    elif one.expected is not None and found[0] != one.expected:
+        one.why = REPLACED
+    one.expected, one.removed = found[0], None
+
+
+def _change(one: _Path, call: Call, process: int, found: _File, *, sure: bool) -> None:
+    if call.op in _REMOVING and not call.notes & _EXCHANGE:
+        one.removed, one.sure, one.expected = found, sure, None
+        return
+    if call.op in _TIMING or call.op in _BRINGING or call.notes & _EXCHANGE:
+        one.timed = True
+    if call.op in _BRINGING or call.op in _MAKING or call.absent or call.notes & _EXCHANGE:
+        one.expected = one.removed = None
+    if call.op == "map" or (call.op in OPENING and access(call.arg) != "read"):
+        one.expected = None if call.absent else found[0]
+        one.writers.add(process)
+
+
+def _at_the_end(one: _Path, state: After, ends: Mapping[int, float], origin_ns: int) -> str:
+    mtime_ns = number(state.mtime_ns)
+    if one.removed is not None:
+        same = not one.sure and (number(state.size), mtime_ns) == one.removed[1:]
+        return "" if same else REMADE
+    if one.timed or state.type != "file" or mtime_ns is None:
+        return ""
+    written_ns = mtime_ns - origin_ns - TICK_NS
+    if written_ns > max([one.last_ns, *(ends.get(process, 0) for process in one.writers)]):
+        return WRITTEN
+    return UNCLEAR if written_ns > one.last_ns + _LONG_NS else ""
