@@ -29,7 +29,10 @@ bool may_succeed(const struct stop *stop)
 
 static int64_t nanoseconds(struct timespec time)
 {
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+    enum { SECOND = 1000000000 };
+    const int64_t first = INT32_MIN, last = first + (int64_t)(UINT64_MAX / SECOND) - 1; /* what 64 bits tell apart: from 1901 to 2486 */
+    int64_t seconds = time.tv_sec < first ? first : time.tv_sec > last ? last : time.tv_sec;
+    return (int64_t)((uint64_t)seconds * SECOND + (uint64_t)time.tv_nsec); /* from 2262 on it is negative */
 }
 
 /* `changes`: the operation that may change it, or 0. */

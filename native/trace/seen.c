@@ -165,6 +165,8 @@ bool seen_words(const struct seen *seen, int dir, const char *path, char words[P
 
 static struct timespec time_of(int64_t nanoseconds)
 {
+    if (nanoseconds < (int64_t)INT32_MIN * SECOND) /* from 2262 on */
+        return (struct timespec){(time_t)((uint64_t)nanoseconds / SECOND), (long)((uint64_t)nanoseconds % SECOND)};
     struct timespec time = {nanoseconds / SECOND, nanoseconds % SECOND};
     if (time.tv_nsec < 0)
         time.tv_sec--, time.tv_nsec += SECOND;

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from capabilities_made import surface
-from conftest import Steno
+from conftest import PROGRAM, SECONDS, Steno
 from making import RUN_ID, make_run, start
 from observers import STOPPING, observers, working
 from ordinary import root_may_mount
@@ -25,6 +25,8 @@ from steno.bundle.verify import Status, Verdict
 from steno.cli import main, putting_back
 from steno.events import canonical, layout
 
+IN_2400_NS = 13_569_465_600 * 10**9
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -32,6 +34,8 @@ def root(tmp_path: Path) -> Path:
     (place / "sub").mkdir(parents=True)
     (place / "notes.txt").write_bytes(b"before\n")
     (place / "sub" / "deleted").write_bytes(b"deleted\n")
+    for path in (place / "notes.txt", place / "sub" / "deleted"):
+        os.utime(path, ns=(0, IN_2400_NS))  # more nanoseconds than 63 bits have
     return place
 
 
@@ -254,7 +258,10 @@ def test_a_run_that_is_not_sealed_cannot_be_undone(steno: Steno, store: Path) ->
     assert b"is not sealed" in done.stderr
 
 
+SOURCE = "git init -q; echo x > file; git add file; git commit -qm x"
 SCRIPTS = {
+    "clone": f"mkdir o; cd o; {SOURCE}; cd ..; git clone -q o new",
+    "into another": "mkdir b; mv sub b/; mv b c; mkdir sub; mv c/sub/deleted c/",
     "change": "echo more >> notes.txt; chmod 600 notes.txt",
     "create": "mkdir -p new/deep; echo x > new/deep/file; ln -s deep/file new/link; : > empty",
     "delete": "rm -r sub",
@@ -282,8 +289,40 @@ def test_a_real_run_is_undone_and_restored(steno: Steno, root: Path, script: str
     assert substance(root) == kept(before)
     restored = steno("restore", "@last", cwd=root)
     assert restored.returncode == 0, restored
-    if script not in {"link", "install"}:  # what the run left is kept under the name it was written through
+    # What the run left is kept under the name that it was written through, and nothing of a new `.git`.
+    if script not in {"link", "install", "clone"}:
         assert substance(root) == kept(after)
+
+
+@pytest.mark.parametrize("observer", observers())
+def test_what_somebody_else_changed_while_the_run_looked_is_told_so_and_left_alone(
+    steno: Steno, root: Path, clean_env: dict[str, str], observer: str
+) -> None:
+    script = "cat notes.txt sub/deleted > copy; test -e theirs; echo now; read answer; rm copy"
+    command: list[str | Path] = [PROGRAM, "run", "--observer", observer, "--", "sh", "-c", script]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=root, env=clean_env) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == b"now\n"
+        with (root / "notes.txt").open("ab") as file:
+            file.write(b"mine")
+        (root / "sub" / "deleted").unlink()
+        (root / "theirs").write_bytes(b"mine")
+        run.communicate(b"\n", timeout=SECONDS)
+    since = substance(root)
+    listed = steno("files", "@last", cwd=root).stdout.decode().splitlines()
+    told = {line.partition(f"{root}/")[2]: line[0] for line in listed if line.endswith("by somebody else)")}
+    assert told == {
+        "notes.txt (modified by somebody else)": "o",
+        "sub/deleted (deleted by somebody else)": "o",
+        "theirs (created by somebody else)": "o",
+    }
+    shown = steno("show", "@last").stdout.decode()
+    assert "3 files changed by somebody else during the run" in shown
+    undone = steno("undo", "@last", cwd=root)
+    assert undone.returncode == 0, undone
+    assert undone.stderr.count(b"changed while the run only looked at it: left alone") == 3
+    assert substance(root) == since
 
 
 MOVES = """

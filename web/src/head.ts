@@ -135,7 +135,7 @@ function holdRedactions(redactions: Record<string, any> | null, facts: Hold): vo
 /** How many were changed, and how; those whose states are not kept are not in the file. */
 function holdFiles(files: Files | null, facts: Hold): void {
   if (!files) return;
-  const counts = countsOf(files.files.map((file) => file.change).filter((change) => change !== "none"));
+  const counts = countsOf(files.files.filter((file) => !file.by_others && file.change !== "none").map((file) => file.change));
   const total = [...counts.values()].reduce((one, other) => one + other, 0);
   const first = total ? `${counted(total, "file")} changed (${inWords(counts)})` : "no file changed";
   facts("Files", [first], (lines) => !!lines[0]?.startsWith(cut(first)));

@@ -64,6 +64,7 @@ export interface FileEntry {
   before: FileState;
   after: FileState;
   change: "created" | "modified" | "deleted" | "metadata" | "none" | "unknown";
+  by_others?: boolean;
   git?: unknown;
 }
 

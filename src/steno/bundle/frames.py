@@ -22,6 +22,7 @@ from steno.derive.mounts import lies_below, mounted_upon
 from steno.derive.operations import CHANGING, has_failed
 from steno.derive.path_ledger import FOUND, PathLedger, Rows
 from steno.events import wire
+from steno.events.file_times import file_time
 
 KERNEL = "kernel"
 LOGS = tuple(
@@ -233,7 +234,10 @@ class _FirstLooks:
 
         def state(number: int) -> wire.State | None:
             at = places.get(number)
-            return None if at is None else wire.State(*wire.STATE.unpack_from(records, at))
+            if at is None:
+                return None
+            found = wire.State(*wire.STATE.unpack_from(records, at))
+            return found._replace(mtime_ns=file_time(found.mtime_ns), ctime_ns=file_time(found.ctime_ns))
 
         modes = dict(zip(numbers, words[10::18].tolist(), strict=True))
         rows = Rows(

@@ -37,6 +37,7 @@ _PATTERN = frozenset(b"*?[")
 Letters:
   A  created    M  content changed    D  deleted    m  only mode, owner or times changed
   r  read       -  only looked at     t  created, and gone again
+  o  changed by somebody else while the run only looked at it
   ?  its state after the run is not known, or not kept
 
 After the letter: how much larger or smaller it became (its size, if it did not change), and what it was to

@@ -96,6 +96,8 @@ def put_back(
                 others=others.changed,
             )
             plan.notes.extend(_unclear(plan, others))
+            gone = plan.discarded
+            unkept = [one for one in unkept if not any(is_at_or_below(one.path, path) for path in gone)]
             going_on = not dry_run and (plan.is_clear or force)
             trash = _trash_of(chosen_store(store), verdict.run_id or "")
             failed = carry_out(plan, contents, user, trash) if going_on else None
@@ -122,7 +124,7 @@ def _read(layers: FolderLayers, store: Path) -> FileRecords:
     more = read_records(value | {"files": found.strays, "directory_renames": found.renames})
     home = os.fsencode(store.resolve())
     strays = [record for record in more.files if not is_at_or_below(record.path, home)]
-    return FileRecords(records.files + strays, more.renames)
+    return FileRecords(records.files + strays, more.renames, found.unlisted)
 
 
 def _unclear(plan: Plan, others: Others) -> Iterator[Problem]:

@@ -29,7 +29,7 @@ NANO = 1_000_000_000
 MAX_LINE = 1 << 20
 UNKNOWN = {"unknown": True}
 _KEYS = ("op", "resolved", "result", "notes", "arg", "exists", "mode")
-COLUMNS = (*_KEYS, "mono_ns", "extra", "size", "mtime_ns", "uid", "gid", "target")
+COLUMNS = (*_KEYS, "mono_ns", "extra", "size", "mtime_ns", "uid", "gid", "nlink", "target")
 _TYPES = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "directory",
@@ -160,6 +160,7 @@ class Touched:
         self._ledger: PathLedger[bytes | None] = PathLedger(lambda path: path or b"")
         self._before: dict[bytes, dict[str, Any]] = {}
         self._mounted_upon: set[bytes | None] = set()
+        self.with_other_names: set[bytes] = set()  # by which the run may have changed them
         self._renames: list[tuple[bytes, bytes, dict[str, Any]]] = []
         self._exchanged: set[tuple[bytes, bytes]] = set()  # told by the row of one name; the other's follows
         self._set_beside: dict[
@@ -168,6 +169,9 @@ class Touched:
 
     def operations(self, path: bytes) -> set[str]:
         return self._ledger.operations.get(path, set())
+
+    def changed(self) -> Iterator[bytes]:
+        return (path for path, done in self._ledger.operations.items() if path and done & CHANGING)
 
     def before(self, path: bytes) -> dict[str, Any]:
         known = self._ledger.knows_before(path) and not self.is_mounted_upon(path)
@@ -227,12 +231,14 @@ class Touched:
     def _note_states(self, batch: RowBatch, found: dict[int, bytes]) -> None:
         """What was found before: rows, and the paths that they tell of."""
         rows = list(found)
-        columns = [batch.optional(name, rows) for name in ("size", "mtime_ns", "uid", "gid")]
+        columns = [batch.optional(name, rows) for name in ("size", "mtime_ns", "uid", "gid", "nlink")]
         targets = batch.texts("target", rows) if rows else []
         for path, mode, target, *figures in zip(
             found.values(), batch.modes(rows), targets, *columns, strict=True
         ):
-            size, mtime_ns, uid, gid = (figure or 0 for figure in figures)
+            size, mtime_ns, uid, gid, links = (figure or 0 for figure in figures)
+            if links > 1 and not stat.S_ISDIR(mode):
+                self.with_other_names.add(path)
             self._before[path] = state(mode, size=size, mtime_ns=mtime_ns, uid=uid, gid=gid, target=target)
 
     def _note_renames(self, batch: RowBatch) -> None:
@@ -283,7 +289,16 @@ def _file(line: FileLine, touched: Touched) -> dict[str, Any]:
             set_beside=touched.has_set_beside(path, same_ctime=line.same_ctime),
         ),
     }
+    if path not in touched.with_other_names and _is_changed_by_others(told):
+        told["by_others"] = True
     return told if line.git is None else {**told, "git": line.git}
+
+
+def _is_changed_by_others(told: dict[str, Any]) -> bool:
+    """It became another, and the run did nothing to it. The time of a directory is that of what is in it."""
+    types = {told[when].get("type") for when in ("before", "after")}
+    changed = told["change"] not in {"none", "unknown"} and types != {"directory"}
+    return changed and CHANGING.isdisjoint(told["operations"])
 
 
 def _content(blob: str | None, why_none: str | None) -> dict[str, str]:

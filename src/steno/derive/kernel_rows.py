@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any, BinaryIO
 
 from steno.events import layout, wire
+from steno.events.file_times import file_time
 from steno.events.layers import Layers
 from steno.events.linux_numbers import ERRORS
 
@@ -55,6 +56,7 @@ _LETTERS = {"int16": "h", "int32": "i", "int64": "q", "uint64": "Q"}
 _BITS = [bytes(byte >> bit & 1 for bit in range(8)) for byte in range(256)]
 _CATEGORIES = {op.name: op.category for op in wire.OPS.values()}
 _TIME = "mono_ns"
+_FILE_TIMES = frozenset({"mtime_ns", "ctime_ns"})
 LABEL = "label"  # a column that whoever reads the rows gives them
 _INDEX_BYTES = 4
 _FEW = 4
@@ -116,7 +118,10 @@ class RowBatch:
     def optional(self, name: str, rows: Rows = None) -> list[int | None]:
         column = self._batch.column(name)
         letter = "?" if COLUMNS[name] == "bool" else _LETTERS[COLUMNS[name]]
-        return _with_nulls(column, plain_numbers(column, letter, rows), rows)
+        numbers = plain_numbers(column, letter, rows)
+        if name in _FILE_TIMES:
+            numbers = list(map(file_time, numbers))
+        return _with_nulls(column, numbers, rows)
 
     def modes(self, rows: Rows = None) -> list[int]:
         """The bits of what was found, 0 where nothing was. The bits of a mode are never negative."""

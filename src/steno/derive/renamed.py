@@ -30,6 +30,7 @@ Identity = tuple[int, int]
 class Renamed(NamedTuple):
     renames: list[dict[str, Any]]
     strays: list[dict[str, Any]]
+    unlisted: frozenset[bytes]  # what the run changed and `files.json` has no line for
 
 
 class _Row(NamedTuple):
@@ -47,7 +48,7 @@ def renamed(layers: Layers, listed: Collection[bytes]) -> Renamed:
     things = _Things()
     for batch in batches(layers, (*COLUMNS, "dev", "ino")):
         things.take(batch)
-    return Renamed(list(things.told()), list(things.strays(listed)))
+    return Renamed(list(things.told()), list(things.strays(listed)), frozenset(things.unlisted(listed)))
 
 
 class _Things(Touched):
@@ -80,6 +81,9 @@ class _Things(Touched):
             identity = None if dev is None or ino is None else (dev, ino)
             exchange = bool(notes & _EXCHANGE)
             self._rows.append(_Row(op, name, other or b"", has_failed(result), exchange, identity, found))
+
+    def unlisted(self, listed: Collection[bytes]) -> Iterator[bytes]:
+        return (path for path in self.changed() if path not in listed)
 
     def told(self) -> Iterator[dict[str, Any]]:
         exchanged: set[tuple[bytes, bytes]] = set()  # told by the row of one name; the other's follows

@@ -73,6 +73,7 @@ class Plan(NamedTuple):
     overruled: list[Problem]
     notes: list[Problem]
     ends: dict[bytes, State]
+    discarded: list[bytes]  # of which no state is kept: the run made them, and they go with their directory
 
     @property
     def is_clear(self) -> bool:
@@ -97,7 +98,7 @@ def make_plan(
     """
     assignment = assign(records, direction, chosen, tree, None if user.is_root else user.uid)
     judge = Judge(assignment.tree, contents, user, ended_ns, others if direction is Direction.UNDO else None)
-    return _Planner(assignment, direction, judge, user, force=force).plan()
+    return _Planner(assignment, direction, judge, user, force=force, ended_ns=ended_ns).plan()
 
 
 class _Item(NamedTuple):
@@ -116,9 +117,17 @@ class _Item(NamedTuple):
 
 class _Planner:
     def __init__(
-        self, assignment: Assignment, direction: Direction, judge: Judge, user: User, *, force: bool
+        self,
+        assignment: Assignment,
+        direction: Direction,
+        judge: Judge,
+        user: User,
+        *,
+        force: bool,
+        ended_ns: int | None,
     ) -> None:
         self._assignment = assignment
+        self._direction = direction
         self._tree = assignment.tree
         self._judge = judge
         self._user = user
@@ -127,7 +136,8 @@ class _Planner:
         self._settled: dict[bytes, State] = {}
         self._missing: list[bytes] = []
         self._kept_times: dict[bytes, State] = {}
-        self._plan = Plan(direction, [], [], [], [], [], [], {})
+        self._ended_ns = ended_ns
+        self._plan = Plan(direction, [], [], [], [], [], [], {}, [])
 
     def plan(self) -> Plan:
         for move, why in self._assignment.moves.refused:
@@ -178,10 +188,23 @@ class _Planner:
             self._drop(path, "the directory cannot be read")
             return
         strange = [name for name in names if not self._goes(path + b"/" + name)]
-        if strange:
+        if strange and all(self._is_made_by_run(path + b"/" + name) for name in strange):
+            self._plan.discarded.extend(path + b"/" + name for name in strange)
+        elif strange:
             shown = ", ".join(os.fsdecode(name) for name in strange[:_SHOWN])
             more = f" and {len(strange) - _SHOWN} more" if len(strange) > _SHOWN else ""
             self._drop(path, f"it holds what this does not remove: {shown}{more}")
+
+    def _is_made_by_run(self, path: bytes) -> bool:
+        """All that is there was changed by the run, under this very name, and by nobody since."""
+        found, where = self._tree.look(path), self._tree.where(path)
+        made = where == path and path in self._assignment.unlisted and self._direction is Direction.UNDO
+        if not made or self._ended_ns is None or found.touched_ns > self._ended_ns:
+            return False
+        if not self._is_ours(found.state) or found.state.kind is not Kind.DIRECTORY:
+            return self._is_ours(found.state)
+        names = self._tree.names(path)
+        return names is not None and all(self._is_made_by_run(path + b"/" + name) for name in names)
 
     def _goes(self, path: bytes) -> bool:
         item = self._items.get(path)
@@ -240,6 +263,8 @@ class _Planner:
                 do = Do.EXCHANGE if one.exchange else Do.RENAME
                 moved, there = self._assignment.moves.files.get(one, (None, None))
                 yield Step(do, one.new, now=there if one.exchange else None, source=one.old, moved=moved)
+        for path in self._plan.discarded:
+            yield Step(Do.REMOVE, path, now=self._tree.look(path).state)
         items = list(self._items.values())
         for item in reversed(items):
             if item.in_the_way:
@@ -266,6 +291,10 @@ class _Planner:
         for path, item in self._items.items():
             self._plan.changes.extend(_change(path, item, self._plan.direction))
             self._plan.notes.extend(Problem(path, why) for why in self._reservations(item))
+        for path in self._plan.discarded:
+            directory = self._tree.look(path).state.kind is Kind.DIRECTORY
+            self._plan.changes.append(Change(path, "created", directory))
+            self._plan.ends[path] = ABSENT
         self._plan.notes.extend(
             Problem(path, "changed while the run only looked at it: left alone")
             for path in self._assignment.left_alone

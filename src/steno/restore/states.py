@@ -77,8 +77,11 @@ class Rename(NamedTuple):
 
 
 class FileRecords(NamedTuple):
+    """`unlisted` are the paths that the run changed and of which no state is kept."""
+
     files: list[FileRecord]
     renames: list[Rename]
+    unlisted: frozenset[bytes] = frozenset()
 
 
 class _State(msgspec.Struct, frozen=True):

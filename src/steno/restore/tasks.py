@@ -41,6 +41,7 @@ class Assignment(NamedTuple):
     left_alone: list[bytes]
     steady: set[bytes]  # directories that the run left as they were, times included
     vacant: list[bytes]  # names in renamed directories under which there must be nothing in the end
+    unlisted: frozenset[bytes]  # what the run changed and no state is kept of
 
 
 def assign(
@@ -72,7 +73,7 @@ def assign(
         elif _changed_by_others(draft):
             left_alone.append(path)
     vacant = [path for path in _vacant(history, direction) if _is_chosen({path}, chosen)]
-    return Assignment(tasks, moves, tree, left_alone, steady, vacant)
+    return Assignment(tasks, moves, tree, left_alone, steady, vacant, records.unlisted)
 
 
 def _chosen_renames(

@@ -21,6 +21,7 @@ SCHEMA = "steno.file-list.v1"
 _GAP = "  "
 _LETTERS = {"created": "A", "modified": "M", "deleted": "D", "metadata": "m"}
 _ROLES = {"A": "good", "M": "warning", "D": "bad", "m": "warning", "?": "bad"}
+_BY_OTHERS = "o"
 GONE_AGAIN = "t"
 _NOT_KEPT = "?"
 _READING = {"read", "execute"}
@@ -85,6 +86,8 @@ def chosen_not_kept(found: Iterable[NotKept], wanted: Wanted) -> list[NotKept]:
 
 
 def letter_of(file: File) -> str:
+    if file.by_others:
+        return _BY_OTHERS
     if file.change == "modified" and file.before.type == file.after.type == "directory":
         return "m"  # what it lists has changed, which is told of the files in it
     if file.change != "none":
@@ -120,6 +123,8 @@ def _row(file: File) -> _Row:
         path += "/"
     elif kind == "symlink" and shown.target is not None:
         path += f" -> {_text(bytes_of(shown.target, shown.target_b64))}"
+    if file.by_others:
+        path += f" ({file.change} by somebody else)"
     if content_missing.lacks_content(file):
         path += f" (content {content_missing.why(file)})"
     return _Row(letter_of(file), _size(file), _git_class(file), path)

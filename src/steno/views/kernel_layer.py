@@ -106,6 +106,7 @@ class File(msgspec.Struct, frozen=True):
     before: State
     after: State
     change: str
+    by_others: bool = False
     path_b64: str | None = None
     git: Git | None = None
 

@@ -54,7 +54,10 @@ def kernel(record: Record) -> dict[str, Any] | None:
         "command_exit": _command_exit(processes),
         "files_seen": len(files),
         "files_read": sum(1 for _ in read),
-        "files_changed": dict(Counter(one.file.change for one in files if one.file.change != "none")),
+        "files_changed": dict(
+            Counter(one.file.change for one in files if one.file.change != "none" and not one.file.by_others)
+        ),
+        "files_changed_by_others": sum(one.file.by_others for one in files),
         "files_gone_again": sum(letter_of(one.file) == GONE_AGAIN for one in files),
         "files_not_kept": [
             one.to_json()
@@ -89,6 +92,8 @@ def file_lines(found: dict[str, Any]) -> Iterator[str]:
     unkept = paths_not_kept(found)
     gone = f", {found['files_gone_again']} created and gone again" if found["files_gone_again"] else ""
     yield f"{_changed(found['files_changed'], whole=not unkept)}{gone}, {found['files_read']} read"
+    if others := found["files_changed_by_others"]:
+        yield f"{measures.counted(others, 'file')} changed by somebody else during the run"
     yield from not_kept.lines(unkept)
     yield from content_missing.lines([ContentMissing(**one) for one in found["content_missing"]])
     if refused := (found["observed"] or {}).get("store_refused"):

@@ -254,7 +254,9 @@ def _command(one: Exec) -> str:
 
 def _files_changed(layer: KernelLayer) -> dict[int, int]:
     """How many of the files that came out changed each process had opened to write, or had changed."""
-    changed = {seen.file.name for seen in layer.files() if seen.file.change != "none"}
+    changed = {
+        seen.file.name for seen in layer.files() if seen.file.change != "none" and not seen.file.by_others
+    }
     pairs = {
         (line.process, name)
         for line in layer.lines("file")

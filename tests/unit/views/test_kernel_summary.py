@@ -76,6 +76,7 @@ def test_what_the_kernel_saw_is_told_in_short(tmp_path: Path) -> None:
         "files_seen": 4,
         "files_read": 2,
         "files_changed": {"created": 1, "modified": 1},
+        "files_changed_by_others": 0,
         "files_gone_again": 0,
         "files_not_kept": [],
         "content_missing": [],

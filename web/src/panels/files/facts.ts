@@ -4,7 +4,7 @@ import { fromBytes } from "../../kernel";
 import type { FileEntry, FileState } from "../../model";
 import { lookup, size, visible } from "../../words";
 
-export type Letter = "A" | "M" | "D" | "m" | "?" | "t" | "r" | "-";
+export type Letter = "A" | "M" | "D" | "m" | "?" | "o" | "t" | "r" | "-";
 
 export const LETTER_WORDS: Record<Letter, string> = {
   A: "created",
@@ -12,6 +12,7 @@ export const LETTER_WORDS: Record<Letter, string> = {
   D: "deleted",
   m: "metadata",
   "?": "unknown",
+  o: "by others",
   t: "temporary",
   r: "read",
   "-": "looked at",
@@ -23,6 +24,7 @@ export const LETTER_HELP: Record<Letter, string> = {
   D: "there before, gone after",
   m: "only its mode, owner or times changed, or what a directory lists",
   "?": "a state is not known",
+  o: "changed by somebody else during the run, which only looked at it",
   t: "made and gone again within the run",
   r: "read or executed, not changed",
   "-": "asked about, listed, or tried in vain",
@@ -42,6 +44,7 @@ const WHY: Record<string, string> = {
 };
 
 export function letterOf(file: FileEntry): Letter {
+  if (file.by_others) return "o";
   if (file.change === "modified" && file.before.type === "directory" && file.after.type === "directory") return "m";
   if (file.change !== "none") return lookup(LETTERS, file.change) ?? "?";
   if (!file.before.exists && file.operations.includes("write")) return "t";

@@ -15,7 +15,7 @@ export const files: Panel = {
   counted: "files changed, as the head counts them",
   async count(app) {
     const found = await app.model.files();
-    return found ? found.files.filter((file) => file.change !== "none").length : null;
+    return found ? found.files.filter((file) => file.change !== "none" && !file.by_others).length : null;
   },
   async mount(host, app) {
     const found = await app.model.files();

@@ -38,9 +38,9 @@ export interface FolderRow {
 
 export type Row = FileRow | FolderRow;
 
-const ORDER: Letter[] = ["A", "M", "D", "?", "t", "m", "r", "-"];
+const ORDER: Letter[] = ["A", "M", "D", "?", "o", "t", "m", "r", "-"];
 /** Changes stand first, in one group, by name; then what is only metadata, then what was read, then the rest. */
-const RANK: Record<Letter, number> = { A: 0, M: 0, D: 0, "?": 0, t: 1, m: 2, r: 3, "-": 4 };
+const RANK: Record<Letter, number> = { A: 0, M: 0, D: 0, "?": 0, o: 1, t: 1, m: 2, r: 3, "-": 4 };
 export const CHANGED: readonly Letter[] = ["A", "M", "D", "?"];
 
 export function listedFiles(files: FileEntry[]): Listed[] {

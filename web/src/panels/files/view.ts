@@ -128,7 +128,7 @@ export class FilesView {
 
   /** The number of the head, where the list leaves out a part of what it counts. */
   private changedWords(): string {
-    const changed = this.all.filter((one) => one.file.change !== "none");
+    const changed = this.all.filter((one) => one.file.change !== "none" && one.letter !== "o");
     const only = changed.filter((one) => one.letter === "m").length;
     if (!only || this.kinds.has("m")) return "";
     return `; of the ${changed.length.toLocaleString("en")} changed, ${only.toLocaleString("en")} only in metadata, not ticked`;
