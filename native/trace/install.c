@@ -146,6 +146,8 @@ static int try_in_child(int *stage)
     pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
+        if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) /* as a command is */
+            _exit(1);
         install_and_send(ends[1], false, STOP_ALL);
         pause();
         _exit(0);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -76,6 +77,15 @@ def test_an_ordinary_command_cannot_reach_into_the_observer_nor_into_the_recorde
         assert kept.read_text() == "kept"
         assert user.run().is_valid
         assert "gap" not in user.run().types
+
+
+def test_the_doctor_of_an_ordinary_user_finds_that_commands_can_be_observed() -> None:
+    """What it tries is closed to nobody, as a command is, although the observer is."""
+    with place_of_the_user() as base:
+        (base / "stash").mkdir()
+        code, out, _, _ = Somebody(base, as_the_user(base / "stash")).do([str(PROGRAM), "doctor", "--json"])
+        kernel = next(one for one in json.loads(out)["findings"] if one["about"] == "kernel")
+        assert (code, kernel["mark"]) == (0, "ok")
 
 
 @pytest.mark.parametrize("observer", WITH_NONE)
