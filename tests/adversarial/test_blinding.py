@@ -128,9 +128,13 @@ def test_a_signal_to_its_own_group_at_once_costs_neither_output_nor_seal(
 
 @pytest.mark.parametrize("observer", WITH_NONE)
 def test_what_is_stopped_in_an_orphaned_group_is_hung_up_as_bare(
-    steno: Steno, store: Path, observer: str
+    clean_env: dict[str, str], store: Path, observer: str
 ) -> None:
-    done = steno("run", "--observer", observer, "--", sys.executable, "-c", ORPHANED)
+    """In a session of its own: who collects the orphans of the tests must not be the one that could continue it."""
+    words = [PROGRAM, "run", "--no-git", "--observer", observer, "--", sys.executable, "-c", ORPHANED]
+    done = subprocess.run(
+        words, capture_output=True, env=clean_env, timeout=SECONDS, start_new_session=True, check=False
+    )
     assert (done.returncode, done.stdout) == (0, b"left\n")
     assert only_run(store).is_valid
 
