@@ -1,11 +1,14 @@
-"""The small programs of `native/tests` that do what no script can."""
+"""The programs that tests drive: those of `native/tests` that do what no script can, and installed ones."""
 
 from __future__ import annotations
 
 import functools
 import os
+import shutil
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from conftest import SECONDS
 
@@ -32,3 +35,9 @@ def compiled(name: str) -> Path:
     ]
     subprocess.run(words, check=True, timeout=SECONDS)
     return unfinished.replace(program)
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(
+        shutil.which(program) is None, reason=f"{program} is not installed; `make programs` does it as root"
+    )

@@ -129,7 +129,9 @@ def test_a_process_that_outlives_the_wait_is_named_once_and_goes_on(
         os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("scoped", [pytest.param(True, marks=needs_scope), False])
+@pytest.mark.parametrize(
+    "scoped", [pytest.param(True, marks=needs_scope), pytest.param(False, marks=root_may_mount)]
+)
 def test_what_a_process_does_that_is_waited_for_is_recorded(
     scoped: bool, clean_env: dict[str, str], tmp_path: Path, store: Path
 ) -> None:
@@ -146,7 +148,9 @@ def test_what_a_process_does_that_is_waited_for_is_recorded(
     assert any(one["path"] == str(tmp_path / "after") for one in run.json("files.json")["files"])
 
 
-@pytest.mark.parametrize("scoped", [pytest.param(True, marks=needs_scope), False])
+@pytest.mark.parametrize(
+    "scoped", [pytest.param(True, marks=needs_scope), pytest.param(False, marks=root_may_mount)]
+)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_wait_and_not_the_process(
     scoped: bool, number: int, clean_env: dict[str, str], tmp_path: Path, store: Path

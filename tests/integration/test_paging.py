@@ -11,6 +11,7 @@ import pytest
 from conftest import PROGRAM, Steno
 from kernel_bundles import file, kernel_run, process
 from making import FINISHED, start
+from programs import needs
 
 ROWS = 12
 MARK = "sed s/^/PAGED:/"
@@ -40,6 +41,7 @@ def output_of(child: pexpect.spawn[bytes]) -> bytes:
     return child.before
 
 
+@needs("less")
 def test_what_is_longer_than_the_screen_goes_through_less_and_q_leaves(
     run: Path, clean_env: dict[str, str]
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from programs import needs
 from recorded import only_run, runs, spooled
 from screen import Screen
 from waiting import until
@@ -135,7 +136,12 @@ def test_a_background_job_writes_and_can_be_brought_to_the_front(
 @pytest.mark.parametrize(
     ("program", "keys", "expected"),
     [
-        (["vim", "-u", "NONE", "note.txt"], "ihello from vim\x1b:wq\r", "hello from vim\n"),
+        pytest.param(
+            ["vim", "-u", "NONE", "note.txt"],
+            "ihello from vim\x1b:wq\r",
+            "hello from vim\n",
+            marks=needs("vim"),
+        ),
         (["bash", "--norc", "-i"], "echo typed > note.txt\rexit\r", "typed\n"),
         (["python3", "-q"], "open('note.txt','w').write('repl\\n')\rexit()\r", "repl\n"),
     ],
@@ -151,6 +157,7 @@ def test_full_screen_and_interactive_programs_work(
     assert only_run(store).event("command_finished")["exit_code"] == 0
 
 
+@needs("less")
 def test_less_reads_its_keys_from_the_terminal_while_its_input_is_a_pipe(
     clean_env: dict[str, str], tmp_path: Path, store: Path
 ) -> None:
@@ -216,6 +223,7 @@ def test_a_password_that_is_shown_later_is_masked_too(
     assert b"you typed *********************\r\nend" in run.stream("output")
 
 
+@needs("vim")
 def test_keys_for_a_full_screen_program_are_masked_and_told_apart(
     clean_env: dict[str, str], tmp_path: Path, store: Path
 ) -> None:
