@@ -36,6 +36,7 @@ _PASSED_OVER = wire.NOTES["deleted"] | wire.NOTES["other_root"]
 _LATE, _EXCHANGE = wire.NOTES["late"], wire.NOTES["exchange"]
 _REMOVING = frozenset({"unlink", "rmdir", "rename", "moved"})
 _BRINGING = frozenset({"rename_to", "moved_to", "link_to"})
+_RENAMING = frozenset({"rename", "rename_to"})
 _MAKING = frozenset({"mkdir", "symlink", "mknod"})
 _TIMING = frozenset({"utimes", "setattr"})
 
@@ -47,15 +48,30 @@ class Others(NamedTuple):
     unclear: dict[bytes, str]
 
 
+class _Watched:
+    def __init__(self) -> None:
+        self.paths: dict[bytes, _Path] = {}
+        self.moves = 0  # of directories so far: what is below one has another name
+
+    def at(self, path: bytes) -> _Path:
+        one = self.paths.get(path)
+        if one is None:
+            one = self.paths[path] = _Path()
+        if one.moves != self.moves:
+            one.moves, one.expected = self.moves, None
+        return one
+
+
 class _Path:
     """What the run did to a path so far, and what should be there since."""
 
-    __slots__ = ("expected", "last_ns", "removed", "sure", "timed", "why", "writers")
+    __slots__ = ("expected", "last_ns", "moves", "removed", "sure", "timed", "why", "writers")
 
     def __init__(self) -> None:
         self.last_ns = -1  # of its changes; -1: none yet
         self.writers: set[int] = set()
         self.expected: int | None = None  # inode
+        self.moves = 0  # how many directories had been renamed when it was last looked at
         self.removed: _File | None = None  # what was there when the run removed it; None: it did not
         self.sure = False  # the removal is known to have succeeded
         self.timed = False  # its time need not be that of the last write
@@ -63,10 +79,10 @@ class _Path:
 
 
 def changed_by_others(layers: Layers) -> Others:
-    paths: dict[bytes, _Path] = {}
+    watched = _Watched()
     for batch in batches(layers, _COLUMNS):
-        _take(batch, paths)
-    changed = {path: one for path, one in paths.items() if one.last_ns >= 0}
+        _take(batch, watched)
+    changed = {path: one for path, one in watched.paths.items() if one.last_ns >= 0}
     after = states_after(layers, changed)
     ends = ends_of_lines(processes(layers))
     origin_ns = min(event.ts_ms * _MILLI - event.mono_ns for event in layers.events())
@@ -79,7 +95,7 @@ def changed_by_others(layers: Layers) -> Others:
     return others
 
 
-def _take(batch: RowBatch, paths: dict[bytes, _Path]) -> None:
+def _take(batch: RowBatch, watched: _Watched) -> None:
     rows = batch.rows_of(ON_FILES)
     columns = (
         batch.ops(rows),
@@ -96,9 +112,7 @@ def _take(batch: RowBatch, paths: dict[bytes, _Path]) -> None:
     for op, path, process, at_ns, arg, notes, result, exists, mode, found in zip(*columns, strict=True):
         if not path or notes & _PASSED_OVER:
             continue
-        one = paths.get(path)
-        if one is None:
-            one = paths[path] = _Path()
+        one = watched.at(path)
         if exists is not None and not notes & _LATE:
             _look(one, found if exists else None, mode)
         call = Call(op, arg, notes, failed=has_failed(result), mode=mode, absent=exists == 0)
@@ -106,9 +120,8 @@ def _take(batch: RowBatch, paths: dict[bytes, _Path]) -> None:
             continue
         one.last_ns = at_ns
         _change(one, call, process, found, sure=result == 0)
-        if stat.S_ISDIR(mode) and op in _REMOVING | _BRINGING:
-            for other in paths.values():  # what is below has another name
-                other.expected = None
+        if stat.S_ISDIR(mode) and op in _RENAMING:
+            watched.moves += 1
 
 
 def _look(one: _Path, found: _File | None, mode: int) -> None:
