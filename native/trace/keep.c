@@ -223,12 +223,14 @@ static bool is_kept(struct run *run, const struct place *place, bool hides_chang
         pthread_cond_wait(&keeping->copied, &keeping->lock);
         kept = find(keeping, found->st_dev, found->st_ino);
     }
-    bool done = kept->stage == DONE && is_same_file(kept, born);
+    bool known = kept->stage == DONE && is_same_file(kept, born);
+    bool again = known && kept->content == CONTENT_UNREADABLE && is_unchanged(kept, found); /* its mode may allow it now */
+    bool done = known && !again;
     if (done && is_unchanged(kept, found))
         state->content = kept->content, state->blob = kept->blob;
     if (done)
         kept->in_doubt |= hides_changes;
-    if (!done && !is_settled_name(keeping->names, place)) {
+    if (!done && (again || !is_settled_name(keeping->names, place))) {
         bool is_new = kept->stage == FREE;
         if (is_new) {
             make_room(keeping);

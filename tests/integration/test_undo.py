@@ -16,7 +16,7 @@ from capabilities_made import surface
 from conftest import PROGRAM, SECONDS, Steno
 from making import RUN_ID, make_run, start
 from observers import STOPPING, observers, working
-from ordinary import root_may_mount
+from ordinary import as_the_user, give_to_the_user, place_of_the_user, root_may_mount
 from snapshots import Recording, recording, snapshot
 from steno.bundle import local_key
 from steno.bundle.blobs import BlobWriter
@@ -323,6 +323,28 @@ def test_what_somebody_else_changed_while_the_run_looked_is_told_so_and_left_alo
     assert undone.returncode == 0, undone
     assert undone.stderr.count(b"changed while the run only looked at it: left alone") == 3
     assert substance(root) == since
+
+
+@pytest.mark.parametrize("observer", observers(("notify",)))
+def test_what_its_owner_could_not_read_is_kept_once_the_run_has_made_it_readable(observer: str) -> None:
+    with place_of_the_user() as base:
+        (base / "stash").mkdir()
+        work = base / "work" / "shut"
+        work.mkdir(parents=True)
+        (work / "file").write_bytes(b"content")
+        (work / "file").chmod(0)
+        give_to_the_user(base)
+        env = {"PATH": os.environ["PATH"], "HOME": str(base), "STENO_HOME": str(base / "runs")}
+        run = ["run", "--no-git", "--observer", observer, "--", "sh", "-c", "chmod -R u+rw shut; rm -r shut"]
+        for words in (run, ["undo", "@last"]):
+            command: list[str | Path] = [*as_the_user(base / "stash"), PROGRAM, *words]
+            done = subprocess.run(
+                command, cwd=work.parent, env=env, capture_output=True, timeout=SECONDS, check=False
+            )
+            assert done.returncode == 0, done
+        assert (work / "file").stat().st_mode & 0o777 == 0
+        (work / "file").chmod(0o600)
+        assert (work / "file").read_bytes() == b"content"
 
 
 MOVES = """

@@ -40,6 +40,8 @@ _KNOWN_OP = bytes(map(bool, OP_NAMES))
 _MOST_CONTENT = max(wire.CONTENT.values())
 _UNRESOLVED = wire.NOTES["not_resolved"]
 _IDENTITY = 5  # dev, ino, size, mtime_ns, ctime_ns: the same file with the same content
+_SAME_CONTENT = 4  # without ctime_ns
+_UNREADABLE, _KEPT = wire.CONTENT["unreadable"], wire.CONTENT["kept"]
 
 
 class FirstLook(NamedTuple):
@@ -293,9 +295,14 @@ class _FirstLooks:
     def _learn_content(self, key: int, later: wire.State | None) -> None:
         """A later look at what is still the same file tells where its content is, or why it is not kept."""
         before = self._before.get(key)
-        if before is None or before.state is None or later is None or before.state.content:
+        if before is None or before.state is None or later is None:
             return
-        if before.state[:_IDENTITY] == later[:_IDENTITY]:
+        # A new mode may let its owner read it, and moves nothing but the time of change.
+        readable_now = before.state.content == _UNREADABLE and later.content == _KEPT
+        if before.state.content and not readable_now:
+            return
+        parts = _SAME_CONTENT if readable_now else _IDENTITY
+        if before.state[:parts] == later[:parts]:
             self._before[key] = before._replace(state=_same_content(before.state, later))
 
 

@@ -73,6 +73,14 @@ def _check_ours(home: bytes) -> None:
         Path(os.fsdecode(home)).chmod(_MODE)
 
 
+def _hide_from_git(home: bytes) -> None:
+    """It may lie in somebody's repository."""
+    with suppress(FileExistsError):
+        fd = os.open(home + b"/.gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            file.write(b"*\n")
+
+
 def _on_the_same_device(parent: int, path: bytes) -> bytes:
     device = os.fstat(parent).st_dev
     name = b".steno-trash-%d" % os.geteuid()
@@ -88,6 +96,7 @@ def _on_the_same_device(parent: int, path: bytes) -> bytes:
                 with suppress(FileExistsError):
                     os.mkdir(name, _MODE, dir_fd=fd)
                 _check_ours(home)
+                _hide_from_git(home)
                 return home
         except OSError as error:
             last = error
