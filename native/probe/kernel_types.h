@@ -78,10 +78,19 @@ struct vfsmount {
     struct dentry *mnt_root;
 } FITTED;
 
+struct mnt_namespace {
+    int unused;
+} FITTED;
+
 struct mount {
     struct mount *mnt_parent;
     struct dentry *mnt_mountpoint;
     struct vfsmount mnt;
+    struct mnt_namespace *mnt_ns;
+} FITTED;
+
+struct nsproxy {
+    struct mnt_namespace *mnt_ns;
 } FITTED;
 
 struct path {
@@ -179,6 +188,7 @@ struct task_struct {
     struct signal_struct *signal;
     struct mm_struct *mm;
     struct css_set *cgroups;
+    struct nsproxy *nsproxy;
     u64 start_boottime;
 } FITTED;
 

@@ -76,6 +76,11 @@ __noinline int add_name(uint64_t of_mount, uint64_t of_dentry)
         walk.flags |= NAME_DELETED;
     if (bpf_loop(MOST_DEPTH, step_up, &walk, 0) == MOST_DEPTH)
         walk.flags |= NAME_CUT;
+    struct task_struct *task = (void *)bpf_get_current_task();
+    struct mount *first = walk.mount;
+    bool whole = !(walk.flags & (NAME_DETACHED | NAME_CUT | NAME_UNREAD));
+    if (whole && BPF_CORE_READ(first, mnt_ns) != BPF_CORE_READ(task, nsproxy, mnt_ns))
+        walk.flags |= NAME_ELSEWHERE;
     uint32_t at = walk.at, to = scratch->used & (TAIL - 1), flags = walk.flags << NAME_FLAGS;
     if (at >= NAME) { /* nothing above it: the root itself */
         scratch->tail[to] = '/';

@@ -34,6 +34,13 @@ static __always_inline int descriptor_at(const struct probe_record *record, int 
     return position < 0 ? CWD : (int)argument(record, position);
 }
 
+static __always_inline bool is_in_proc(uint64_t address)
+{
+    char start[6] = {0};
+    bpf_probe_read_user(start, sizeof start, (void *)address);
+    return start[1] == 'p' && start[2] == 'r' && start[3] == 'o' && start[4] == 'c' && start[5] == '/';
+}
+
 __noinline int add_path(int directory, int position, int from_directory)
 {
     struct scratch *scratch = own_scratch();
@@ -42,6 +49,8 @@ __noinline int add_path(int directory, int position, int from_directory)
     uint64_t address = argument(&scratch->record, position);
     int first = address ? add_string(address) : 0;
     int descriptor = descriptor_at(&scratch->record, directory);
+    if (first == '/' && is_in_proc(address))
+        return add_base(CWD); /* it may lead through the caller's own working directory */
     if (!from_directory || first < 0 || first == '/')
         return 0;
     if (first == 0 && directory >= 0 && descriptor != CWD) /* the descriptor itself */

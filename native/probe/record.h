@@ -59,6 +59,7 @@ enum {
     NAME_DETACHED = 4,
     NAME_UNREAD = 8,
     STATE_FOREIGN = 16,
+    NAME_ELSEWHERE = 64, /* the mount that it begins at is not of the caller's namespace, or in none */
     NAME_IN_BASE = 32, /* it lies in the directory that the path starts from, whose name is not sent */
 };
 

@@ -28,7 +28,8 @@ static bool absolute_words(const struct stop *stop, int dir, const char *path, c
         path = as_the_caller(stop, path, rewritten);
         return path != rewritten && join_paths("", path, words, PATH_MAX) < PATH_MAX - 1;
     }
-    const char *cwd = dir == AT_FDCWD ? known_cwd(stop) : NULL;
+    bool may_mislead = atomic_load(&stop->run->mounts_detached);
+    const char *cwd = dir == AT_FDCWD && !may_mislead ? known_cwd(stop) : NULL;
     if (cwd && strlen(cwd) + strlen(path) + 2 <= PATH_MAX) {
         join_paths(cwd, path, words, PATH_MAX);
         return true;
@@ -37,7 +38,8 @@ static bool absolute_words(const struct stop *stop, int dir, const char *path, c
     ssize_t length = read_link(base, start);
     if (length <= 0 || start[0] != '/' || (size_t)length + strlen(path) + 2 > PATH_MAX)
         return false;
-    if (ends_in(start, (size_t)length, deleted))
+    struct stat found;
+    if (ends_in(start, (size_t)length, deleted) || (may_mislead && (stat(base, &found) != 0 || !is_called(start, &found))))
         return false;
     if (dir == AT_FDCWD)
         note_cwd(stop, start);

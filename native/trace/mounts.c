@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include "look.h"
@@ -88,6 +89,8 @@ void on_open_tree(struct stop *stop)
     char path[PATH_MAX];
     struct place place;
     count_call(stop);
+    if (argument(stop, stop->call->flags) & OPEN_TREE_CLONE)
+        atomic_store(&stop->run->mounts_detached, true);
     look_at_argument(stop, path, &place);
     if (place.exists && may_succeed(stop)) {
         pthread_mutex_lock(&mounts.lock);

@@ -57,6 +57,8 @@ static void on_one_path(struct stop *stop, enum op op)
         event.extra = second_word(stop);
         if (op == OP_MOUNT && stop->call->dir2 >= 0 && !event.extra)
             event.extra = source_of_mount(stop, directory(stop, stop->call->dir2));
+        if (op == OP_UMOUNT)
+            atomic_store(&stop->run->mounts_detached, true); /* lazily, it may be in use */
         if (our_mounts && !stop->seen && event.result == WIRE_RESULT_UNKNOWN && !may_change_our_mounts(stop->tid))
             event.result = WIRE_RESULT_FAILED;
         tell(stop, &event);

@@ -149,16 +149,19 @@ void compare_roots(struct place *place, const char *path, const struct stat *fou
         place->notes &= (uint16_t)~NOTE_OTHER_ROOT;
 }
 
+bool is_called(const char *name, const struct stat *found)
+{
+    struct stat named;
+    return lstat(name, &named) == 0 && named.st_dev == found->st_dev && named.st_ino == found->st_ino;
+}
+
 static void strip_deleted(struct place *place)
 {
     static const char mark[] = " (deleted)";
     size_t length = strlen(place->resolved), tail = sizeof mark - 1;
-    struct stat named;
     if (length <= tail || strcmp(place->resolved + length - tail, mark) != 0)
         return;
-    bool so_called = place->found.st_nlink && lstat(place->resolved, &named) == 0 &&
-                     named.st_dev == place->found.st_dev && named.st_ino == place->found.st_ino;
-    if (!so_called) { /* that name of it, at least, is gone */
+    if (!place->found.st_nlink || !is_called(place->resolved, &place->found)) { /* that name of it, at least, is gone */
         place->resolved[length - tail] = 0;
         place->notes |= NOTE_DELETED;
     }
@@ -185,6 +188,13 @@ void read_target(struct place *place)
     }
 }
 
+/* The name that /proc tells of a file in a mount that lies in no directory begins at the root of that mount. */
+static bool is_misleading(const struct stop *stop, const struct place *place, const struct stat *found)
+{
+    bool may_be = atomic_load(&stop->run->mounts_detached) && !(place->notes & (NOTE_OTHER_ROOT | NOTE_DELETED));
+    return may_be && place->resolved[0] == '/' && !is_called(place->resolved, found);
+}
+
 void take(const struct stop *stop, int dir, const char *path, int fd, struct place *place)
 {
     place->fd = fd;
@@ -193,6 +203,10 @@ void take(const struct stop *stop, int dir, const char *path, int fd, struct pla
         join_by_words(stop, dir, path, place);
     else
         strip_deleted(place);
+    if (is_misleading(stop, place, &place->found)) {
+        place->resolved[0] = 0;
+        place->notes |= NOTE_NOT_RESOLVED;
+    }
     compare_roots(place, place->resolved, &place->found);
     read_target(place);
 }
@@ -215,8 +229,8 @@ static size_t entry_of(const char *path, size_t *start)
 static void name_entry(const struct stop *stop, int directory, const char *name, size_t length, struct place *place)
 {
     struct stat found;
-    bool named = name_of(stop, directory, place);
-    if (named && fstat(directory, &found) == 0)
+    bool named = name_of(stop, directory, place) && fstat(directory, &found) == 0 && !is_misleading(stop, place, &found);
+    if (named)
         compare_roots(place, place->resolved, &found);
     close(directory);
     size_t used = strlen(place->resolved);
@@ -284,6 +298,23 @@ void start_place(const struct stop *stop, struct place *place)
     place->notes = (uint16_t)((stop->other_root ? NOTE_OTHER_ROOT : 0) | (late ? NOTE_LATE : 0));
 }
 
+/* What lies below /proc/self/cwd: the probe took along where that led. NULL: it is another path. */
+static const char *below_own_cwd(const struct stop *stop, const char *path, char rewritten[PATH_MAX])
+{
+    char own[2][64];
+    const char *means = as_the_caller(stop, path, rewritten);
+    snprintf(own[0], sizeof own[0], "/proc/%d/cwd", stop->pid);
+    snprintf(own[1], sizeof own[1], "/proc/%d/task/%d/cwd", stop->pid, stop->tid);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        size_t length = strlen(own[i]);
+        if (strncmp(means, own[i], length) != 0 || means[length] != '/')
+            continue;
+        const char *rest = means + length + strspn(means + length, "/");
+        return *rest && find_part(stop->seen, PART_BASE, (uint64_t)(int64_t)AT_FDCWD) ? rest : NULL;
+    }
+    return NULL;
+}
+
 void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct place *place)
 {
     start_place(stop, place);
@@ -298,7 +329,12 @@ void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct 
         place->known_result = true;
         return;
     }
-    char words[PATH_MAX];
+    char words[PATH_MAX], rewritten[PATH_MAX];
+    const char *below_cwd = stop->seen ? below_own_cwd(stop, path, rewritten) : NULL;
+    if (below_cwd)
+        path = below_cwd, dir = AT_FDCWD;
+    /* A link makes another name of a file that has none yet: that name is what counts. */
+    bool by_process = stop->seen && !below_cwd && stop->call && stop->call->op != OP_LINK && differs_by_caller(stop, path);
     if (stop->seen && path[0] != '/') { /* its directory is known; the process may be gone */
         if (!seen_words(stop->seen, dir, path, words)) {
             const struct probe_part *base = find_part(stop->seen, PART_BASE, (uint64_t)(int64_t)dir);
@@ -312,10 +348,15 @@ void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct 
     if (nofollow && resolve_by_words(stop, dir, path, place))
         return;
     int fd = look_up(stop, dir, path, nofollow ? O_NOFOLLOW : 0);
-    if (fd < 0)
-        not_there(stop, dir, path, -fd, place);
-    else
+    if (fd >= 0) {
         take(stop, dir, path, fd, place);
+        return;
+    }
+    not_there(stop, dir, path, -fd, place);
+    if (by_process && place->notes & NOTE_NOT_RESOLVED) { /* the process is gone, and with it what its name in /proc led to */
+        place->resolved[0] = 0;
+        place->error = ENAMETOOLONG;
+    }
 }
 
 /* As `resolve_absent`, by the same rules. */

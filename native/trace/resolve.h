@@ -24,4 +24,7 @@ void compare_roots(struct place *place, const char *path, const struct stat *fou
 /* One look instead of several, where that is enough. False: nothing was found out, and `place` is as it was. */
 bool resolve_by_words(const struct stop *stop, int dir, const char *path, struct place *place);
 
+/* Whether a name is that of a file or directory. */
+bool is_called(const char *name, const struct stat *found);
+
 #endif

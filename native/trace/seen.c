@@ -157,6 +157,8 @@ bool seen_words(const struct seen *seen, int dir, const char *path, char words[P
         return false;
     if (part && part->flags & NAME_DELETED && !(path = climb_out(path, base)))
         return false;
+    if (part && part->flags & NAME_ELSEWHERE)
+        return false;
     if (strlen(base) + strlen(path) + 2 > PATH_MAX)
         return false; /* what does not fit would be left out */
     join_paths(base, path, words, PATH_MAX);
@@ -221,8 +223,12 @@ void seen_file(const struct probe_part *part, struct place *place)
     }
     if (part->flags & NAME_DETACHED)
         name_detached(place, part);
-    else if (copy_name(part, sizeof file, place->resolved))
+    else if (!(part->flags & NAME_ELSEWHERE) && copy_name(part, sizeof file, place->resolved))
         place->notes &= (uint16_t)~NOTE_NOT_RESOLVED;
+    if (part->flags & NAME_ELSEWHERE) {
+        place->resolved[0] = 0;
+        place->notes |= NOTE_NOT_RESOLVED;
+    }
     if (part->flags & NAME_DELETED && !(part->flags & NAME_DETACHED))
         place->notes |= NOTE_DELETED;
     if (place->exists)

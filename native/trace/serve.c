@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "trace.h"
@@ -47,6 +48,8 @@ static void look_into(struct stop *stop)
         stop->call->serve(stop);
     else
         count_call(stop);
+    if (stop->number == SYS_fsmount)
+        atomic_store(&stop->run->mounts_detached, true);
     if (stop->call && moves_names(stop->call->op))
         note_move(stop);
 }

@@ -57,7 +57,7 @@ static const struct probe_part *file_in(const struct seen *seen)
 
 static bool is_clear(const struct named *named, const struct probe_part *part)
 {
-    return named->resolved && part->length > sizeof(struct probe_file) && !(part->flags & (NAME_CUT | NAME_UNREAD | NAME_DETACHED));
+    return named->resolved && part->length > sizeof(struct probe_file) && !(part->flags & (NAME_CUT | NAME_UNREAD | NAME_DETACHED | NAME_ELSEWHERE));
 }
 
 static bool same_file(const struct run *run, const struct named *named, const struct probe_part *part)

@@ -81,6 +81,7 @@ struct run {
     int64_t clock_ahead_ns;                 /* of the kernel's own: CLOCK_MONOTONIC as we see it */
     int64_t boot_clock_ahead_ns;            /* the same of CLOCK_BOOTTIME */
     atomic_bool looks_are_late;             /* a change was let through while the probe's ring was not read to its end */
+    atomic_bool mounts_detached;            /* a mount may be in no directory: what /proc calls its files means others to us */
     atomic_bool roots_differ;               /* any process may see another root than we do */
     atomic_bool roots_shared;               /* by two processes: if one changes it, the other does */
     atomic_uint_fast64_t age;               /* begins anew whenever the run may move names about */

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 from observers import STOPPING, observers
 from recorded import only_run
 from snapshots import snapshot, without_directory_times
+from tracees import rows
 
 Steno = Callable[..., Any]
 OLD = "old\n"
@@ -196,3 +199,55 @@ def test_a_file_without_a_name_is_no_file_of_the_record(changed: Changed) -> Non
         "import os\nfd = os.memfd_create('m'); os.write(fd, b'x'); os.ftruncate(fd, 0); os.fchmod(fd, 0o700)"
     )
     assert changed("python3", "-c", script) == {}
+
+
+THROUGH_PROC = """
+import os
+os.unlink("/proc/self/cwd/victim")
+os.mkdir("/proc/self/cwd/made")
+os.mkdir("moved")
+os.rename("/proc/self/cwd/moved", f"/proc/{os.getpid()}/cwd/new")
+"""
+
+
+@pytest.mark.parametrize("observer", observers())
+def test_what_is_changed_through_the_own_working_directory_in_proc_has_its_name(
+    steno: Steno, store: Path, work: Path, observer: str
+) -> None:
+    steno("run", "--no-git", "--observer", observer, "--", sys.executable, "-c", THROUGH_PROC, cwd=work)
+    run = only_run(store)
+    changing = ("unlink", "mkdir", "rename", "rename_to")
+    told = [(row.op, os.fsdecode(row.resolved)) for row in rows(run) if row.op in changing]
+    names = [
+        ("unlink", "victim"),
+        ("mkdir", "made"),
+        ("mkdir", "moved"),
+        ("rename", "moved"),
+        ("rename_to", "new"),
+    ]
+    assert told == [(op, f"{work}/{name}") for op, name in names]
+    assert run.is_valid
+
+
+# A copy of the mount that lies nowhere: what it holds is called as what lies at our root.
+DETACHED = """
+import ctypes, os
+SYS_OPEN_TREE, CWD, CLONE, CLOSE_ON_EXEC = 428, -100, 1, 0o2000000
+tree = ctypes.CDLL(None).syscall(SYS_OPEN_TREE, CWD, b".", CLONE | CLOSE_ON_EXEC)
+os.mkdir("etc", dir_fd=tree)
+os.close(os.open("etc/passwd", os.O_WRONLY | os.O_CREAT, dir_fd=tree))
+os.unlink("victim", dir_fd=tree)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root copies mounts")
+@pytest.mark.parametrize("observer", observers())
+def test_what_is_changed_in_a_mount_that_lies_nowhere_is_a_gap_and_told_of_no_other_file(
+    steno: Steno, store: Path, work: Path, observer: str
+) -> None:
+    steno("run", "--no-git", "--observer", observer, "--", sys.executable, "-c", DETACHED, cwd=work)
+    assert sorted(path.name for path in work.iterdir()) == ["etc"]
+    run = only_run(store)
+    assert "changes_unresolved" in run.verdict().gaps
+    written = [one["path"] for one in run.json("files.json")["files"] if "write" in one["operations"]]
+    assert not {"/etc", "/etc/passwd", "/victim"} & set(written)
