@@ -36,7 +36,7 @@ _UNFINISHED = (
 _ESCAPED = re.compile(
     rb"\\(?:[\"'\\/bfnrt]|%s|%s\\%s|u%s{4}|x%s{2})" % (_UNFINISHED, _HIGH, _LOW, _HEX, _HEX)
 )
-_AFTER_BACKSLASH = b"\"'\\/bfnrtux"
+_TO_LINE_END = re.compile(rb"\\(?:[\"'\\/bfnrtux]|\Z)[^\n]*\n?")
 _CODED = re.compile(rb"(\\(?:%s\\%s|u%s{4}|x%s{2}))" % (_HIGH, _LOW, _HEX, _HEX))
 _CUT = re.compile(rb"\\" + _UNFINISHED)
 _LONGEST_ESCAPE = 12
@@ -122,20 +122,16 @@ def can_be_decoded(data: bytes) -> bool:
 
 
 class Views:
-    """All that a view says when it is decoded; the view itself is not among them.
+    """All that a view says when it is decoded; the view itself is not among them."""
 
-    `hint`: found in every line whose decoding is wanted; None where all of them are.
-    """
-
-    def __init__(self, whole: View, hint: Any = None) -> None:
+    def __init__(self, whole: View) -> None:
         self._whole = whole
-        self._hint = hint
         self.unread: list[tuple[int, int]] = []
 
     def __iter__(self) -> Iterator[View]:
         if not can_be_decoded(self._whole.text):
             return
-        pending = list(self._decoded(self._whole))
+        pending = list(_decoded(self._whole))
         seen = {self._whole.text}
         read = 0
         while pending:
@@ -148,40 +144,28 @@ class Views:
             seen.add(view.text)
             read += 1
             yield view
-            pending.extend(self._decoded(view))
-
-    def _decoded(self, view: View) -> Iterator[View]:
-        """The next views, each of which takes one kind of encoding away."""
-        text = view.text
-        if ESCAPE in text:
-            yield View(
-                strip(text), view, lambda: ((*match.span(), 0) for match in ANY_SEQUENCE.finditer(text))
-            )
-        if b"\\" in text and (lines := self._wanted(_backslashed(text), view)) is not None:
-            yield _replaced(lines, _ESCAPED, _unescaped, _without_backslashes(lines.text))
-        if b"%" in text and (lines := self._wanted(extents(_ANY_PERCENT, text), view)) is not None:
-            yield _replaced(lines, _PERCENT, _byte)
-            if _IS_TWICE.search(lines.text) is not None:
-                yield _replaced(lines, _PERCENT_TWICE, _byte)
-
-    def _wanted(self, stretches: list[tuple[int, int]], view: View) -> View | None:
-        lines = _lines_at(stretches, view)
-        return lines if lines is None or self._hint is None else lines_with(self._hint, lines)
+            pending.extend(_decoded(view))
 
 
 def _backslashed(text: bytes) -> list[tuple[int, int]]:
     """Where the lines are that hold an escape, perhaps an unfinished one."""
-    find, rfind, size = text.find, text.rfind, len(text)
-    kept = []
-    position = find(b"\\")
-    while position >= 0:
-        if text[position + 1 : position + 2] in _AFTER_BACKSLASH:
-            end = find(b"\n", position) + 1 or size
-            kept.append((rfind(b"\n", 0, position) + 1, end))
-            position = find(b"\\", end)
-        else:
-            position = find(b"\\", position + 1)
-    return kept
+    rfind = text.rfind
+    return [
+        (rfind(b"\n", 0, start) + 1, end) for start, end in [m.span() for m in _TO_LINE_END.finditer(text)]
+    ]
+
+
+def _decoded(view: View) -> Iterator[View]:
+    """The next views, each of which takes one kind of encoding away."""
+    text = view.text
+    if ESCAPE in text:
+        yield View(strip(text), view, lambda: ((*match.span(), 0) for match in ANY_SEQUENCE.finditer(text)))
+    if b"\\" in text and (lines := lines_at(_backslashed(text), view)) is not None:
+        yield _replaced(lines, _ESCAPED, _unescaped, _without_backslashes(lines.text))
+    if b"%" in text and (lines := lines_at(extents(_ANY_PERCENT, text), view)) is not None:
+        yield _replaced(lines, _PERCENT, _byte)
+        if _IS_TWICE.search(lines.text) is not None:
+            yield _replaced(lines, _PERCENT_TWICE, _byte)
 
 
 def without_prefixes(view: View) -> View | None:
@@ -194,10 +178,11 @@ def without_prefixes(view: View) -> View | None:
 
 def lines_with(pattern: Any, view: View) -> View | None:
     """The lines in which the pattern is found."""
-    return _lines_at(extents(pattern, view.text), view)
+    return lines_at(extents(pattern, view.text), view)
 
 
-def _lines_at(stretches: list[tuple[int, int]], view: View) -> View | None:
+def lines_at(stretches: list[tuple[int, int]], view: View) -> View | None:
+    """The lines in these places; None when there are none."""
     text = view.text
     if not stretches:
         return None

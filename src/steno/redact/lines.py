@@ -43,11 +43,19 @@ _SIGNS = frozenset((b">", b"|"))
 _WORD_ENDS = frozenset(
     (b"ord", b"swd", b"ase", b"ret", b"ken", b"key")
 )  # of the names, before a line with their value
+_MAYBE_LAST = frozenset(b"%c" % letter for letter in b">|\"', \t\r+-0123456789")
 TAIL = 300  # bytes of a line that are looked at for what opens the next
 
 
 def opens_next_line(data: bytes, start: int, end: int) -> bool:
-    """Whether the value of a name at the end of this line would stand on the next."""
+    """Whether the value of a name at the end of this line, line break included, would stand on the next."""
+    last = data[max(0, end - 4) : end - 1]
+    if (
+        last[-1:] not in _MAYBE_LAST
+        and last.lower() not in _WORD_ENDS
+        and ESCAPE not in data[max(0, end - 32) : end]
+    ):
+        return False
     tail = data[max(start, end - TAIL) : end].rstrip()
     if ESCAPE in tail:
         tail = strip(tail).rstrip()

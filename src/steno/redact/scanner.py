@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import re2
 
 from steno.redact import pairs, values
-from steno.redact.decoding import View, Views, can_be_decoded, lines_with, without_prefixes
+from steno.redact.decoding import View, Views, can_be_decoded, lines_at, without_prefixes
 from steno.redact.lines import extents, opens_next_line
 from steno.redact.pair import JUDGED
 from steno.redact.rule import Rule, compile_rule, options
@@ -60,7 +60,7 @@ def _is_on_next_line(data: bytes, view: View, start: int) -> bool:
     breaks = data.count(b"\n", before, place)
     if breaks > 1:
         return False
-    return not breaks or opens_next_line(data, data.rfind(b"\n", 0, before) + 1, before)
+    return not breaks or opens_next_line(data, data.rfind(b"\n", 0, before) + 1, data.find(b"\n", before) + 1)
 
 
 def _set_of(patterns: Iterable[bytes]) -> Any:
@@ -82,7 +82,7 @@ _SHAPE_SET = _set_of(b"(?m)" + rule.prefilter for rule in SHAPES)
 _HIDING = (
     rb"\\u00(?:[4-7][0-9A-Fa-f]|25|1[bB])|\\x(?:[4-7][0-9A-Fa-f]|25|1[bB])|%(?:[4-7][0-9A-Fa-f]|25|1[bB])"
 )
-_HINTS = b"|".join((*dict.fromkeys(rule.hint or rule.before for rule in SHAPES), pairs.HINT, _HIDING))
+_HINTS = b"|".join((*dict.fromkeys(rule.hint or rule.before for rule in SHAPES), pairs.HINT, _HIDING, ESCAPE))
 _LETTERS = re.compile(rb"[A-Za-z0-9]{3,}")
 _ANY_HEAD = compile_rule(b"|".join(b"(?:%s)(?:%s)\\z" % (rule.before, rule.partial) for rule in SHAPES))
 
@@ -133,35 +133,47 @@ class Scanner:
         known = [re2.escape(literal) for literal in self._literals]
         letters = [max(_LETTERS.findall(literal), key=len, default=b"") for literal in self._literals]
         self._any = compile_rule(b"(?m)" + b"|".join((_ANY, *known)))
-        self._hint = compile_rule(b"(?m)" + b"|".join((_HINTS, *letters))) if all(letters) else None
+        hints = (_HINTS, *letters)
+        self._any_or_hint = (
+            compile_rule(b"(?m)" + b"|".join((_ANY, *known, *hints))) if all(letters) else None
+        )
 
     def is_clean(self, data: bytes) -> bool:
-        if self._any.search(data) is not None:
-            return False
-        if not can_be_decoded(data):
+        whole = self._lines(data)
+        if whole is None:
             return True
-        views = Views(View(data), self._hint)
+        if self._any.search(whole.text) is not None:
+            return False
+        if not can_be_decoded(whole.text):
+            return True
+        views = Views(whole)
         return all(self._any.search(view.text) is None for view in views) and not views.unread
 
     def spans(self, data: bytes) -> list[Span]:
-        if not can_be_decoded(data) and self._any.search(data) is None:
-            return []
         return _repeated(self._spans_of_views, data)
+
+    def _lines(self, data: bytes) -> View | None:
+        """The lines that may hold a secret, as they are or decoded: most of a text are none."""
+        if self._any_or_hint is None:
+            return View(data)
+        stretches = extents(self._any_or_hint, data)
+        return lines_at(stretches, View(data)) if stretches else None
 
     def _spans_of_views(self, data: bytes) -> tuple[list[Span], bool]:
         """What the bytes and their views give, and whether it is the bytes alone that gave something."""
+        whole = self._lines(data)
+        if whole is None:
+            return [], True
         spans: list[Span] = []
-        whole = View(data)
-        views = Views(whole, self._hint)
+        views = Views(whole)
         is_last = True
         for view in (whole, *views):
-            lines = lines_with(self._any, view)
-            if lines is None:
+            if self._any.search(view.text) is None:
                 continue
-            bare = without_prefixes(lines)
-            for shown in (lines,) if bare is None else (lines, bare):
+            bare = without_prefixes(view)
+            for shown in (view,) if bare is None else (view, bare):
                 found = _repeated(self._look, shown.text)
-                is_last = is_last and (not found or (view is whole and shown is lines))
+                is_last = is_last and (not found or shown is whole)
                 spans.extend(
                     Span(shown.start(start), shown.end(end), rule)
                     for start, end, rule in found
@@ -193,7 +205,7 @@ class Scanner:
     def _open_in_views(self, data: bytes) -> int:
         first = self._open_at(data)
         whole = View(data)
-        for view in (whole, *Views(whole, self._hint)):
+        for view in (whole, *Views(whole)):
             for shown in (view, without_prefixes(view)):
                 if shown is not None and shown is not whole:
                     position = self._open_at(shown.text)

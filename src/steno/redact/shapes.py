@@ -154,7 +154,7 @@ _FIELDS = (
         before=rb"\"" + _LISTED + rb"\"[ \t]*:[ \t]*\[[ \t]*\"(?:(?i:bearer|basic|token)[ \t]+)?",
         value=rb"[^\"\\\r\n]+",
         partial=rb"[^\"\\\r\n]+",
-        hint=_LISTED,
+        hint=_LISTED + rb"[\\\"%]",
         examples=(
             Example(b'{"Authorization":["Bearer x"]}', b"x"),
             Example(b'"Set-Cookie": [ "sid=31d4; Path=/" ]', b"sid=31d4; Path=/"),
@@ -169,6 +169,7 @@ _FIELDS = (
         partial=rb"[A-Za-z0-9_+/=-]+",
         needs_digit=True,
         hint=_NAMED + rb"(?:,|%2[cC])[A-Za-z0-9_+/=-]{8}",
+        trigger=_NAMED + rb",[A-Za-z0-9_+/=-]{15}",
         examples=(Example(b"fooToken," + fake(WORD, 24) + b",", fake(WORD, 24)),),
         counterexamples=(b"f(token,other_name_of_a_thing)", b"token,secret,password"),
     ),
@@ -196,6 +197,7 @@ _PROGRAMS = (
         value=rb"[^\s<>][^<>\r\n]*",
         partial=rb"[^<>\r\n]+",
         hint=_SECRET_ELEMENT + rb"(?:>|\\|%3)",
+        trigger=_SECRET_ELEMENT + rb">[ \t]*\r?\n",
         examples=(Example(b"<fooToken>\n    hunter2\n</fooToken>", b"hunter2"),),
         counterexamples=(b"<token>\n  <name>x</name>\n</token>", b"<password>\n</password>"),
     ),
@@ -219,6 +221,7 @@ _PROGRAMS = (
         partial=rb"[^\s\"',<>{}\[\]]+",
         hint=_SECRET_ELEMENT + rb"[^A-Za-z0-9\n][^\n]{0,20}(?i:value)",
         needs_digit=True,
+        trigger=_SECRET_ELEMENT + rb"[\"']?,?[ \t]*(?:\r?\n[ \t]*)?[\"']?\b(?i:value)",
         examples=(
             Example(b"- name: DB_PASSWORD\n  value: hunter2", b"hunter2"),
             Example(b'{"name": "API_TOKEN", "value": "x1y2"}', b"x1y2"),
@@ -234,6 +237,7 @@ _PROGRAMS = (
         after=rb"</",
         partial=rb"[^<>\r\n]+<?",
         hint=_SECRET_ELEMENT + rb"(?:>|\\|%3)",
+        trigger=_SECRET_ELEMENT + rb">[^<>\r\n]",
         examples=(Example(b"<server><password>hunter2</password></server>", b"hunter2"),),
         counterexamples=(
             b"<password></password>",
@@ -251,6 +255,7 @@ _PROGRAMS = (
         partial=rb"[^\"'\\\s]+",
         needs_digit=True,
         hint=rb"(?i:property|env|put|set|secret|header)(?:\(|%28)(?:[ \t+]|%20)*(?:[\\\"']|%2)",
+        trigger=_SECRET_ELEMENT + rb"[\"'],[ \t]*[\"']",
         examples=(Example(b'System.setProperty("X_TOKEN", "hunter2");', b"hunter2"),),
         counterexamples=(b'map.put("token", "name")', b'setProperty("X_TOKEN", token)'),
     ),
@@ -305,7 +310,7 @@ _PROGRAMS = (
         value=rb"[^\r\n]+?",
         after=rb"-----END ",
         partial=rb"[^\r\n]+",
-        hint=rb"PRIVATE",
+        hint=rb"PRIVATE[ +%\\]",
         examples=(
             Example(
                 b"-----BEGIN PRIVATE KEY-----\\nRVhBTVBMRQ==\\n-----END PRIVATE KEY-----\\n",

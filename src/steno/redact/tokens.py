@@ -48,7 +48,7 @@ def _prefixed(
         value=letters + b"{%d,}" % least,
         partial=letters + b"+",
         trigger=before + letters + b"{4}",
-        hint=hint,
+        hint=hint + rb"[A-Za-z0-9+/=_.~%\\-]{4}",
         examples=tuple(Example(b"got " + prefix + body + b" ok", body) for prefix in prefixes),
         counterexamples=(*(prefix + body[:3] for prefix in prefixes), *counterexamples),
     )
@@ -326,6 +326,7 @@ _MORE = (
         value=rb"[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}",
         partial=rb"[A-Z0-9-]+",
         hint=rb"A3-",
+        trigger=rb"\bA3-[A-Z0-9]{6}-",
         examples=(
             Example(
                 b"key A3-EXAMP1-EXAMPLE2345-EXAM3-EXAM4-EXAM5 ok", b"EXAMP1-EXAMPLE2345-EXAM3-EXAM4-EXAM5"
@@ -339,9 +340,9 @@ _MORE = (
         before=rb"\b(?:pat|sat)\.",
         value=rb"[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}",
         partial=rb"[A-Za-z0-9_.-]+",
-        trigger=rb"\b(?:pat|sat)\.[A-Za-z0-9_-]{22}\.",
         hint=rb"(?:pat|sat)\.[A-Za-z0-9_-]{22}\.",
         needs_digit=True,
+        trigger=rb"\b(?:pat|sat)\.[A-Za-z0-9_-]{8}",
         examples=(
             Example(
                 b"got pat." + fake(WORD, 22) + b"." + fake(WORD, 24) + b"." + fake(WORD, 20),
@@ -357,6 +358,7 @@ _MORE = (
         value=rb"[a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120}",
         partial=rb"[A-Za-z0-9+/_=.-]+",
         hint=rb"\.acc[_-]",
+        trigger=rb"\.acc[_-][a-z0-9-]{10}",
         examples=(
             Example(
                 b"sc_example1.abcd.acc_" + fake(rb"[a-z0-9-]", 12) + b"." + fake(WORD, 30),
@@ -373,6 +375,7 @@ _MORE = (
         partial=rb"[A-Za-z0-9_-]+",
         hint=rb"[0-9]{15}(?:\||%7|\\[ux])|EAA[MC]",
         needs_digit=True,
+        trigger=rb"[0-9](?:\||%7C)[A-Za-z0-9_-]{27}|\bEAA[MC][A-Za-z0-9]{8}",
         examples=(Example(b"got 123456789012345|" + fake(WORD, 27), fake(WORD, 27)),),
         counterexamples=(b"| 123456789012345|some_other_column |",),
     ),
@@ -393,6 +396,7 @@ _MORE = (
         value=rb"[0-9a-f]{32}\b",
         partial=rb"[0-9a-f]{1,32}",
         hint=rb"SK[0-9a-f]",
+        trigger=rb"\bSK[0-9a-f]{6}",
         examples=(Example(b"sid SK" + fake(HEX, 32) + b" ok", fake(HEX, 32)),),
         counterexamples=(b"SKELETON SK0123",),
     ),
@@ -403,6 +407,7 @@ _MORE = (
         value=rb"[0-9a-f]{32}\b",
         partial=rb"[0-9a-f]{1,32}",
         hint=rb"key-[0-9a-f]",
+        trigger=rb"\bkey-[0-9a-f]{6}",
         examples=(Example(b"use key-" + fake(HEX, 32) + b" now", fake(HEX, 32)),),
         counterexamples=(b"key-binding, key-0123",),
     ),
