@@ -173,7 +173,9 @@ def test_a_client_that_does_not_read_is_let_go(client: Client, monkeypatch: pyte
 def test_the_site_answers_beside_more_half_open_connections_than_there_is_room_for(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "HEAD_SECONDS", 10 * SECONDS)  # or those that are held would be let go meanwhile
+    monkeypatch.setattr(
+        server, "HEAD_SECONDS", 10 * SECONDS
+    )  # or those that are held would be let go meanwhile
     with ExitStack() as held:
         for _ in range(server.MOST_CONNECTIONS + 20):
             held.enter_context(socket.create_connection(("127.0.0.1", client.port), timeout=SECONDS))

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from assay_archives import exported
 from conftest import SECONDS, Steno
 from making import RUN_ID, make_run
 from resealing import BAD, files_of, verdict_of
 from spools import small_spool
+from steno.bundle import assay_archive, pack
 from steno.bundle.folder import Folder
 from steno.bundle.recover import recover
 from steno.bundle.verify import STEPS, Status, verify
@@ -235,5 +237,19 @@ def test_a_genuine_run_in_the_folder_of_another_is_found(tmp_path: Path) -> None
         verdict = verify(folder)
     assert (verdict.status, len(verdict.steps)) == (Status.INVALID, 2)
     assert verdict.steps[-1].problems == [f"the folder is named {other}, and holds the run {RUN_ID}"]
+    archive = exported(swapped, tmp_path)
+    assert assay_archive.verify(archive).status is Status.INCOMPLETE
+    archive = archive.rename(str(archive).replace(RUN_ID, other))
+    told = assay_archive.verify(archive)
+    assert (told.status, told.steps[-1].problems) == (
+        Status.INVALID,
+        [f"the file is named after {other}, and holds the run {RUN_ID}"],
+    )
+    for name, status in ((other, Status.INVALID), (RUN_ID, Status.VALID), ("a", Status.VALID)):
+        packed = tmp_path / f"{name}.tar.gz"
+        with Folder(swapped) as folder, packed.open("wb") as out:
+            pack.pack(folder, out)
+        with pack.unpacked(packed) as folder:
+            assert verify(folder).status is status, name
     with Folder(swapped.rename(tmp_path / "a-copy")) as folder:
         assert verify(folder).status is Status.VALID

@@ -25,14 +25,14 @@ from steno.derive.assay_events import Carried
 from steno.derive.catalogue import derivations
 from steno.derive.correlation import in_archive
 from steno.derive.facts import RunFacts
-from steno.events import canonical, kinds, layout
+from steno.events import canonical, kinds, layout, run_id
 
 MAX_EVENTS = 64 << 20
 MAX_REPORT = 16 << 20
 
 STEPS = {
     1: "the archive can be read: one plain tar in one gzip member, the manifest first",
-    2: "the manifest is canonical and of this version",
+    2: "the manifest is canonical, of this version, and of the run of the file's name",
     3: "the files are the seven of the seed, and the rows of its kernel lines",
     4: "every file has the size and the SHA-256 of the manifest",
     5: "the two events are of this run, and are what the events that they carry give",
@@ -102,8 +102,8 @@ class _Verification:
             if problems:
                 status = {1: Status.UNREADABLE, len(checks): Status.INCOMPLETE}.get(number, Status.INVALID)
                 break
-        run_id = self._manifest.run_id if self._manifest else None
-        return Verdict(status, run_id, self._root, self._steps, self._gaps)
+        named = self._manifest.run_id if self._manifest else None
+        return Verdict(status, named, self._root, self._steps, self._gaps)
 
     @property
     def _sealed(self) -> ArchiveManifest:
@@ -135,6 +135,9 @@ class _Verification:
         data = self._files.read_all(layout.MANIFEST, assay_manifest.MAX_BYTES)
         self._manifest = assay_manifest.parse(data)
         self._root = digest_of([data])  # it names the digest of every other file
+        named = run_id.PATTERN.search(self._path.name)
+        if named is not None and named[0] != self._manifest.run_id:
+            return [f"the file is named after {named[0]}, and holds the run {self._manifest.run_id}"]
         return []
 
     def _check_inventory(self) -> list[str]:

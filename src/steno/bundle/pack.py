@@ -18,6 +18,7 @@ from steno.bundle import plain_tar
 from steno.bundle.folder import Folder
 from steno.errors import UnreadableBundleError
 from steno.events import layout
+from steno.events.run_id import is_run_id
 
 
 def pack(run: Folder, out: IO[bytes]) -> None:
@@ -27,9 +28,15 @@ def pack(run: Folder, out: IO[bytes]) -> None:
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[Folder]:
-    """The packed bundle in a private temporary directory, for as long as it is looked at."""
+    """The packed bundle in a private temporary directory, for as long as it is looked at.
+
+    Its folder has the name of the run that the file is named after, which verification compares.
+    """
+    named = path.name.removesuffix(".tar.gz")
     with TemporaryDirectory(prefix="steno-unpacked-") as scratch:
-        folder = Folder(Path(scratch))
+        place = Path(scratch, named if is_run_id(named) else "run")
+        place.mkdir(mode=0o700)
+        folder = Folder(place)
         with folder:
             try:
                 plain_tar.unpack(path, folder, _sizes, manifests.MAX_BYTES)
