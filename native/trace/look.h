@@ -23,7 +23,7 @@ struct wire_event event_at(struct stop *stop, enum op op, const char *path, cons
 void tell_moved(struct stop *stop, const struct place *directory, const struct place *replaced, const char *new_name);
 /* reach.c: of a file that is opened to be written. Whether it is our memory; and whose, if that is to be told. */
 bool reaches_into_us(struct stop *stop, const struct place *place);
-void tell_reach_by_memory(struct stop *stop, const struct place *place);
+void tell_reach_by_name(struct stop *stop, const struct place *place);
 /* Appends it with the arguments that the call's row names. */
 void tell(struct stop *stop, struct wire_event *event);
 

@@ -30,6 +30,14 @@ static int usage(void)
 static int start(struct run *run)
 {
     compare_clocks(run);
+    const int pipes[] = {run->options.status, run->options.leash, run->options.split};
+    for (size_t i = 0; i < sizeof pipes / sizeof *pipes; i++) {
+        struct stat found;
+        if (fstat(pipes[i], &found) == 0)
+            run->pipes[i] = found.st_ino;
+        else if (pipes[i] >= 0)
+            return -errno;
+    }
     int error = survive_truncation();
     error = error ? error : start_emitting(run);
     if (error)

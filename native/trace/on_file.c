@@ -146,7 +146,7 @@ static void open_with(struct stop *stop, const struct open_how *how)
         }
         record_event(stop, &event);
         if (may_change(flags))
-            tell_reach_by_memory(stop, &place);
+            tell_reach_by_name(stop, &place);
         if (stop->run->split && !stop->seen && !stop->error) {
             expect_witness(stop);
             split_on_open(stop, &place, flags);

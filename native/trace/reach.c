@@ -163,14 +163,32 @@ static pid_t process_of_memory(const struct place *place)
     return is_process && in_proc ? (pid_t)strtol(number, NULL, 10) : 0;
 }
 
+/* Root may open what other processes have open, by its name in /proc; pipes have numbers of their own. */
+static bool is_our_pipe(const struct run *run, const struct place *place)
+{
+    if (!place->exists || !S_ISFIFO(place->found.st_mode) || strncmp(place->resolved, "pipe:", sizeof "pipe:" - 1) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof run->pipes / sizeof *run->pipes; i++) {
+        if (place->found.st_ino == run->pipes[i])
+            return true;
+    }
+    return false;
+}
+
 bool reaches_into_us(struct stop *stop, const struct place *place)
 {
+    if (is_our_pipe(stop->run, place))
+        return true;
     pid_t pid = process_of_memory(place);
     return pid && whose(stop->run, pid) == OURS;
 }
 
-void tell_reach_by_memory(struct stop *stop, const struct place *place)
+void tell_reach_by_name(struct stop *stop, const struct place *place)
 {
+    if (is_our_pipe(stop->run, place)) {
+        tell_reach(stop, OURS, stop->run->own_pid, EACCES);
+        return;
+    }
     pid_t pid = process_of_memory(place);
     enum whose who = pid ? whose(stop->run, pid) : OF_THE_RUN;
     if (is_worth_telling(who))

@@ -76,6 +76,7 @@ struct run {
     struct agreement *agreement;            /* NULL: there is one witness */
     int listener;
     pid_t own_pid;
+    ino_t pipes[3];                         /* through which the recorder and we talk; 0: there is none */
     pid_t recorder;                         /* who started us, as long as it lives */
     bool no_new_privs;
     int64_t clock_ahead_ns;                 /* of the kernel's own: CLOCK_MONOTONIC as we see it */

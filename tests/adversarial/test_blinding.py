@@ -243,6 +243,31 @@ def test_root_is_refused_to_reach_into_the_observer_or_it_is_a_gap(
         assert gaps(run) == set()
 
 
+# Opens the pipes between the observer and the recorder, to tell what did not happen.
+PIPES = """
+import os
+observer = os.getppid()
+with open(f"/proc/{observer}/cmdline", "rb") as file:
+    words = file.read().split(b"\\0")
+for option in (b"--status", b"--leash"):
+    descriptor = int(words[words.index(option) + 1])
+    try:
+        print(os.write(os.open(f"/proc/{observer}/fd/{descriptor}", os.O_WRONLY | os.O_NONBLOCK), bytes(29)))
+    except OSError as error:
+        print(error.errno)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="the kernel lets only root open what others have open")
+@pytest.mark.parametrize("observer", observers(STOPPING))
+def test_root_is_refused_the_pipes_of_the_observer(steno: Steno, store: Path, observer: str) -> None:
+    done = steno("run", "--no-git", "--observer", observer, "--", sys.executable, "-c", PIPES)
+    assert done.stdout == b"13\n13\n"
+    run = only_run(store)
+    assert reaches(run) == [(OURS, -EACCES, True)] * 2
+    assert run.is_valid
+
+
 @pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")
 @pytest.mark.parametrize("observer", observers(STOPPING))
 def test_a_debugger_that_is_set_on_the_observer_is_refused_and_hangs_nothing(
