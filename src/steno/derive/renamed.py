@@ -22,7 +22,7 @@ _EXCHANGE = wire.NOTES["exchange"]
 _LEAVING = frozenset({"rename", "moved"})
 _ARRIVING = frozenset({"rename_to", "moved_to"})
 _REMOVING = frozenset({"unlink", "rmdir"})
-_STATE = ("mode", "size", "mtime_ns", "uid", "gid")
+_STATE = ("mode", "size", "mtime_ns", "uid", "gid", "nlink")
 
 Identity = tuple[int, int]
 
@@ -41,6 +41,7 @@ class _Row(NamedTuple):
     exchange: bool
     identity: Identity | None
     found: dict[str, Any]
+    last_name: bool  # of a file that has no other
 
 
 def renamed(layers: Layers, listed: Collection[bytes]) -> Renamed:
@@ -54,7 +55,7 @@ def renamed(layers: Layers, listed: Collection[bytes]) -> Renamed:
 class _Things(Touched):
     def __init__(self) -> None:
         super().__init__()
-        self._older: set[Identity] = set()  # of what was there before the run
+        self._older: set[Identity | None] = set()  # of what was there before the run
         self._rows: list[_Row] = []
 
     def _note_states(self, batch: RowBatch, found: dict[int, bytes]) -> None:
@@ -75,19 +76,24 @@ class _Things(Touched):
             if not name or (op not in _REMOVING and not other):
                 continue
             found: dict[str, Any] = {}
+            links = 0
             if mode:
-                size, mtime_ns, uid, gid = (figure or 0 for figure in more)
+                size, mtime_ns, uid, gid, links = (figure or 0 for figure in more)
                 found = state(mode, size=size, mtime_ns=mtime_ns, uid=uid, gid=gid, target=target)
             identity = None if dev is None or ino is None else (dev, ino)
             exchange = bool(notes & _EXCHANGE)
-            self._rows.append(_Row(op, name, other or b"", has_failed(result), exchange, identity, found))
+            row = _Row(op, name, other or b"", has_failed(result), exchange, identity, found, links == 1)
+            self._rows.append(row)
 
     def unlisted(self, listed: Collection[bytes]) -> Iterator[bytes]:
         return (path for path in self.changed() if path not in listed)
 
     def told(self) -> Iterator[dict[str, Any]]:
         exchanged: set[tuple[bytes, bytes]] = set()  # told by the row of one name; the other's follows
+        older = set(self._older)
         for row in self._rows:
+            if row.last_name and not row.failed and not row.exchange and row.op in {"unlink", "rename_to"}:
+                older.discard(row.identity)  # from now on another file may have that inode
             if row.failed or not (row.op == "rename" or (row.op == "rename_to" and row.exchange)):
                 continue
             pair = (row.name, row.other) if row.op == "rename" else (row.other, row.name)
@@ -95,7 +101,7 @@ class _Things(Touched):
                 exchanged.discard(pair)
                 continue
             directory = row.found.get("type") == "directory"
-            if not directory and row.identity not in self._older:
+            if not directory and row.identity not in older:
                 continue
             if self.is_mounted_upon(row.name) or self.is_mounted_upon(row.other):
                 continue

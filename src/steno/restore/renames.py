@@ -240,7 +240,8 @@ class _Chooser:
         elif (cleared := self._what_to_clear(one) if taken else []) is None:
             self._refuse(one, "its name is taken")
         elif why := _no_place(destination, one.destination, self._history.drafts):
-            self._refuse(one, why)
+            if one.kind is Kind.DIRECTORY:
+                self._refuse(one, why)
         else:
             self._moves.steps.extend(cleared)
             self._do(one.move)
@@ -258,7 +259,8 @@ class _Chooser:
             (self._mean if done else self._do)(one.move._replace(exchange=True))
             return
         for one in self._waiting:
-            self._refuse(one, "its name is taken")
+            if one.kind is Kind.DIRECTORY:  # of anything else the content is written
+                self._refuse(one, "its name is taken")
             self._waiting.remove(one)
 
     def _mean(self, move: Rename) -> None:
