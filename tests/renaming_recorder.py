@@ -1,4 +1,4 @@
-"""Records of runs that rename directories, written while the run goes on: the end does not tell old names."""
+"""Records of runs that rename things, written while the run goes on: the end does not tell old names."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ class Recorder:
         self._renames: list[dict[str, Any]] = []
         self._blobs: dict[str, bytes] = {}
         self.before = snapshot(root)
+        self._older = {_node(Path(os.fsdecode(path))) for path in self.before}
 
     def see(self, path: Path, *operations: str) -> None:
         self._operations.setdefault(path, set()).update(operations)
@@ -42,6 +43,7 @@ class Recorder:
 
     def unlink(self, path: Path) -> None:
         self.see(path, "delete")
+        self._older.discard(_node(path))  # another file may get its inode
         path.unlink()
 
     def rmdir(self, path: Path) -> None:
@@ -58,6 +60,11 @@ class Recorder:
         if old.is_dir() and not old.is_symlink():
             self._renames.append({"from": str(old), "to": str(new)})
             self._list(old, new)
+        elif _node(old) in self._older:
+            dev, ino = _node(old)
+            self._renames.append({"from": str(old), "to": str(new), "dev": dev, "ino": ino})
+        if new.is_file():
+            self._older.discard(_node(new))
         old.rename(new)
 
     def exchange(self, one: Path, other: Path) -> None:
@@ -66,6 +73,10 @@ class Recorder:
         if directory := next((path for path in (one, other) if path.is_dir()), None):
             new = other if directory == one else one
             self._renames.append({"from": str(directory), "to": str(new), "exchange": True})
+        elif _node(one) in self._older:
+            dev, ino = _node(one)
+            told = {"from": str(one), "to": str(other), "exchange": True, "dev": dev, "ino": ino}
+            self._renames.append(told)
         self._list(one, other)
         self._list(other, one)
         done = ctypes.CDLL(None).renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)
@@ -92,3 +103,8 @@ class Recorder:
             )
         recorded.contents.blobs.update(self._blobs)
         return recorded, after
+
+
+def _node(path: Path) -> tuple[int, int]:
+    found = path.lstat()
+    return found.st_dev, found.st_ino

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from renaming_recorder import Recorder
-from snapshots import Recording, Snapshot, snapshot, without_directory_times
+from snapshots import Recording, Snapshot, new_trash, snapshot, without_directory_times
+from steno.restore.applying import carry_out
+from steno.restore.judging import User
 from steno.restore.tasks import Direction
 
 PATHS = st.sampled_from(["a", "b", "c", "a/a", "a/b", "b/a", "c/c", "a/a/a"])
@@ -92,3 +95,25 @@ def test_undo_then_restore_give_the_trees_of_before_and_after_or_refuse(
             assert check(recorded, Direction.UNDO, root, before)
             if check(recorded, Direction.RESTORE, root, after):
                 assert check(recorded, Direction.RESTORE, root, after)
+
+
+@given(st.lists(DOINGS, max_size=3), RUNS)
+def test_without_any_content_what_was_moved_is_moved_back_or_nothing_is_done_and_nothing_is_ever_lost(
+    earlier: list[tuple[str, str, str]], doings: list[tuple[str, str, str]]
+) -> None:
+    with recorded_run(earlier, doings) as (root, before, _, recorded):
+        for file in recorded.files["files"]:
+            for state in (file["before"], file["after"]):
+                if state.pop("blob", None):
+                    state["content"] = "too_large"
+        since = contents(root)
+        if check(recorded, Direction.UNDO, root, before):
+            return
+        plan, trash = recorded.plan(Direction.UNDO, force=True), new_trash()
+        carry_out(plan, recorded.contents, User.of_this_process(), trash)
+        places = [Path(os.fsdecode(place)) for place in trash.places]
+        assert since <= contents(root, *places)
+
+
+def contents(*places: Path) -> set[bytes]:
+    return {path.read_bytes() for place in places for path in place.rglob("*") if path.is_file()}
