@@ -327,6 +327,9 @@ def _copy_attributes(parent: int, name: bytes, fd: int) -> None:
         itself = f"/proc/self/fd/{node}"
         try:
             names = os.listxattr(itself)
+            for inherited in {*os.listxattr(fd)} - {*names}:  # from its directory
+                if not inherited.startswith("security."):
+                    os.removexattr(fd, inherited)
         except OSError as error:
             if error.errno != errno.ENOTSUP:
                 raise
