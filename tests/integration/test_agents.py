@@ -19,6 +19,7 @@ import pytest
 
 from conftest import PROGRAM, SECONDS
 from recorded import runs
+from sought import assert_nowhere
 from stand_in_agent import Attempt, Started, stand_in
 from steno.agents.steps import Step
 from steno.bundle.folder import Folder
@@ -419,8 +420,7 @@ def test_streams_are_rebuilt_from_a_trace_of_strace_without_a_secret_in_it(agent
     with Folder(agent.home / "runs" / made.meta["steno"]["runId"]) as recorded:
         exported = export(recorded, agent.home / "exported")
     assert "its split is not in the recording" in exported.notes[-1]
-    written = [*(made.run_dir / ".audit").rglob("*"), *(agent.root / "metadata").rglob("*")]
-    assert [path for path in written if path.is_file() and key.encode() in path.read_bytes()] == []
+    assert_nowhere([key], made.run_dir / ".audit", agent.root / "metadata", agent.home / "exported")
 
 
 def test_a_machine_without_strace_is_told_before_the_launch(agent: Started) -> None:

@@ -32,6 +32,7 @@ from real_agents import (
 )
 from recorded import Recorded, runs
 from scripted_models import GeminiModel, MessagesModel, ResponsesModel, Say, ScriptedModel, Turn, Use
+from sought import files_of
 from stand_in_agent import Attempt, Started
 from steno.events import layout
 
@@ -285,8 +286,8 @@ TRANSCRIPTS = {
 
 def test_the_key_is_nowhere_but_in_the_transcripts_of_the_agent_itself(worked: Worked) -> None:
     own = tuple(str(worked.agent.root / "home" / place) for place in TRANSCRIPTS[worked.name])
-    found = [path for path in everything_below(worked.agent.home) if KEY.encode() in path.read_bytes()]
-    assert [path for path in found if not str(path).startswith(own)] == []
+    everything = files_of(*everything_below(worked.agent.home))
+    assert [name for name, data in everything if KEY.encode() in data and not name.startswith(own)] == []
     assert b"All is done with " in worked.first.log("stdout")
 
 

@@ -15,6 +15,7 @@ from claims_told import sdk, sdk_line
 from frames_made import FakeFrames, Found
 from live_runs import LiveRun
 from making import FINISHED, RUN_ID, make_run, start
+from sought import assert_nowhere
 from steno.bundle import known_secrets, local_key
 from steno.bundle.folder import Folder
 from steno.bundle.spool import holding
@@ -195,9 +196,7 @@ def test_the_frames_of_a_killed_recorder_are_sealed_and_what_it_knew_is_masked(t
     assert [(file["path"], file["after"], file["operations"]) for file in files] == [
         (f"/srv/{'*' * 17}/a", {"unknown": True}, ["delete"])
     ]
-    assert not [
-        each for each in path.rglob("*") if each.is_file() and b"value-of-this-run" in each.read_bytes()
-    ]
+    assert_nowhere(["value-of-this-run"], path)
 
 
 def test_a_run_lasted_as_long_as_the_kernel_saw_it_though_its_recorder_was_killed(tmp_path: Path) -> None:
