@@ -16,6 +16,8 @@ import pytest
 from conftest import PROGRAM, Steno
 from ordinary import root_may_mount
 from recorded import only_run, runs
+from steno.bundle.verify import Status
+from steno.record.run import Outcome
 
 MIB = 1 << 20
 # What a recorder may use at most, however much the command writes.
@@ -195,25 +197,39 @@ def test_a_disk_that_is_full_from_the_start_stops_before_the_command_runs(
     assert list((small_disk / "runs").iterdir()) == []
 
 
-# What a command may do to its own record, and what is said of it.
+# What a command may do to its own record where nobody refuses it, and what is left of its output.
 _LOSING = {
-    "emptied": (
-        'for file in "$STENO_HOME"/*/spool/*; do [ -d "$file" ] || : >"$file"; done',
-        "what was recorded is kept",
-    ),
-    "torn": (
-        'for file in "$STENO_HOME"/*/spool/events.ndjson; do echo nonsense >>"$file"; done',
-        "what was recorded is kept",
+    "emptied": ('find "$spool" -type f | while read -r file; do : >"$file"; done', b"after\n"),
+    "its stream emptied": ('for file in "$spool"/terminal/stdout; do : >"$file"; done', b"after\n"),
+    "its index emptied": ('for file in "$spool"/terminal/*.idx; do : >"$file"; done', b"before\nafter\n"),
+    "written into": (
+        'for file in "$spool"/*/* "$spool"/*.ndjson; do echo x >>"$file"; done',
+        b"before\nx\nafter\n",
     ),
 }
 
 
 @pytest.mark.parametrize("how", _LOSING)
-def test_a_run_whose_record_was_lost_does_not_look_like_success(steno: Steno, how: str) -> None:
-    script, said = _LOSING[how]
-    done = steno("run", "--no-git", "--observer", "none", "--", "sh", "-c", f"{script} 2>/dev/null; echo ran")
-    assert_clear(done, 125, "could not be sealed", said)
-    assert done.stdout == b"ran\n"
+def test_a_record_that_the_command_changed_is_no_invalid_one_and_says_so(
+    steno: Steno, store: Path, how: str
+) -> None:
+    script, left = _LOSING[how]
+    told = 'spool=$(echo "$STENO_HOME"/*/spool); until [ -s "$spool/terminal/stdout" ]; do :; done'
+    words = ["sh", "-c", f"echo before; {told}; {script}; echo after"]
+    done = steno("run", "--no-git", "--observer", "none", "--pty", "never", "--", *words)
+    assert done.stdout == b"before\nafter\n"
+    run = only_run(store)
+    assert run.verdict().status is Status.INCOMPLETE
+    assert {"stream_lost", "store_changed"} & set(run.verdict().gaps)
+    assert b"the record has a gap: " in done.stderr
+    assert (run.path / "terminal/stdout").read_bytes() == left
+
+
+def test_a_run_that_could_not_be_sealed_does_not_look_like_success() -> None:
+    outcome = Outcome("id", Path("/nowhere"), 0, None, [], None, "it could not be sealed", None, 0)
+    assert outcome.exits_with == 125
+    assert outcome._replace(exit_code=3).exits_with == 3
+    assert outcome._replace(seal_failure=None).exits_with == 0
 
 
 def test_a_current_directory_that_is_gone_is_said(clean_env: dict[str, str], tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from steno.redact.engine import Redactor
 LOCK = "lock"
 RESERVE = "reserve"
 RESERVE_BYTES = 256 * 1024
+MOST_REMEMBERED = 8 << 20  # of events: far more than a run has that nobody makes long on purpose
 LOOK_SECONDS, LOCK_PAUSE = 10.0, 0.02
 
 
@@ -47,6 +48,7 @@ class Spool:
         self._run_id = run_id
         self._redactor = redactor
         self._origin = mono_origin_ns
+        self._told = bytearray()  # every event as it was written
         self._latest_ns = 0
         self.clock_went_back = False
         self._next_seq = 0
@@ -196,6 +198,19 @@ class Spool:
         except OSError:
             os.ftruncate(self._events, whole)
             raise
+        if len(self._told) <= MOST_REMEMBERED:
+            self._told += line
+
+    def mend_events(self) -> bool:
+        """Whether somebody else wrote into the file of the events; then it is as we wrote it again."""
+        if len(self._told) > MOST_REMEMBERED:
+            return False
+        with open(f"/proc/self/fd/{self._events}", "rb") as file:  # noqa: PTH123 - it may have no other name
+            if file.read(len(self._told) + 1) == self._told:
+                return False
+        os.ftruncate(self._events, 0)
+        write_all(self._events, bytes(self._told))
+        return True
 
     def _keep_reserve(self) -> bool:
         fd = self._folder.create(RESERVE)

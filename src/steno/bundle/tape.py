@@ -32,6 +32,9 @@ class Tape:
         self.name = name
         self.lost_bytes = 0
         self.failure: OSError | None = None
+        self.was_changed = False  # by somebody else; what is missing then is lost
+        self._header = header
+        self._last_ns = 0
         self._masker = masker
         self._waiting: deque[Arrival] = deque()
         self._moment_is_over = False
@@ -99,6 +102,8 @@ class Tape:
     def close(self) -> None:
         self.flush()
         self._keep(self._masker.close())
+        with suppress(OSError):  # a full disk: what fits is told already
+            self._mend()
         os.close(self._data)
         os.close(self._index)
 
@@ -126,7 +131,30 @@ class Tape:
             self._cut_back()
             return 0
         self._sizes = self._sizes[0] + written, self._sizes[1] + len(records)
+        self._last_ns = arrivals[-1].mono_ns if arrivals else self._last_ns
         return written
+
+    def _mend(self) -> None:
+        """The command may write into the files: what is there is kept, and the index is made to cover it."""
+        there = os.fstat(self._data).st_size, os.fstat(self._index).st_size
+        if there == self._sizes:
+            return
+        self.was_changed = True
+        expected, _ = self._sizes
+        if not self._begins_with_header():
+            os.ftruncate(self._data, 0)
+            write_all(self._data, self._header)
+        kept = os.fstat(self._data).st_size
+        self.lost_bytes += max(0, expected - kept)
+        os.ftruncate(self._index, 0)
+        lengths = _cut(kept - len(self._header), index.MAX_LENGTH)  # when each came is not known any more
+        records = index.pack([Arrival(self._last_ns, length) for length in lengths])
+        write_all(self._index, records)
+        self._sizes = kept, len(records)
+
+    def _begins_with_header(self) -> bool:
+        with open(f"/proc/self/fd/{self._data}", "rb") as file:  # noqa: PTH123 - it may have no other name
+            return file.read(len(self._header)) == self._header
 
     def _cut_back(self) -> None:
         with suppress(OSError):
@@ -160,3 +188,7 @@ def write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
+
+
+def _cut(total: int, most: int) -> list[int]:
+    return [min(most, total - start) for start in range(0, total, most)]

@@ -283,6 +283,10 @@ class _Recording:
 
     def finish(self) -> None:
         witness = self._witness
+        if self._spool.mend_events():
+            witness.gap(
+                "store_changed", "somebody else changed the events of this record: they are as told again"
+            )
         witness.event(kinds.ToolVersions(self._tools.collect()))
         self._claims.keep(self._folder, witness, self._redactor, self._spool.now())
         witness.tally()

@@ -193,6 +193,8 @@ class SpoolWitness:
         for tape in self._tapes.values():
             if tape.failure is not None:
                 self.gap("stream_lost", f"{tape.name}: {tape.failure.strerror}", tape.lost_bytes)
+            elif tape.was_changed:
+                self.gap("stream_lost", f"{tape.name}: somebody else changed its file", tape.lost_bytes)
         self._compare_split()
         if self._spool.clock_went_back:
             self.gap("clock_disturbed", "the clock of the recorder went back: times are not to be relied on")
