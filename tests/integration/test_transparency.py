@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SECONDS
-from observers import observers, working
+from conftest import SECONDS, Steno
+from observers import STOPPING, observers, working
 from ordinary import Somebody, as_the_user, give_to_the_user, place_of_the_user
 from recorded import only_run
 from screen import Screen
@@ -140,3 +140,24 @@ def test_job_control_works_inside_a_recorded_shell(
     screen.see("rc=6")
     screen.rest()
     assert only_run(store).is_valid
+
+
+@pytest.mark.parametrize("observer", observers(STOPPING))
+def test_what_is_kept_before_a_change_is_not_read_in_the_name_of_the_command(
+    steno: Steno, store: Path, tmp_path: Path, observer: str
+) -> None:
+    """The time of the last access stays, of a file that is written over and of a script."""
+    kept, script = tmp_path / "kept", tmp_path / "script"
+    kept.write_text("before\n")
+    script.write_text('#!/bin/sh\necho after >>"$1"\n')
+    script.chmod(0o755)
+    for one in (kept, script):
+        os.utime(one, (1_000_000_000, 1_000_000_000))
+    bare = tmp_path / "bare"
+    shutil.copy2(script, bare)
+    subprocess.run([bare, tmp_path / "other"], check=True, timeout=SECONDS)
+    steno("run", "--no-git", "--observer", observer, "--", script, kept)
+    (told,) = [one for one in only_run(store).json("files.json")["files"] if one["path"] == str(kept)]
+    assert "blob" in told["before"]
+    assert kept.stat().st_atime == 1_000_000_000
+    assert (script.stat().st_atime == 1_000_000_000) == (bare.stat().st_atime == 1_000_000_000)
