@@ -44,6 +44,7 @@ _LOOKING = frozenset({"readlink", "follow", "watch"})
 # Operations that name a path of the file system: what `files.json` tells of.
 ON_FILES = frozenset({*OPENING, *_FIXED, *_LOOKING})
 CHANGING = frozenset({"write", "delete", "metadata"})
+NEVER_CHANGING = ON_FILES - OPENING - {op for op, done in _FIXED.items() if done & CHANGING}
 # What these change must be there.
 NEEDING = frozenset(
     {

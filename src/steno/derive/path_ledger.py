@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from steno.derive.late_renames import LateRenames
-from steno.derive.operations import CHANGING, NEEDING, ON_FILES, Call, operations
+from steno.derive.operations import CHANGING, NEEDING, NEVER_CHANGING, ON_FILES, Call, operations
 from steno.events import wire
 
 NOBODY_LOOKED, ABSENT, FOUND = wire.STATE_NONE, wire.STATE_ABSENT, wire.STATE_FIRST
@@ -78,13 +78,14 @@ class PathLedger(Generic[Key]):
 
     def _before_changes(self, keys: Sequence[Key | None], rows: Rows[Key]) -> Iterator[tuple[Key, int]]:
         told_late = bool(self.late_renames) or any(notes & _LATE for notes in rows.notes)
+        changed, looks = self._changed, rows.look
         for row, key in enumerate(keys):
-            if key is None or (key in self._changed and not told_late):
+            if key is None or (key in changed and not told_late):
                 continue
             late = told_late and (self._is_spoilt(key, row, rows) or bool(rows.notes[row] & _LATE))
-            if key in self._changed:
+            if key in changed:
                 continue
-            look, changes = rows.look[row], self._may_change(row, rows)
+            look, changes = looks[row], self._may_change(row, rows)
             if look and not late:
                 if self._tells(key, _kind(look, rows.mode[row]), changes=changes):
                     yield key, row
@@ -92,7 +93,7 @@ class PathLedger(Generic[Key]):
                 self._looked_at_late.add(key)
                 yield key, row
             if changes and (look or key in self._looked_at):
-                self._changed.add(key)
+                changed.add(key)
 
     def _tells(self, key: Key, kind: int, *, changes: bool) -> bool:
         """Whether a look tells better what was there before than those that came before it. Of a directory
@@ -105,6 +106,8 @@ class PathLedger(Generic[Key]):
 
     def _may_change(self, row: int, rows: Rows[Key]) -> bool:
         """Whether a call may have changed what its path names. Nothing is taken away where nothing is."""
+        if rows.op[row] in NEVER_CHANGING:
+            return False
         absent = rows.look[row] == ABSENT
         told = rows.op[row], rows.arg[row], rows.notes[row], rows.failed[row], absent
         found = self._changes.get(told)

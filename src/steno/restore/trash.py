@@ -34,7 +34,14 @@ class Trash:
         try:
             return self._move(parent, name, path, os.fsencode(self._home))
         except OSError as error:
-            if error.errno not in {errno.EXDEV, errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOSPC}:
+            if error.errno not in {
+                errno.EXDEV,
+                errno.EACCES,
+                errno.EROFS,
+                errno.EPERM,
+                errno.ENOSPC,
+                errno.EBUSY,
+            }:
                 raise
         return self._move(parent, name, path, _on_the_same_device(parent, path))
 
