@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from observers import STOPPING, observers
+from ordinary import root_may_mount
 from recorded import only_run
 from snapshots import snapshot, without_directory_times
 from tracees import rows
@@ -240,7 +241,7 @@ os.unlink("victim", dir_fd=tree)
 """
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root copies mounts")
+@root_may_mount
 @pytest.mark.parametrize("observer", observers())
 def test_what_is_changed_in_a_mount_that_lies_nowhere_is_a_gap_and_told_of_no_other_file(
     steno: Steno, store: Path, work: Path, observer: str
@@ -251,3 +252,28 @@ def test_what_is_changed_in_a_mount_that_lies_nowhere_is_a_gap_and_told_of_no_ot
     assert "changes_unresolved" in run.verdict().gaps
     written = [one["path"] for one in run.json("files.json")["files"] if "write" in one["operations"]]
     assert not {"/etc", "/etc/passwd", "/victim"} & set(written)
+
+
+# As newer versions of mount(8) bind a directory.
+BOUND = """
+import ctypes, os
+SYS_OPEN_TREE, SYS_MOVE_MOUNT, CWD, CLONE, FROM_EMPTY_PATH = 428, 429, -100, 1, 4
+libc = ctypes.CDLL(None)
+tree = libc.syscall(SYS_OPEN_TREE, CWD, b"source", CLONE)
+assert libc.syscall(SYS_MOVE_MOUNT, tree, b"", CWD, b"target", FROM_EMPTY_PATH) == 0
+os.close(tree)
+assert libc.umount(b"target") == 0
+"""
+
+
+@root_may_mount
+@pytest.mark.parametrize("observer", observers())
+def test_what_is_mounted_by_a_descriptor_is_told_by_its_source(
+    steno: Steno, store: Path, work: Path, observer: str
+) -> None:
+    (work / "source").mkdir()
+    (work / "target").mkdir()
+    done = steno("run", "--no-git", "--observer", observer, "--", sys.executable, "-c", BOUND, cwd=work)
+    assert done.returncode == 0
+    (mounted,) = [row for row in rows(only_run(store)) if row.op == "mount"]
+    assert (mounted.resolved, mounted.extra) == (os.fsencode(work / "target"), os.fsencode(work / "source"))
