@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,9 @@ void on_signal(struct stop *stop)
         if (pid == -stop->run->own_pid || (group && is_ours(stop->run, group)))
             judge(stop, OURS, pid, EPERM, &event);
     }
+    if (stop->seen && seen_success(stop->seen) && ends_or_stops(argument(stop, stop->call->arg)) && to == stop->run->recorder &&
+        getppid() == to)
+        (void)kill(to, SIGCONT); /* it continues us, if it is we who were stopped */
     tell(stop, &event);
 }
 

@@ -450,3 +450,13 @@ def test_a_clock_that_goes_back_is_a_gap(clean_env: dict[str, str], tmp_path: Pa
     )
     assert done.returncode == 3
     assert "clock_disturbed" in only_run(store).verdict().gaps
+
+
+@pytest.mark.parametrize("observer", observers(("ebpf",)))
+def test_a_recorder_that_is_stopped_by_its_number_is_continued(
+    steno: Steno, store: Path, observer: str
+) -> None:
+    script = "kill -STOP $(cut -d' ' -f4 /proc/$PPID/stat); echo over; exit 3"
+    done = steno("run", "--no-git", "--observer", observer, "--", "sh", "-c", script)
+    assert (done.returncode, done.stdout) == (3, b"over\n")
+    assert only_run(store).is_valid
