@@ -170,9 +170,8 @@ def _decoded(view: View) -> Iterator[View]:
 
 def without_prefixes(view: View) -> View | None:
     """The lines that have a prefix, without it."""
-    if _ANY_PREFIX.search(view.text) is None:
-        return None
-    lines = lines_with(_PREFIX, view)
+    likely = lines_with(_ANY_PREFIX, view)
+    lines = None if likely is None else lines_with(_PREFIX, likely)
     return None if lines is None else _replaced(lines, _PREFIX, _nothing)
 
 

@@ -94,12 +94,13 @@ class Pair(msgspec.Struct):
 
 
 def is_secret(pair: Pair) -> bool:
+    """The form decides first: most values fall there, and the other looks cost more."""
     value = pair.value
-    if not value or values.is_masked(value) or values.is_reference(value) or values.is_punctuation(value):
+    if not value or not _OF_RULES.get(pair.rule, _is_secret_value)(pair, value):
         return False
-    if _is_binary(pair, value) or (pair.strength != Strength.PASSWORD and values.is_public(value)):
+    if values.is_masked(value) or values.is_reference(value) or values.is_punctuation(value):
         return False
-    return _OF_RULES.get(pair.rule, _is_secret_value)(pair, value)
+    return not (_is_binary(pair, value) or (pair.strength != Strength.PASSWORD and values.is_public(value)))
 
 
 def _is_secret_parameter(pair: Pair, value: bytes) -> bool:
@@ -113,13 +114,13 @@ def _is_secret_of_netrc(pair: Pair, value: bytes) -> bool:
 
 
 def _is_secret_value(pair: Pair, value: bytes) -> bool:
-    if (values.is_version(value) and _names_package(pair)) or _is_lookup_order(pair, value):
-        return False
-    if values.is_annotation(value) or _is_computed(pair, value) or _says_its_name(pair, value):
-        return False
     if pair.rule == "header":
-        return _is_secret_header(pair, value)
-    return _is_secret_string(pair, value) if pair.quote else _is_secret_word(pair, value)
+        is_formed = _is_secret_header(pair, value)
+    else:
+        is_formed = _is_secret_string(pair, value) if pair.quote else _is_secret_word(pair, value)
+    if not is_formed or (values.is_version(value) and _names_package(pair)) or _is_lookup_order(pair, value):
+        return False
+    return not (values.is_annotation(value) or _is_computed(pair, value) or _says_its_name(pair, value))
 
 
 def _is_computed(pair: Pair, value: bytes) -> bool:
@@ -231,7 +232,7 @@ def _is_shell_string(pair: Pair, value: bytes) -> bool:
 
 
 def _is_secret_word(pair: Pair, value: bytes) -> bool:
-    if values.is_constant(value.rstrip(b".0123456789")) or values.is_path(value) or values.is_sentence(value):
+    if _is_weak_word(pair, value) or values.is_path(value) or values.is_sentence(value):
         return False
     is_variable = pair.separator == b"=" and not pair.spaced and is_upper(pair.name)
     if is_variable and strength_in_environment(pair.name) != Strength.WEAK:
@@ -243,6 +244,12 @@ def _is_secret_word(pair: Pair, value: bytes) -> bool:
     if not values.is_identifier(value):
         return (not pair.spaced and not _is_explained(pair, value)) or pair.ends_line()
     return _is_secret_identifier(pair, value)
+
+
+def _is_weak_word(pair: Pair, value: bytes) -> bool:
+    if values.is_constant(value.rstrip(b".0123456789")):
+        return True
+    return pair.strength == Strength.WEAK and not is_upper(pair.name) and not values.looks_random(value)
 
 
 def _is_explained(pair: Pair, value: bytes) -> bool:

@@ -22,6 +22,7 @@ from steno.redact.pair import JUDGED
 from steno.redact.rule import Rule, compile_rule, options
 from steno.redact.sequences import ESCAPE, hide
 from steno.redact.shapes import SHAPES
+from steno.redact.tokens import TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -83,6 +84,8 @@ _HIDING = (
     rb"\\u00(?:[4-7][0-9A-Fa-f]|25|1[bB])|\\x(?:[4-7][0-9A-Fa-f]|25|1[bB])|%(?:[4-7][0-9A-Fa-f]|25|1[bB])"
 )
 _HINTS = b"|".join((*dict.fromkeys(rule.hint or rule.before for rule in SHAPES), pairs.HINT, _HIDING, ESCAPE))
+# Of tokens and names the hint is found wherever the plain form is; of the others both are needed.
+_PLAIN = b"|".join(b"(?:" + rule.prefilter + b")" for rule in SHAPES if rule not in TOKENS)
 _LETTERS = re.compile(rb"[A-Za-z0-9]{3,}")
 _ANY_HEAD = compile_rule(b"|".join(b"(?:%s)(?:%s)\\z" % (rule.before, rule.partial) for rule in SHAPES))
 
@@ -135,7 +138,7 @@ class Scanner:
         self._any = compile_rule(b"(?m)" + b"|".join((_ANY, *known)))
         hints = (_HINTS, *letters)
         self._any_or_hint = (
-            compile_rule(b"(?m)" + b"|".join((_ANY, *known, *hints))) if all(letters) else None
+            compile_rule(b"(?m)" + b"|".join((_PLAIN, *known, *hints))) if all(letters) else None
         )
 
     def is_clean(self, data: bytes) -> bool:
