@@ -37,6 +37,7 @@ _LATE, _EXCHANGE = wire.NOTES["late"], wire.NOTES["exchange"]
 _REMOVING = frozenset({"unlink", "rmdir", "rename", "moved"})
 _BRINGING = frozenset({"rename_to", "moved_to", "link_to"})
 _RENAMING = frozenset({"rename", "rename_to"})
+_LISTED = frozenset({"moved", "moved_to"})
 _MAKING = frozenset({"mkdir", "symlink", "mknod"})
 _TIMING = frozenset({"utimes", "setattr"})
 
@@ -52,6 +53,15 @@ class _Watched:
     def __init__(self) -> None:
         self.paths: dict[bytes, _Path] = {}
         self.moves = 0  # of directories so far: what is below one has another name
+        self._exchanging: dict[
+            int, int
+        ] = {}  # by process: what lies in directories is told after their rename
+
+    def notes_of(self, op: str, process: int, notes: int) -> int:
+        """Those of the call: it tells only at its own two names that they were exchanged."""
+        if op in _RENAMING:
+            self._exchanging[process] = notes & _EXCHANGE
+        return notes | self._exchanging.get(process, 0) if op in _LISTED else notes
 
     def at(self, path: bytes) -> _Path:
         one = self.paths.get(path)
@@ -115,7 +125,8 @@ def _take(batch: RowBatch, watched: _Watched) -> None:
         one = watched.at(path)
         if exists is not None and not notes & _LATE:
             _look(one, found if exists else None, mode)
-        call = Call(op, arg, notes, failed=has_failed(result), mode=mode, absent=exists == 0)
+        of_call = watched.notes_of(op, process, notes)
+        call = Call(op, arg, of_call, failed=has_failed(result), mode=mode, absent=exists == 0)
         if not operations(call) & CHANGING or (call.absent and op in NEEDING):
             continue
         one.last_ns = at_ns
