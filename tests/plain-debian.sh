@@ -46,6 +46,7 @@ inside() { # USER HOME COMMAND: with /proc, /sys, cgroups and terminals of its o
         mount -t tmpfs -o mode=1777 none dev/shm
         ln -s pts/ptmx dev/ptmx
         ln -s /proc/self/fd dev/fd
+        for stream in 0:stdin 1:stdout 2:stderr; do ln -s "/proc/self/fd/${stream%%:*}" "dev/${stream#*:}"; done
         mkdir -p old && pivot_root . old
         umount -l /old
         path=/usr/local/bin:/usr/bin:/bin

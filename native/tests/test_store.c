@@ -86,6 +86,8 @@ static void the_way_stays_open(void)
     CHECK(!closed_at(OP_MOUNT, base, true, 0, 0));
     CHECK(closed_at(OP_UNLINK, "/home/link", true, 0, 0));
     CHECK(!closed_at(OP_UNLINK, "/home/link2", true, 0, 0));
+    CHECK(closed_at(OP_RENAME, "/home", true, 0, 0));
+    CHECK(!closed_at(OP_CHMOD, "/home", true, 0755, 0));
 }
 
 /* More than can be told apart: the rest stay closed. */

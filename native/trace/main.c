@@ -73,7 +73,8 @@ int main(int argc, char **argv)
     /* Or the command could take our listener, and write into our memory. */
     if (!guard_standard_descriptors() || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         return OWN_FAILURE;
-    struct run run = {.listener = -1, .own_pid = getpid(), .recorder = getppid()};
+    static struct run run; /* threads that serve it are there until the process is not */
+    run = (struct run){.listener = -1, .own_pid = getpid(), .recorder = getppid()};
     enum wish wish = read_options(argc, argv, &run.options);
     if (wish == WISH_PROBE)
         return probe();

@@ -138,6 +138,8 @@ bool is_closed(struct stop *stop, enum op op, const struct place *place)
     for (char **link = store->links; *link; link++) {
         if (strcmp(path, *link) == 0)
             return true;
+        if (lies_below(*link, path, length == 1 ? 0 : length))
+            return is_closed_way(stop, op, false);
     }
     return false;
 }

@@ -198,7 +198,7 @@ def test_a_fifo_a_socket_and_a_device_are_looked_at_and_never_opened(
         "rm -rf $STENO_HOME",
         "rm -rf $STENO_HOME/*/spool/kernel",
         "rm -f $STENO_HOME/*/spool/kernel/*",
-        ": > $(echo $STENO_HOME/*/spool/kernel/events.bin)",
+        "true > $(echo $STENO_HOME/*/spool/kernel/events.bin)",
         "for f in $STENO_HOME/*/spool/kernel/*; do echo garbage > $f; done",
         "for f in $STENO_HOME/*/spool/kernel/*; do ln -sf /etc/passwd $f; done",
         "mv $STENO_HOME/*/spool/kernel $HOME/taken",

@@ -22,9 +22,9 @@ from waiting import until
 
 # Tells who records it, and goes on when that is gone.
 WITHOUT_ITS_RECORDER = """
-recorder=$(ps -o ppid= -p $PPID)
+read -r _ _ _ recorder _ </proc/$PPID/stat
 echo $recorder >told.new && mv told.new told
-while ps -o stat= -p $recorder | grep -qv Z; do :; done
+while read -r _ _ state _ 2>/dev/null </proc/$recorder/stat && test $state != Z; do :; done
 rm -rf "$HOME"
 """
 State = tuple[int, int, str | bytes]
@@ -179,7 +179,10 @@ def test_a_run_within_the_run_keeps_its_own_record(resident: Home, observer: str
 def test_a_link_on_the_way_to_the_store_stays(resident: Home, observer: str, link: str) -> None:
     shutil.move(resident.path / link, resident.path.parent / "moved")
     (resident.path / link).symlink_to(resident.path.parent / "moved")
-    resident.record(observer, f"rm -rf {resident.path / link}; ln -sfn /nowhere {resident.path / link}")
+    removed = resident.path / link
+    resident.record(
+        observer, f"rm -rf {removed}; ln -sfn /nowhere {removed}; mv {removed.parent} {resident.path}2"
+    )
     assert (resident.path / link).is_symlink()
     assert len(resident.listed()) == 2
 

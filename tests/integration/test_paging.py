@@ -53,6 +53,7 @@ def test_what_is_longer_than_the_screen_goes_through_less_and_q_leaves(
     assert b"\x1b]0;" not in rest
 
 
+@needs("less")
 def test_control_c_belongs_to_the_pager(run: Path, clean_env: dict[str, str]) -> None:
     child = on_terminal(clean_env, "files", "@last")
     child.expect_exact(b"010-")

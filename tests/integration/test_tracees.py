@@ -63,11 +63,13 @@ CASES = [
     *[(family, case) for family in (*FAMILIES, "thirtytwo") for case in cases(family) if case not in APART],
     *[("static", case) for case in STATIC],
 ]
+# Whoever is not root may not look into it, and that is a gap (docs/coverage.md).
+CLOSED = set() if os.geteuid() == 0 else {"not_dumpable"}
 TOGETHER = {
     family: tuple(
         case
         for of, case in CASES
-        if of == family and not {case} & {*DECLARED, *OTHERWISE_UNDER_EBPF, *ANSWERED_BY_US}
+        if of == family and not {case} & {*CLOSED, *DECLARED, *OTHERWISE_UNDER_EBPF, *ANSWERED_BY_US}
     )
     for family in (*FAMILIES, "thirtytwo", "static")
 }
@@ -163,6 +165,8 @@ def test_the_record_of_many_is_what_each_tracee_says_and_none_notices_anything(
 def test_the_record_is_what_the_tracee_says_and_the_tracee_notices_nothing(
     traced: Traced, clean_env: dict[str, str], observer: str, family: str, case: str
 ) -> None:
+    if case in CLOSED:
+        pytest.skip("only root's observer may look into it")
     bare = _alone(family, case, traced.room, clean_env)
     run = traced.run(family, case)
     alone = observer == "ebpf" and case in OTHERWISE_UNDER_EBPF
