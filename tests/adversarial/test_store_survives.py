@@ -264,3 +264,15 @@ def test_what_is_removed_from_a_full_disk_is_kept_by_another_name(
         assert resident.tree() == resident.before
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+def test_a_directory_that_the_run_closed_is_looked_into_all_the_same(resident: Home, observer: str) -> None:
+    deep = resident.path / "deep"
+    resident.record(observer, 'rm "$HOME/deep/er/notes"; chmod -R 000 "$HOME/deep"')
+    assert resident.do(PROGRAM, "undo", "@last", "--dry-run").returncode == 0
+    assert stat.S_IMODE(deep.stat().st_mode) == 0
+    done = resident.do(PROGRAM, "undo", "@last")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {name: state[1:] for name, state in resident.tree().items()} == {
+        name: state[1:] for name, state in resident.before.items()
+    }

@@ -24,6 +24,7 @@ from steno.derive.renamed import renamed
 from steno.errors import BadRequestError
 from steno.events.layout import FILES, KERNEL_TABLE
 from steno.restore.applying import carry_out
+from steno.restore.closed_directories import opened
 from steno.restore.contents import open_contents
 from steno.restore.judging import User
 from steno.restore.looking import FileSystem
@@ -83,7 +84,8 @@ def put_back(
             if one.set_beside and _is_chosen(one.path, chosen)
         ]
         _check_chosen(records, unkept, chosen)
-        with open_contents(folder, chosen_store(store)) as contents:
+        of_chosen = [one for one in records.files if _is_chosen(one.path, chosen)]
+        with open_contents(folder, chosen_store(store)) as contents, opened(of_chosen, user) as directories:
             plan = make_plan(
                 records,
                 direction,
@@ -100,6 +102,8 @@ def put_back(
             unkept = [one for one in unkept if not any(is_at_or_below(one.path, path) for path in gone)]
             going_on = not dry_run and (plan.is_clear or force)
             trash = _trash_of(chosen_store(store), verdict.run_id or "")
+            if going_on:
+                directories.put_back = plan.ends
             failed = carry_out(plan, contents, user, trash) if going_on else None
             outcome = Outcome(plan, failed, unkept, trash.places)
     if verdict.gaps:
