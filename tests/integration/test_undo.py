@@ -325,6 +325,27 @@ def test_what_somebody_else_changed_while_the_run_looked_is_told_so_and_left_alo
     assert substance(root) == since
 
 
+@pytest.mark.parametrize("observer", observers(("notify", "both")))
+def test_what_somebody_puts_under_a_name_that_the_run_renamed_is_a_conflict(
+    steno: Steno, root: Path, clean_env: dict[str, str], observer: str
+) -> None:
+    command: list[str | Path] = [PROGRAM, "run", "--observer", observer, "--", "sh", "-c"]
+    script = "mv notes.txt other.txt; mv sub below; echo now; read answer"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*command, script], stdin=pipe, stdout=pipe, cwd=root, env=clean_env) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == b"now\n"
+        (root / "notes.txt").write_bytes(b"mine")
+        (root / "sub").mkdir()
+        (root / "sub" / "deleted").write_bytes(b"mine, too")
+        run.communicate(b"\n", timeout=SECONDS)
+    since = substance(root)
+    undone = steno("undo", "@last", cwd=root)
+    assert undone.returncode == 1
+    assert undone.stderr.count(b"it cannot be renamed: its name is taken") == 2
+    assert substance(root) == since
+
+
 @pytest.mark.parametrize("observer", observers(("notify",)))
 def test_what_its_owner_could_not_read_is_kept_once_the_run_has_made_it_readable(observer: str) -> None:
     with place_of_the_user() as base:

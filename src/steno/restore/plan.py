@@ -96,8 +96,9 @@ def make_plan(
 
     `others`: paths that somebody else has changed after the run had, during the run, and what tells so.
     """
-    assignment = assign(records, direction, chosen, tree, None if user.is_root else user.uid)
-    judge = Judge(assignment.tree, contents, user, ended_ns, others if direction is Direction.UNDO else None)
+    others = others if direction is Direction.UNDO else None
+    assignment = assign(records, direction, chosen, tree, None if user.is_root else user.uid, others or ())
+    judge = Judge(assignment.tree, contents, user, ended_ns, others)
     return _Planner(assignment, direction, judge, user, force=force, ended_ns=ended_ns).plan()
 
 

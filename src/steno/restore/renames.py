@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
 from steno.restore.history import Draft, History
@@ -117,12 +117,14 @@ def still_there(renames: list[Rename], tree: Tree) -> list[Rename]:
     return [one for one in renames if one.node is None or one.node in found]
 
 
-def choose_moves(history: History, tree: MovedTree, *, undoing: bool, uid: int | None) -> Moves:
+def choose_moves(
+    history: History, tree: MovedTree, *, undoing: bool, uid: int | None, others: Container[bytes] = ()
+) -> Moves:
     """From the last name of every directory that is older than the run to its first, or the other way.
 
-    `uid` is whose files may be removed; None: anybody's.
+    `uid` is whose files may be removed; None: anybody's. `others` are paths that somebody else made anew.
     """
-    return _Chooser(history, tree, undoing=undoing, uid=uid).choose()
+    return _Chooser(history, tree, undoing=undoing, uid=uid, others=others).choose()
 
 
 class _Pending(NamedTuple):
@@ -196,7 +198,10 @@ class _Waiting:
 
 
 class _Chooser:
-    def __init__(self, history: History, tree: MovedTree, *, undoing: bool, uid: int | None) -> None:
+    def __init__(
+        self, history: History, tree: MovedTree, *, undoing: bool, uid: int | None, others: Container[bytes]
+    ) -> None:
+        self._others = others
         self._history = history
         self._tree = tree
         self._undoing = undoing
@@ -298,11 +303,12 @@ class _Chooser:
         found, waiting = [], [one.destination]
         while waiting:
             path = waiting.pop()
-            draft = self._history.drafts.get(self._tree.where(path) or b"")
+            recorded_path = self._tree.where(path) or b""
+            draft = self._history.drafts.get(recorded_path)
             now = self._tree.look(path).state
             recorded = ABSENT if draft is None else self._ends(draft)[1]
             foreign = self._uid is not None and now.uid != self._uid
-            if not now.exists or not _is_surely(now, recorded) or foreign:
+            if not now.exists or not _is_surely(now, recorded) or foreign or recorded_path in self._others:
                 return None
             found.append(Cleared(path, now))
             if now.kind is Kind.DIRECTORY:

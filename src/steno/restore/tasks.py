@@ -8,7 +8,7 @@ alone, and said.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -50,8 +50,10 @@ def assign(
     chosen: Sequence[bytes],
     real_tree: Tree,
     uid: int | None = None,
+    others: Container[bytes] = (),
 ) -> Assignment:
-    """`uid` is whose files may be removed to make room for a directory; None: anybody's."""
+    """`uid` is whose files may be removed to make room for a directory; None: anybody's. `others`: what
+    somebody else made is not removed for that."""
     recorded = {
         record.path: Draft(record.before, record.after, record.operations, frozenset({record.path}))
         for record in records.files
@@ -60,7 +62,7 @@ def assign(
     undoing = direction is Direction.UNDO
     tree = MovedTree(real_tree)
     history = History(recorded, _chosen_renames(records, recorded, chosen, real_tree))
-    moves = choose_moves(history, tree, undoing=undoing, uid=uid)
+    moves = choose_moves(history, tree, undoing=undoing, uid=uid, others=others)
     drafts = merged_drafts(history, moves, undoing=undoing)
     tasks, left_alone, steady = [], [], set()
     for path, draft in sorted(drafts.items(), key=lambda item: item[0].split(b"/")):
