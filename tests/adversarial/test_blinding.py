@@ -52,6 +52,15 @@ def compiled(folder: Path, name: str, *more: str) -> Path:
     return program
 
 
+def _ignored() -> set[int]:
+    """A C library leaves two of its own ignored in what it spawns, and everything below inherits that."""
+    (line,) = [
+        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("SigIgn")
+    ]
+    bits = int(line.split()[1], 16)
+    return {number for number in range(1, 65) if bits >> (number - 1) & 1}
+
+
 def told(output: str) -> dict[tuple[str, str], int]:
     """What each way into each process gave: 0 or an errno."""
     return {(whose, way): int(errno) for whose, way, errno in (line.split() for line in output.splitlines())}
@@ -101,18 +110,12 @@ def test_the_command_itself_can_be_inspected_as_bare(steno: Steno, observer: str
 def test_a_signal_to_its_own_group_at_once_costs_neither_output_nor_seal(
     clean_env: dict[str, str], tmp_path: Path, store: Path, observer: str, name: str
 ) -> None:
-    words = [
-        "run",
-        "--no-git",
-        "--observer",
-        observer,
-        "--",
-        "sh",
-        "-c",
-        f"echo first; kill -{name} 0; sleep 60",
-    ]
+    number = int(name) if name.isdigit() else signal.Signals[f"SIG{name}"]
+    if number in _ignored():
+        pytest.skip("whoever started the tests ignores this signal, and so does the command, as bare")
+    script = f"echo first; kill -{name} 0; sleep 60"
     done = subprocess.run(
-        [PROGRAM, *words],
+        [PROGRAM, "run", "--no-git", "--observer", observer, "--", "sh", "-c", script],
         capture_output=True,
         cwd=tmp_path,
         env=clean_env,
@@ -120,7 +123,6 @@ def test_a_signal_to_its_own_group_at_once_costs_neither_output_nor_seal(
         check=False,
         process_group=0,
     )
-    number = int(name) if name.isdigit() else signal.Signals[f"SIG{name}"]
     assert (done.returncode, done.stdout) == (128 + number, b"first\n")
     assert only_run(store).is_valid
     assert "gap" not in only_run(store).types

@@ -39,11 +39,10 @@ LARGEST_GROUP = MAX_GROUP_BYTES // 2  # in memory; on the disk there are lengths
 
 
 class Reached(NamedTuple):
-    """Calls that reached into another process, and are not known to have failed."""
+    """Calls that reached into a process that is not of the run, and are not known to have failed."""
 
     outside: int = 0  # or not known
     recorder: int = 0
-    within: int = 0  # the run, as they seemed: what a descriptor stands for may have been swapped
 
 
 class Written(NamedTuple):
@@ -165,8 +164,8 @@ def _write_rows(file: Any, frames: Frames, strings: MaskedStrings) -> Written:
                 if batch.result[at] in _MAY_HAVE_HAPPENED:
                     reached[batch.arg[at] & 3] += 1
     columns.release_unused()
-    within, outside, recorder, not_known = reached
-    return Written(rows, processes, rings > 0, cores, Reached(outside + not_known, recorder, within))
+    _, outside, recorder, not_known = reached
+    return Written(rows, processes, rings > 0, cores, Reached(outside + not_known, recorder))
 
 
 def _places(ops: bytes, op: str) -> Iterator[int]:

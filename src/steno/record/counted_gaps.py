@@ -35,7 +35,7 @@ REACHED_RECORDER = CountedGap(
     "recorder_reached", *_CALL, "reached into the recorder: the record may be what the command made of it"
 )
 UNTAKEN = CountedGap(
-    "recorder_reached", *_CALL, "never came to the observer, in a run that reached into other processes"
+    "recorder_reached", *_CALL, "never came to the observer, in a run that reached into processes outside it"
 )
 BELOW_MOUNTS = CountedGap(
     "changes_unresolved",

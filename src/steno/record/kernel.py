@@ -127,8 +127,8 @@ def _gaps_of(frames: Frames, written: kernel_table.Written, *, looked: bool) -> 
     for count, gap in (
         (reached.outside, counted_gaps.REACHED_OUTSIDE),
         (reached.recorder, counted_gaps.REACHED_RECORDER),
-        # Signals often end stops before we take them; but who reached into others may have our listener.
-        (header.untaken if any(reached) else 0, counted_gaps.UNTAKEN),
+        # Signals often end stops before we take them; but who reached outside the run may have our listener.
+        (header.untaken if reached.outside or reached.recorder else 0, counted_gaps.UNTAKEN),
     ):
         if count:
             yield gap.reason, gap.says(count)
