@@ -41,6 +41,25 @@ static __always_inline bool is_in_proc(uint64_t address)
     return start[1] == 'p' && start[2] == 'r' && start[3] == 'o' && start[4] == 'c' && start[5] == '/';
 }
 
+/* The number in "/proc/self/fd/N", by which a C library changes what it may not open; -1: it is another path. */
+static __always_inline int own_descriptor(uint64_t address)
+{
+    enum { PREFIX = 14, MOST_DIGITS = 6 };
+    char words[PREFIX + MOST_DIGITS + 2] = {0};
+    int number = 0;
+    if (bpf_probe_read_user_str(words, sizeof words, (void *)address) <= PREFIX + 1)
+        return -1;
+    if (words[6] != 's' || words[7] != 'e' || words[8] != 'l' || words[9] != 'f' || words[10] != '/' || words[11] != 'f' ||
+        words[12] != 'd' || words[13] != '/')
+        return -1;
+    for (int i = PREFIX; i < PREFIX + MOST_DIGITS && words[i]; i++) {
+        if (words[i] < '0' || words[i] > '9')
+            return -1;
+        number = number * 10 + (words[i] - '0');
+    }
+    return words[PREFIX + MOST_DIGITS] ? -1 : number;
+}
+
 __noinline int add_path(int directory, int position, int from_directory)
 {
     struct scratch *scratch = own_scratch();
@@ -49,8 +68,10 @@ __noinline int add_path(int directory, int position, int from_directory)
     uint64_t address = argument(&scratch->record, position);
     int first = address ? add_string(address) : 0;
     int descriptor = descriptor_at(&scratch->record, directory);
-    if (first == '/' && is_in_proc(address))
-        return add_base(CWD); /* it may lead through the caller's own working directory */
+    if (first == '/' && is_in_proc(address)) { /* it may lead through what the caller alone has */
+        int number = own_descriptor(address);
+        return add_base(number < 0 ? CWD : number);
+    }
     if (!from_directory || first < 0 || first == '/')
         return 0;
     if (first == 0 && directory >= 0 && descriptor != CWD) /* the descriptor itself */

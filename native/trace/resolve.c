@@ -352,6 +352,13 @@ void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct 
         take(stop, dir, path, fd, place);
         return;
     }
+    if (by_process && seen_own_descriptor(stop->seen, path, words)) { /* it had it open; the probe took its name along */
+        fd = look_up(stop, AT_FDCWD, words, O_NOFOLLOW);
+        if (fd >= 0) {
+            take(stop, AT_FDCWD, words, fd, place);
+            return;
+        }
+    }
     not_there(stop, dir, path, -fd, place);
     if (by_process && place->notes & NOTE_NOT_RESOLVED) { /* the process is gone, and with it what its name in /proc led to */
         place->resolved[0] = 0;

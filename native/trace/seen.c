@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
@@ -163,6 +164,17 @@ bool seen_words(const struct seen *seen, int dir, const char *path, char words[P
         return false; /* what does not fit would be left out */
     join_paths(base, path, words, PATH_MAX);
     return true;
+}
+
+bool seen_own_descriptor(const struct seen *seen, const char *path, char name[PATH_MAX])
+{
+    static const char way[] = "/proc/self/fd/";
+    char *end;
+    if (strncmp(path, way, sizeof way - 1) != 0 || path[sizeof way - 1] < '0' || path[sizeof way - 1] > '9')
+        return false;
+    unsigned long number = strtoul(path + sizeof way - 1, &end, 10);
+    const struct probe_part *part = *end || number > INT_MAX ? NULL : find_part(seen, PART_BASE, number);
+    return part && !(part->flags & (NAME_DELETED | NAME_ELSEWHERE | NAME_DETACHED)) && copy_name(part, 0, name);
 }
 
 static struct timespec time_of(int64_t nanoseconds)

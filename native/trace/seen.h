@@ -31,6 +31,8 @@ bool seen_interrupted(const struct seen *seen);
 int16_t seen_result(const struct seen *seen);
 /* Absolute words for a path that starts from a descriptor; false: that descriptor is not known. */
 bool seen_words(const struct seen *seen, int dir, const char *path, char words[PATH_MAX]);
+/* What the caller had open as N, of a path "/proc/self/fd/N". */
+bool seen_own_descriptor(const struct seen *seen, const char *path, char name[PATH_MAX]);
 /* A device as stat(2) tells it, from the number that the kernel has. */
 dev_t device_of(uint64_t number);
 /* The file of a PART_FILE or PART_PROGRAM. */
