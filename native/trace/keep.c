@@ -66,6 +66,21 @@ static bool is_ignored(const struct run *run, const char *path)
     return false;
 }
 
+static bool lies_in_git(const char *path)
+{
+    for (const char *git = path; (git = strstr(git, "/.git")); git++) {
+        if (git[5] == '/' || git[5] == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Git links its objects and changes their modes and times without end, and never what they hold. */
+static bool leaves_content(enum op op)
+{
+    return op == OP_LINK || op == OP_CHMOD || op == OP_CHOWN || op == OP_UTIMES;
+}
+
 /* Its place in the table, or the free one that it would have. */
 static struct kept *find(const struct keeping *keeping, uint64_t dev, uint64_t ino)
 {
@@ -261,7 +276,7 @@ void keep_content(struct run *run, enum op op, const struct place *place, struct
 {
     if (place->fd < 0 || !S_ISREG(place->found.st_mode) || place->notes & NOTE_DELETED)
         return;
-    if (is_ignored(run, place->resolved)) {
+    if (is_ignored(run, place->resolved) || (leaves_content(op) && lies_in_git(place->resolved))) {
         state->content = CONTENT_IGNORED;
         return;
     }
