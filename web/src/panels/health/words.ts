@@ -57,7 +57,7 @@ export const GAPS: Words = {
   clock_disturbed: "times: the monotonic clock, which only goes forward, went back under the recorder",
   outside_reached: "what processes outside the run did after the run had traced them, written their memory or taken their descriptors",
   recorder_reached: "certainty: the run reached into the recorder or the observer, or somebody else answered in its place",
-  store_changed: "the names of this record, or records of other runs: nobody stopped the command from removing them",
+  store_changed: "the names of this record, or records of other runs: nobody stopped the command from removing them; what the recorder could, it wrote again",
   streams_not_split: "which bytes of the terminal were stdout and which stderr",
   split_incomplete: "for some bytes of the terminal, whether they were stdout or stderr",
   git: "facts of git about some of the recorded paths",
