@@ -89,6 +89,7 @@ class RunBuilder:
         self._policy: list[PolicyLine] = []
         self._said: list[SdkLine] = []
         self._finished: kinds.CommandFinished | None = kinds.CommandFinished(0)
+        self._moments_ms: tuple[int, ...] = ()
         self._process = 0
         self._ended: set[int] = set()
         self._now = 0
@@ -265,6 +266,11 @@ class RunBuilder:
             (self._before if event.type in _BEFORE_THE_COMMAND else self._after).append(event)
         return self
 
+    def events_at(self, *moments_ms: int) -> Self:
+        """When the recorder wrote each of its events, in their order."""
+        self._moments_ms = moments_ms
+        return self
+
     def gap(self, reason: str, detail: str = "") -> Self:
         return self.event(kinds.Gap(reason, detail))
 
@@ -295,6 +301,8 @@ class RunBuilder:
         """The run as a recorder leaves it that has let go, and has not sealed."""
         folder = create_run_folder(store, self.run_id)
         spool = Spool(folder, self.run_id, Redactor(findings=Findings()), mono_origin_ns=0)
+        if self._moments_ms:
+            spool.now = iter([ms * 10**6 for ms in self._moments_ms]).__next__  # type: ignore[method-assign]
         folder = publish_run_folder(folder, self.run_id)
         path = store / self.run_id
         spool.event(kinds.RunStart(**self._start))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from capabilities_made import surface
-from kernel_bundles import file, kernel_run, line, process
-from making import RUN_ID, retime
 from steno.bundle.folder import Folder
 from steno.views.report.answers import DID, WORRY, answers, when
 from steno.views.report.markdown import markdown
 from steno.views.report.subject import subject_of
+from support.run_builder import WRITING, RunBuilder
 
 ELSEWHERE = "inet:203.0.113.9:53"
 
@@ -21,12 +19,8 @@ def facts(path: Path, question: str) -> dict[str, tuple[list[str], str]]:
 
 
 def test_a_change_without_a_kept_state_is_told_and_may_worry(tmp_path: Path) -> None:
-    path = kernel_run(
-        tmp_path,
-        files=[file("/a", "none", "read")],
-        processes=[process(1, "sh")],
-        surface=surface(RUN_ID, files_written=["/home/.claude/settings.json"]),
-    )
+    run = RunBuilder().process("sh").read("/a")
+    path = run.call("open", "/home/.claude/settings.json", arg=WRITING, result=0).seal(tmp_path)
     words = "may have changed: its state is not kept (ignored, special, or of another user)"
     assert facts(path, DID)["Files"][0] == [
         "no file changed among those whose states are kept, 1 read",
@@ -40,24 +34,22 @@ def test_a_change_without_a_kept_state_is_told_and_may_worry(tmp_path: Path) -> 
 
 
 def test_the_address_of_a_datagram_socket_is_not_called_reached(tmp_path: Path) -> None:
-    calls = [line(1, "socket", "2:2"), line(1, "connect", ELSEWHERE, result="ok")]
-    path = kernel_run(tmp_path, lines=calls, processes=[process(1, "dig")])
-    told = facts(path, WORRY)
+    run = RunBuilder().process("dig").call("socket", arg=2, arg2=2).connected(ELSEWHERE)
+    told = facts(run.seal(tmp_path), WORRY)
     assert told["Addressed"][0] == ["1 endpoint elsewhere, address set, sending not seen: 203.0.113.9:53"]
     assert not {"Reached", "Attempted"} & set(told)
 
 
 def test_a_connect_on_either_kind_of_socket_is_an_attempt(tmp_path: Path) -> None:
-    calls = [line(1, "socket", kind) for kind in ("2:1", "2:2")]
-    calls += [line(1, "connect", ELSEWHERE, result="ok")]
-    told = facts(kernel_run(tmp_path, lines=calls, processes=[process(1, "dig")]), WORRY)
+    run = RunBuilder().process("dig").call("socket", arg=2, arg2=1).call("socket", arg=2, arg2=2)
+    run.connected(ELSEWHERE)
+    told = facts(run.seal(tmp_path), WORRY)
     assert "Attempted" in told
     assert not {"Reached", "Addressed"} & set(told)
 
 
 def test_the_time_is_that_of_the_command(tmp_path: Path) -> None:
-    path = kernel_run(tmp_path)
-    retime(path, 0, 400, 1400, 1700)
+    path = RunBuilder().events_at(0, 400, 1400, 1700).seal(tmp_path)
     with Folder(path) as folder:
         found = subject_of(folder)
     assert found.summary is not None

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from kernel_bundles import file, kernel_run, line, process
 from making import FINISHED, make_run, start
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL
@@ -16,6 +15,7 @@ from steno.events import kinds, layout
 from steno.views.report.answers import headline
 from steno.views.report.header import header, title
 from steno.views.report.subject import Subject, subject_of
+from support.run_builder import RunBuilder
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\x1b]0;x\x07\u202e"
 GAP = kinds.Gap(reason="stream_lost", detail=HOSTILE, lost_bytes=7)
@@ -66,13 +66,9 @@ def test_times_are_utc_whatever_the_reader_has(tmp_path: Path, monkeypatch: pyte
 
 
 def test_what_the_kernel_saw_is_told(tmp_path: Path) -> None:
-    run = kernel_run(
-        tmp_path,
-        processes=[process(1, "sh"), process(2, "rm", parent=1)],
-        files=[file("/a", "deleted", "delete"), file("/b", "created")],
-        lines=[line(1, "connect", "inet:198.51.100.7:443")],
-    )
-    told = facts(head(run))
+    run = RunBuilder().process("sh").wrote("/b").connected("inet:198.51.100.7:443", result=None)
+    run.process("rm", parent=1).deleted("/a")
+    told = facts(head(run.seal(tmp_path)))
     assert told["Processes"] == ["2 processes"]
     assert told["Files"] == ["2 files changed (1 created, 1 deleted), 0 read"]
     assert told["Network"] == ["1 endpoint: 198.51.100.7:443 (attempted, outcome not seen)"]
@@ -175,9 +171,9 @@ def test_a_gap_is_told_with_its_reason_and_what_was_lost(tmp_path: Path) -> None
 
 def test_a_tampered_record_is_called_invalid_above_all_else(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    (run / layout.RUN).write_bytes(b"{}")
+    (run / layout.STDOUT).write_bytes(b"forged")
     html = head(run)
-    assert html.index(">Invalid</strong>") < html.index("run.json") < html.index("<h1")
+    assert html.index(">Invalid</strong>") < html.index(layout.STDOUT) < html.index("<h1")
     assert 'class="verdict verdict-invalid verdict-is-bad"' in html
     assert "data-checked" not in html
     assert 'class="fact fact-bad"><dt>Verification' in html
@@ -190,9 +186,14 @@ def test_a_record_that_cannot_be_read_has_a_head_all_the_same(tmp_path: Path) ->
     assert ">Unverified</strong>" in html
     assert "<code>make test</code>" in html
     assert "This is what run.json says. Nothing vouches for it." in html
+    assert facts(html)["Verification"] == ["unverified: there was nothing that could be"]
+
+
+def test_a_command_that_cannot_be_read_is_told_as_that(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    (run / layout.MANIFEST).unlink()
     (run / layout.RUN).write_bytes(b'{"command":7}')
     assert "What the command was cannot be read" in head(run)
-    assert facts(html)["Verification"] == ["unverified: there was nothing that could be"]
 
 
 def test_nothing_of_the_record_becomes_markup(tmp_path: Path) -> None:
@@ -226,7 +227,7 @@ def test_the_title_begins_with_what_is_known_before_any_check(tmp_path: Path) ->
         found = title(subject_of(folder))
     assert found.startswith("Not checked here: make xxx")
     assert len(found) < 110
-    (run / layout.RUN).write_bytes(b"{}")
+    (run / layout.STDOUT).write_bytes(b"forged")
     with Folder(run) as folder:
         assert title(subject_of(folder)).startswith("Invalid: make")
 
@@ -235,7 +236,7 @@ def test_the_title_begins_with_what_is_known_before_any_check(tmp_path: Path) ->
 def test_a_record_that_is_not_sound_has_no_green_fact(tmp_path: Path, harm: str) -> None:
     run = make_run(tmp_path, sealed=harm != "unsealed")
     if harm == "tampered":
-        (run / layout.RUN).write_bytes(b"{}")
+        (run / layout.STDOUT).write_bytes(b"forged")
     html = head(run)
     assert "fact-good" not in html
     assert facts(html)["Result"] == ["exit code 0"]
@@ -254,10 +255,8 @@ def test_a_run_that_is_watched_is_not_called_unobserved_before_it_is_sealed(tmp_
 
 
 def test_an_end_that_only_the_kernel_saw_is_told_as_that(tmp_path: Path) -> None:
-    ended = {**process(1, "sh"), "exit": {"code": None, "signal": "SIGTERM"}}
-    gap = kinds.Gap("recorder_killed", "the recorder ended")
-    finish = kinds.RunFinish(None, completed=False, reason="recorder_killed")
-    run = kernel_run(tmp_path, start(), FINISHED[0], gap, finish, processes=[ended])
-    assert facts(head(run))["Result"] == [
+    run = RunBuilder().never_ended().gap("recorder_killed", "the recorder ended")
+    run.process("sh", code=None).exit(signal=15)
+    assert facts(head(run.seal(tmp_path)))["Result"] == [
         "not seen by the recorder; the kernel saw the command end by SIGTERM"
     ]

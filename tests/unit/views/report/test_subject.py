@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from pathlib import Path
 
 import pytest
 
-from kernel_bundles import kernel_run, line
 from making import FINISHED, RUN_ID, make_run, start
 from resealing import reseal
 from steno.bundle.folder import Folder
@@ -16,6 +16,7 @@ from steno.bundle.store import RunState
 from steno.errors import UnreadableBundleError
 from steno.events import canonical, kinds, layout
 from steno.views.report.subject import Subject, subject_of
+from support.run_builder import RunBuilder
 
 GAP = kinds.Gap(reason="stream_lost", detail="the disk was full", lost_bytes=7)
 
@@ -41,11 +42,11 @@ def test_a_record_with_a_gap_is_incomplete(tmp_path: Path) -> None:
 
 def test_a_tampered_record_is_invalid_and_says_which_file(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    (run / layout.RUN).write_bytes((run / layout.RUN).read_bytes().replace(b"make", b"fake"))
+    (run / layout.EVENTS).write_bytes((run / layout.EVENTS).read_bytes().replace(b"make", b"fake"))
     found = subject(run)
     assert found.status == "invalid"
     assert found.problems[0].startswith("step 4 of the verification failed")
-    assert "run.json" in found.problems[1]
+    assert layout.EVENTS in found.problems[1]
 
 
 def test_a_forger_who_knows_the_format_is_still_caught(tmp_path: Path) -> None:
@@ -116,16 +117,12 @@ def test_long_texts_and_lists_of_the_summary_are_cut(tmp_path: Path) -> None:
 
 def test_only_what_succeeded_is_reached_and_only_on_other_machines(tmp_path: Path) -> None:
     here = ["inet:127.0.0.1:80", "inet6:[::1]:443", "netlink:0", "inet:0.0.0.0:8080"]
-    run = kernel_run(
-        tmp_path,
-        lines=[
-            *(line(1, "connect", address, result="ok") for address in here),
-            line(1, "connect", "inet:198.51.100.7:443", result="ok"),
-            line(1, "send", "inet6:[2001:db8::1]:53"),
-            line(1, "connect", "inet:198.51.100.8:443", result="EINPROGRESS"),
-            line(1, "connect", "inet:198.51.100.9:443", result="ECONNREFUSED"),
-        ],
-    )
-    found = subject(run)
+    run = RunBuilder().process("sh")
+    for address in (*here, "inet:198.51.100.7:443"):
+        run.connected(address)
+    run.call("send", "inet6:[2001:db8::1]:53")
+    run.connected("inet:198.51.100.8:443", -errno.EINPROGRESS)
+    run.connected("inet:198.51.100.9:443", -errno.ECONNREFUSED)
+    found = subject(run.seal(tmp_path))
     assert found.reached == ["198.51.100.7:443", "[2001:db8::1]:53"]
     assert found.attempted == ["198.51.100.8:443"]
