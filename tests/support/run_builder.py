@@ -90,8 +90,8 @@ class RunBuilder:
         self._said: list[SdkLine] = []
         self._finished: kinds.CommandFinished | None = kinds.CommandFinished(0)
         self._moments_ms: tuple[int, ...] = ()
+        self._processes = 0
         self._process = 0
-        self._ended: set[int] = set()
         self._now = 0
 
     # Processes
@@ -108,7 +108,8 @@ class RunBuilder:
         **executed: Any,
     ) -> Self:
         """The next process: it executes `argv`, if any, and ends with `code`, or its end is not seen."""
-        self._process = number = 1 + max((call["process"] for _, _, call in self._calls), default=0)
+        self._processes += 1
+        self._process = number = self._processes
         ids = (1000 + number if pid is None else pid) | parent << 32
         self.call("process", arg=ids, arg2=number if start_ticks is None else start_ticks, result=0, at=at)
         if argv:
@@ -141,7 +142,6 @@ class RunBuilder:
         """`told`: by the kernel; else it only asked for it. Without `at` it ends when the run does."""
         status = signal | core << 7 if signal else code << 8
         call = {"op": "exit", "process": self._process, "arg": status, "arg2": int(told), "result": 0}
-        self._ended.add(self._process)
         self._calls.append((1 << 62 if at is None else at, len(self._calls), call))
         return self
 

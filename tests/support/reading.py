@@ -1,0 +1,33 @@
+"""Reading what a test has made of evidence, as the views do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from recorded import Recorded
+from steno.bundle.folder import Folder
+from steno.bundle.verify import Status
+from steno.views.kernel_layer import KernelLayer
+from steno.views.record import Record, open_record
+from support.run_builder import RunBuilder
+
+
+def sealed(run: RunBuilder, store: Path) -> Path:
+    """The run as a bundle that verifies, with its gaps if it has any."""
+    path = run.seal(store)
+    assert Recorded(path).verdict().status in {Status.VALID, Status.INCOMPLETE}
+    return path
+
+
+@contextmanager
+def record(run: RunBuilder, store: Path) -> Iterator[Record]:
+    with Folder(sealed(run, store)) as folder, open_record(folder) as found:
+        yield found
+
+
+@contextmanager
+def kernel_layer(run: RunBuilder, store: Path) -> Iterator[KernelLayer]:
+    with record(run, store) as found:
+        yield KernelLayer(found)
