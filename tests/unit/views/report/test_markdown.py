@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kernel_bundles import file, kernel_run, line, process
 from making import FINISHED, make_run, start
 from steno.bundle.folder import Folder
 from steno.events import kinds, layout
 from steno.views import comment
 from steno.views.report.markdown import MARKER, markdown
 from steno.views.report.subject import subject_of
+from support.run_builder import RunBuilder
 
 HOSTILE = (
     "@ada #1 [x](javascript:alert(1)) <img src=x onerror=alert(1)> `` ``` https://x.example GH-1 | \n# y\x1b"
@@ -53,15 +53,9 @@ def test_a_command_that_failed_is_not_headed_by_a_good_sign(tmp_path: Path) -> N
 
 
 def test_it_lists_files_endpoints_and_the_patch_folded(tmp_path: Path) -> None:
-    run = kernel_run(
-        tmp_path,
-        processes=[process(1, "sh")],
-        files=[file("/w/made.txt", "created"), file("/w/read.txt", "none")],
-        lines=[line(1, "connect", "inet:198.51.100.7:443")],
-    )
-    (run / "repo").mkdir()
-    (run / layout.DIFF).write_bytes(b"--- a/x\n+++ b/x\n+\tnew ``` line\n")
-    text = said(run)
+    run = RunBuilder().process("sh").wrote("/w/made.txt").read("/w/read.txt")
+    run.connected("inet:198.51.100.7:443", result=None)
+    text = said(run.file(layout.DIFF, b"--- a/x\n+++ b/x\n+\tnew ``` line\n").seal(tmp_path))
     assert "<details><summary>Files: 1 changed</summary>" in text
     assert "/w/made.txt`" in text
     assert "read.txt" not in text
@@ -72,10 +66,10 @@ def test_it_lists_files_endpoints_and_the_patch_folded(tmp_path: Path) -> None:
 
 def test_a_tampered_record_is_called_invalid_first(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    (run / layout.RUN).write_bytes(b"{}")
+    (run / layout.STDOUT).write_bytes(b"forged")
     text = said(run)
     assert text.startswith(f"{MARKER}\n### ❌ Steno: Invalid\n")
-    assert text.index("run.json") < text.index("What did it do?")
+    assert text.index(layout.STDOUT) < text.index("What did it do?")
 
 
 def test_a_record_that_cannot_be_read_still_gets_a_comment(tmp_path: Path) -> None:
@@ -92,17 +86,9 @@ def test_an_unsealed_run_says_that_it_is_not_sealed(tmp_path: Path) -> None:
 
 
 def test_no_mention_no_link_and_no_html_comes_from_the_record(tmp_path: Path) -> None:
-    run = kernel_run(
-        tmp_path,
-        start(HOSTILE, cwd=f"/{HOSTILE}", name=HOSTILE),
-        *FINISHED,
-        processes=[process(1, HOSTILE)],
-        files=[file(f"/{HOSTILE}", "created"), file(b"/\xff<b>@x", "deleted")],
-        lines=[line(1, "connect", f"inet:{HOSTILE}")],
-    )
-    (run / "repo").mkdir()
-    (run / layout.DIFF).write_bytes(f"+{HOSTILE}\n```\n@ada\n".encode() * 3)
-    text = said(run)
+    run = RunBuilder(HOSTILE, cwd=f"/{HOSTILE}", name=HOSTILE).process(HOSTILE)
+    run.wrote(f"/{HOSTILE}").deleted(b"/\xff<b>@x").connected(f"inet:{HOSTILE}", result=None)
+    text = said(run.file(layout.DIFF, f"+{HOSTILE}\n```\n@ada\n".encode() * 3).seal(tmp_path))
     shown = outside_of_code(text)
     assert not re.search(r"@|#\d|javascript|<img|<b>|https?:|GH-1|\x1b", shown)
     html = MarkdownIt("gfm-like", {"linkify": False}).render(text)
@@ -122,13 +108,10 @@ def test_any_command_stays_in_its_code_span(tmp_path_factory: pytest.TempPathFac
 
 
 def test_what_does_not_fit_is_counted_and_everything_is_closed(tmp_path: Path) -> None:
-    many = [
-        file(f"/some/rather/long/directory/of/the/tree/{number:06d}", "created") for number in range(3000)
-    ]
-    run = kernel_run(tmp_path, processes=[process(1, "sh")], files=many)
-    (run / "repo").mkdir()
-    (run / layout.DIFF).write_bytes(b"+x\n" * 100)
-    text = said(run)
+    run = RunBuilder().process("sh").file(layout.DIFF, b"+x\n" * 100)
+    for number in range(3000):
+        run.wrote(f"/some/rather/long/directory/of/the/tree/{number:06d}")
+    text = said(run.seal(tmp_path))
     assert 60_000 < len(text) <= comment.MAX_CHARACTERS
     assert text.count("<details>") == text.count("</details>")
     assert len(re.findall("^```", text, re.MULTILINE)) % 2 == 0
@@ -137,10 +120,8 @@ def test_what_does_not_fit_is_counted_and_everything_is_closed(tmp_path: Path) -
 
 
 def test_a_patch_that_is_cut_is_closed(tmp_path: Path) -> None:
-    run = kernel_run(tmp_path, processes=[process(1, "sh")])
-    (run / "repo").mkdir()
-    (run / layout.DIFF).write_bytes(b"+ a line of the patch\n" * 10_000)
-    text = said(run)
+    run = RunBuilder().process("sh").file(layout.DIFF, b"+ a line of the patch\n" * 10_000)
+    text = said(run.seal(tmp_path))
     assert len(text) <= comment.MAX_CHARACTERS
     assert "\n```\n\n</details>\n" in text
     assert "more lines did not fit here" in text.rpartition("</details>")[2]
@@ -156,10 +137,7 @@ def test_a_patch_that_is_cut_is_closed(tmp_path: Path) -> None:
     ],
 )
 def test_every_line_of_a_patch_is_shown_or_counted(tmp_path: Path, patch: bytes, total: int) -> None:
-    run = make_run(tmp_path)
-    (run / layout.DIFF).parent.mkdir(exist_ok=True)
-    (run / layout.DIFF).write_bytes(patch)
-    text = said(run)
+    text = said(RunBuilder().file(layout.DIFF, patch).seal(tmp_path))
     shown = sum(one.startswith("+") for one in text.splitlines())
     counted = re.search(r"\*\*(\d+) more lines? did not fit here", text)
     assert shown + (int(counted[1]) if counted else 0) == total
@@ -167,9 +145,7 @@ def test_every_line_of_a_patch_is_shown_or_counted(tmp_path: Path, patch: bytes,
 
 
 def test_a_comment_can_leave_room_for_something_else(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    (run / layout.DIFF).parent.mkdir(exist_ok=True)
-    (run / layout.DIFF).write_bytes(b"+ a line of the patch\n" * 10_000)
+    run = RunBuilder().file(layout.DIFF, b"+ a line of the patch\n" * 10_000).seal(tmp_path)
     with Folder(run) as folder:
         text = markdown(folder, subject_of(folder), 20_000)
     assert 15_000 < len(text) <= 20_000

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from kernel_bundles import file, kernel_run
 from making import FINISHED, make_run, start
 from resealing import reseal
 from steno.bundle.blobs import open_blobs
@@ -21,6 +20,7 @@ from steno.events import canonical, layout
 from steno.views.report import parts
 from steno.views.report.extract import EXTRACT
 from steno.views.report.parts import Parts, parts_of
+from support.run_builder import Content, RunBuilder
 
 
 def embedded(found: Parts) -> dict[str, bytes]:
@@ -61,9 +61,9 @@ def test_a_tampered_file_is_carried_as_it_is_with_the_digest_that_was_sealed(tmp
     run = make_run(tmp_path)
     with Folder(run) as folder:
         sealed = {part.path: part.sha256 for part in parts_of(folder).inside}
-        (run / layout.RUN).write_bytes(b"forged")
+        (run / layout.STDOUT).write_bytes(b"forged")
         found = parts_of(folder)
-        assert embedded(found)[layout.RUN] == b"forged"
+        assert embedded(found)[layout.STDOUT] == b"forged"
         assert {part.path: part.sha256 for part in found.inside} == sealed
 
 
@@ -78,11 +78,11 @@ def test_what_the_manifest_does_not_name_stays_out(tmp_path: Path) -> None:
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     (tmp_path / "secret").write_text("not of the record")
-    (run / layout.RUN).unlink()
-    (run / layout.RUN).symlink_to(tmp_path / "secret")
+    (run / layout.STDOUT).unlink()
+    (run / layout.STDOUT).symlink_to(tmp_path / "secret")
     with Folder(run) as folder:
         found = embedded(parts_of(folder))
-    assert layout.RUN not in found
+    assert layout.STDOUT not in found
     assert b"not of the record" not in b"".join(found.values())
 
 
@@ -100,27 +100,16 @@ def test_a_file_that_is_too_large_is_named_and_left_out(
 
 
 def _with_contents(store: Path) -> Path:
-    big = b"read only " * 2_000
-    changed = file("/src.txt", "modified", "write")
-    changed["before"] = {"exists": True, "size": 3, "blob": "before:/src.txt"}
-    changed["after"] = {"exists": True, "size": 3, "blob": "after:/src.txt"}
-    made = file("/made.bin", "created", "write")
-    made["after"] = {"exists": True, "size": 30_000, "blob": "after:/made.bin"}
-    read = file("/big", "none", "read")
-    read["before"] = {"exists": True, "size": len(big), "blob": "before:/big"}
-    return kernel_run(
-        store,
-        files=[read, made, changed],
-        blobs=[("before:/big", big), ("after:/made.bin", os.urandom(30_000)), ("before:/src.txt", b"one")],
-        secret_blobs=[("after:/src.txt", b"two")],
-    )
+    run = RunBuilder().process("sh").read("/big", b"read only " * 2_000)
+    run.wrote("/made.bin", os.urandom(30_000))
+    run.wrote("/src.txt", Content(b"two", secret=True), before=b"one")
+    return run.seal(store)
 
 
 def test_contents_of_changed_files_are_carried_where_all_contents_are_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _with_contents(tmp_path)
-    reseal(run)
     monkeypatch.setattr(parts, "LARGEST", 20_000)
     with Folder(run) as folder:
         found = parts_of(folder, 20_000)
@@ -168,7 +157,7 @@ def test_a_file_that_cannot_be_read_is_named_and_left_out(
     real = Folder.open
 
     def refuse(folder: Folder, path: str, *, write: bool = False) -> int:
-        if path == layout.RUN:
+        if path == layout.STDOUT:
             raise PermissionError(errno.EACCES, "Permission denied", path)
         return real(folder, path, write=write)
 
