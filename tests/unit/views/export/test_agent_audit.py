@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from kernel_bundles import file, kernel_run, state
 from making import FINISHED, RUN_ID, make_run, start
 from steno.bundle.folder import Folder
 from steno.derive.audit_meta import Meta
@@ -17,6 +16,7 @@ from steno.events import layout
 from steno.events.kinds import AgentStep
 from steno.views.export import Exported
 from steno.views.export.agent_audit import export
+from support.run_builder import UNKNOWN, Content, RunBuilder
 
 TAPES = [(layout.STDOUT, 1, b"out\n"), (layout.STDERR, 2, b"err\n")]
 
@@ -107,24 +107,10 @@ def test_without_an_observer_nothing_is_said_of_files(tmp_path: Path) -> None:
 
 
 def test_recorded_files_below_the_working_directory_are_told(tmp_path: Path) -> None:
-    kept = state(3, blob="after:/work/new")
-    run = kernel_run(
-        tmp_path / "store",
-        start(),
-        *FINISHED,
-        files=[
-            file("/elsewhere/x", "created"),
-            file("/work/.audit/x", "created"),
-            file("/work/.audited", "deleted"),
-            file("/work/changed", "modified"),
-            file("/work/d", "created", after=state(kind="directory")),
-            file("/work/new", "created", after=kept),
-            file(b"/work/odd\xff", "unknown"),
-            file("/work/read", "none"),
-        ],
-        blobs=[("after:/work/new", b"new")],
-    )
-    done = exported(run, tmp_path)
+    run = RunBuilder().process("sh").wrote("/elsewhere/x").wrote("/work/.audit/x").deleted("/work/.audited")
+    run.wrote("/work/changed", Content(b"longer", kept="too_large"), before=b"x").made_directory("/work/d")
+    run.wrote("/work/new", b"new").wrote(b"/work/odd\xff", UNKNOWN, before=b"x").read("/work/read")
+    done = exported(run.seal(tmp_path / "store"), tmp_path)
     assert read(done, "fs-diff.1.json") == {
         "created": ["new"],
         "modified": ["changed"],
@@ -134,7 +120,7 @@ def test_recorded_files_below_the_working_directory_are_told(tmp_path: Path) -> 
     after = read(done, "fs-after.1.json")
     assert after["new"] == {
         "size": 3,
-        "mtimeMs": 1_770_000_000_000,
+        "mtimeMs": 1_700_000_000_000,
         "sha256": hashlib.sha256(b"new").hexdigest(),
     }
     assert after["changed"]["sha256"] is None
@@ -144,7 +130,7 @@ def test_recorded_files_below_the_working_directory_are_told(tmp_path: Path) -> 
 
 
 def test_exporting_again_gives_the_same_bytes(tmp_path: Path) -> None:
-    run = kernel_run(tmp_path / "store", start(), *FINISHED, files=[file("/work/a", "created")])
+    run = RunBuilder().process("sh").wrote("/work/a").seal(tmp_path / "store")
     once, twice = exported(run, tmp_path / "a"), exported(run, tmp_path / "b")
     assert exported(run, tmp_path / "a").path == once.path
     names = sorted(path.name for path in (once.path / ".audit").iterdir())

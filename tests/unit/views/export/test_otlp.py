@@ -11,15 +11,12 @@ import msgspec
 from google.protobuf import json_format
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from calls_judged import served
 from calls_made import decision, said, said_call
 from exported_calls import run_with_calls
-from kernel_bundles import execution, kernel_run, process
-from making import FINISHED, RUN_ID, make_run, start
 from steno.bundle.folder import Folder
-from steno.events import kinds
 from steno.views.export import Exported
 from steno.views.export.otlp import SPANS_A_LINE, export
+from support.run_builder import RUN_ID, RunBuilder
 
 OK, ERROR = 0, 2
 
@@ -75,9 +72,7 @@ def named(spans: list[Any], name: str) -> Any:
 
 
 def test_the_same_run_gives_the_same_bytes_and_ids(tmp_path: Path) -> None:
-    run = kernel_run(
-        tmp_path / "store", start(), *FINISHED, processes=[process(1, "sh"), process(2, "ls", parent=1)]
-    )
+    run = RunBuilder().process("sh").process("ls", parent=1).seal(tmp_path / "store")
     once, twice = exported(run, tmp_path / "a"), exported(run, tmp_path / "b")
     assert once.path == tmp_path / "a" / f"steno-{RUN_ID}.otlp.jsonl"
     assert once.path.read_bytes() == twice.path.read_bytes()
@@ -88,9 +83,8 @@ def test_the_same_run_gives_the_same_bytes_and_ids(tmp_path: Path) -> None:
 
 
 def test_the_run_is_the_root_and_everything_else_hangs_below_it(tmp_path: Path) -> None:
-    made = [process(1, "sh"), process(2, "ls", parent=1), process(3, "lost", parent=99)]
-    run = kernel_run(tmp_path / "store", start("/bin/make", "test"), *FINISHED, processes=made)
-    spans = spans_of(run, tmp_path)
+    run = RunBuilder("/bin/make", "test").process("sh").process("ls", parent=1).process("lost", parent=99)
+    spans = spans_of(run.seal(tmp_path / "store"), tmp_path)
     root = named(spans, "make")
     assert root.parent_span_id == b""
     assert named(spans, "sh").parent_span_id == root.span_id
@@ -105,7 +99,7 @@ def test_the_run_is_the_root_and_everything_else_hangs_below_it(tmp_path: Path) 
 
 
 def test_the_resource_says_who_recorded_where(tmp_path: Path) -> None:
-    (request,) = requests_in(exported(make_run(tmp_path / "store"), tmp_path).path)
+    (request,) = requests_in(exported(RunBuilder().seal(tmp_path / "store"), tmp_path).path)
     found = {one.key: one.value.string_value for one in request.resource_spans[0].resource.attributes}
     assert found["service.name"] == "steno"
     assert (found["host.name"], found["host.arch"], found["os.type"]) == ("box", "amd64", "linux")
@@ -113,7 +107,7 @@ def test_the_resource_says_who_recorded_where(tmp_path: Path) -> None:
 
 
 def test_times_are_those_of_the_wall_clock(tmp_path: Path) -> None:
-    run = kernel_run(tmp_path / "store", start(), *FINISHED, processes=[process(1, "sh")])
+    run = RunBuilder().process("sh", at=1_000_000_000, until=2_000_000_000).seal(tmp_path / "store")
     events = [json.loads(line) for line in (run / "events.ndjson").read_bytes().splitlines()]
     span = named(spans_of(run, tmp_path), "sh")
     began = events[0]["ts_ms"] * 1_000_000
@@ -122,9 +116,8 @@ def test_times_are_those_of_the_wall_clock(tmp_path: Path) -> None:
 
 
 def test_a_failure_is_an_error_and_says_which(tmp_path: Path) -> None:
-    events = [FINISHED[0], kinds.CommandFinished(137, signal="SIGKILL"), kinds.RunFinish(137, completed=True)]
-    run = kernel_run(tmp_path / "store", start("make"), *events, processes=[process(1, "cc", code=2)])
-    spans = spans_of(run, tmp_path)
+    run = RunBuilder("make").process("cc", code=2).ended(137, signal="SIGKILL")
+    spans = spans_of(run.seal(tmp_path / "store"), tmp_path)
     assert attributes(named(spans, "make"))["error.type"] == "SIGKILL"
     assert named(spans, "make").status.message == "ended by SIGKILL"
     assert attributes(named(spans, "cc"))["error.type"] == "2"
@@ -132,28 +125,28 @@ def test_a_failure_is_an_error_and_says_which(tmp_path: Path) -> None:
 
 
 def test_a_gap_stands_in_the_root(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "store", start(), kinds.Gap("stream_lost", "disk full"), *FINISHED)
+    run = RunBuilder().gap("stream_lost", "disk full").seal(tmp_path / "store")
     (root,) = spans_of(run, tmp_path)
     assert attributes(root)["steno.run.complete"] is False
     assert [event.name for event in root.events] == ["steno.gap"]
 
 
 def test_without_a_kernel_layer_the_run_is_told_and_the_rest_is_said_to_be_missing(tmp_path: Path) -> None:
-    done = exported(make_run(tmp_path / "store"), tmp_path)
+    done = exported(RunBuilder().seal(tmp_path / "store"), tmp_path)
     assert done.notes == ("the run has no kernel layer: no process is among the spans",)
 
 
 def test_every_execution_is_an_event_of_its_process_up_to_a_limit(tmp_path: Path) -> None:
-    made = process(1, execs=[execution("/bin/a", at_ns=n) for n in range(200)])
-    run = kernel_run(tmp_path / "store", start("make"), *FINISHED, processes=[made])
-    span = named(spans_of(run, tmp_path), "a")
+    run = RunBuilder("make").process()
+    for _ in range(200):
+        run.executed("/bin/a")
+    span = named(spans_of(run.seal(tmp_path / "store"), tmp_path), "a")
     assert (len(span.events), span.dropped_events_count) == (128, 72)
 
 
 def test_a_call_that_was_let_through_is_a_tool_that_was_executed(tmp_path: Path) -> None:
     policy = [decision("call-1", "act", at=(10, 20), request_id='"seven"', arguments={"path": "/x"})]
-    run = run_with_calls(tmp_path / "store", served(), policy)
-    spans = spans_of(run, tmp_path)
+    spans = spans_of(run_with_calls(policy).seal(tmp_path / "store"), tmp_path)
     span = named(spans, "execute_tool act")
     found = attributes(span)
     assert found["gen_ai.operation.name"] == "execute_tool"
@@ -176,7 +169,7 @@ def test_a_denied_call_and_one_that_failed_are_errors(tmp_path: Path) -> None:
         decision("b", "failed", at=(30, 40), outcome="tool_error"),
         decision("c", "fine", at=(50, 60)),
     ]
-    spans = spans_of(run_with_calls(tmp_path / "store", served(), policy), tmp_path)
+    spans = spans_of(run_with_calls(policy).seal(tmp_path / "store"), tmp_path)
     kinds_of = {
         span.name: attributes(span).get("error.type") for span in spans if "execute_tool" in span.name
     }
@@ -192,7 +185,7 @@ def test_a_denied_call_and_one_that_failed_are_errors(tmp_path: Path) -> None:
 def test_times_that_only_the_agent_tells_are_marked_as_said(tmp_path: Path) -> None:
     sdk = [*said_call("a", "timed"), said("tool_call_started", "b", "untimed")]
     sdk = [_at(line, at) for line, at in zip(sdk, (100, 400, None), strict=True)]
-    spans = spans_of(run_with_calls(tmp_path / "store", served(), (), sdk), tmp_path)
+    spans = spans_of(run_with_calls(sdk=sdk).seal(tmp_path / "store"), tmp_path)
     timed, untimed = named(spans, "execute_tool timed"), named(spans, "execute_tool untimed")
     assert attributes(timed)["steno.call.times"] == "said by the agent"
     assert timed.end_time_unix_nano - timed.start_time_unix_nano == 300
@@ -206,34 +199,32 @@ def _at(line: Any, at_ns: int | None) -> Any:
 
 def test_arguments_that_are_too_long_are_left_out_whole(tmp_path: Path) -> None:
     policy = [decision("a", "act", at=(10, 20), arguments={"text": "x" * 100_000})]
-    found = attributes(
-        named(spans_of(run_with_calls(tmp_path / "store", served(), policy), tmp_path), "execute_tool act")
-    )
+    spans = spans_of(run_with_calls(policy).seal(tmp_path / "store"), tmp_path)
+    found = attributes(named(spans, "execute_tool act"))
     assert "gen_ai.tool.call.arguments" not in found
     assert found["steno.call.arguments_left_out"] is True
 
 
 def test_a_contradiction_is_an_event_of_the_call(tmp_path: Path) -> None:
     policy = [decision("a", "act", at=(10, 20))]
-    run = run_with_calls(tmp_path / "store", served(), policy, said_call("a", "other"))
-    span = named(spans_of(run, tmp_path), "execute_tool act")
+    run = run_with_calls(policy, said_call("a", "other"))
+    span = named(spans_of(run.seal(tmp_path / "store"), tmp_path), "execute_tool act")
     assert attributes(span)["steno.call.verdict"] == "contradicted"
     assert [event.name for event in span.events] == ["steno.contradicted"]
 
 
 def test_many_spans_are_several_requests_of_one_trace(tmp_path: Path) -> None:
-    made = [process(number, "sh") for number in range(1, SPANS_A_LINE + 2)]
-    run = kernel_run(tmp_path / "store", start(), *FINISHED, processes=made)
-    counts = [
-        len(one.resource_spans[0].scope_spans[0].spans) for one in requests_in(exported(run, tmp_path).path)
-    ]
+    run = RunBuilder()
+    for _ in range(SPANS_A_LINE + 1):
+        run.process("sh")
+    requests = requests_in(exported(run.seal(tmp_path / "store"), tmp_path).path)
+    counts = [len(one.resource_spans[0].scope_spans[0].spans) for one in requests]
     assert counts == [SPANS_A_LINE, 2]
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
     evil = "\x1b[2J\u202e</script>" + "n" * 1_000_000
-    run = kernel_run(tmp_path / "store", start(evil), *FINISHED, processes=[process(1, evil)])
-    path = exported(run, tmp_path).path
+    path = exported(RunBuilder(evil).process(evil).seal(tmp_path / "store"), tmp_path).path
     data = path.read_bytes()
     assert data.isascii()
     assert not set(data) & (set(range(32)) - {10})

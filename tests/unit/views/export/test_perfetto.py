@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -11,21 +12,19 @@ from typing import Any
 
 import pytest
 
-from calls_judged import served
 from calls_made import decision, said
 from exported_calls import run_with_calls
-from kernel_bundles import execution, kernel_run, process, row
-from making import FINISHED, RUN_ID, make_run, start
 from steno.bundle.folder import Folder
 from steno.derive.kernel_rows import batches
 from steno.errors import UnreadableBundleError
-from steno.events import kinds
 from steno.views.export import Exported
 from steno.views.export.perfetto import RUN, ChromeTrace, export
 from steno.views.export.perfetto_rows import MOST_STEPS
 from steno.views.record import open_record
+from support.run_builder import RUN_ID, RunBuilder
 
 WRITE = os.O_WRONLY | os.O_CREAT
+OPENAT = 257
 SECOND = 1_000_000_000
 Event = dict[str, Any]
 
@@ -52,9 +51,7 @@ def thread_names(events: list[Event], pid: int) -> dict[int, str]:
 
 
 def test_the_file_is_named_by_the_run_and_two_exports_are_equal(tmp_path: Path) -> None:
-    run = kernel_run(
-        tmp_path / "store", start(), *FINISHED, processes=[process(1, "sh")], rows=[row(1, "exec")]
-    )
+    run = RunBuilder().process("sh").seal(tmp_path / "store")
     once, twice = exported(run, tmp_path / "a"), exported(run, tmp_path / "b")
     assert once.path == tmp_path / "a" / f"steno-{RUN_ID}.perfetto.json"
     assert once.path.read_bytes() == twice.path.read_bytes()
@@ -62,18 +59,19 @@ def test_the_file_is_named_by_the_run_and_two_exports_are_equal(tmp_path: Path) 
 
 
 def test_the_run_is_a_slice_with_its_events_as_marks(tmp_path: Path) -> None:
-    gap = kinds.Gap("stream_lost", "disk full")
-    events = events_of(make_run(tmp_path / "store", start("make", "a b"), gap, *FINISHED), tmp_path)
+    run = RunBuilder("make", "a b").gap("stream_lost", "disk full")
+    events = events_of(run.seal(tmp_path / "store"), tmp_path)
     (whole,) = of(events, "X", cat="run")
     assert (whole["name"], whole["pid"]) == ("make 'a b'", RUN)
     assert (whole["args"]["exit_code"], whole["args"]["gaps"]) == (0, ["stream_lost"])
     marks = of(events, "i", cat="run")
-    assert [one["name"] for one in marks][:2] == ["run_start", "gap"]
-    assert marks[1]["args"]["detail"] == "disk full"
+    words = ["run_start", "command_started", "command_finished", "gap", "run_finish"]
+    assert [one["name"] for one in marks] == words
+    assert marks[3]["args"]["detail"] == "disk full"
 
 
 def test_without_a_kernel_layer_there_is_a_trace_that_says_so(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "store")
+    run = RunBuilder().seal(tmp_path / "store")
     assert exported(run, tmp_path).notes == (
         "the run has no kernel layer: no process and no file is in the trace",
     )
@@ -81,13 +79,10 @@ def test_without_a_kernel_layer_there_is_a_trace_that_says_so(tmp_path: Path) ->
 
 
 def test_a_process_is_one_program_after_the_other(tmp_path: Path) -> None:
-    execs = [
-        execution("/bin/no", at_ns=SECOND + 5, result="ENOENT"),
-        execution("/bin/one", at_ns=SECOND + 10),
-        execution("/bin/two", "x", at_ns=SECOND + 30),
-    ]
-    made = [process(1, "sh"), process(2, parent=1, execs=execs, code=3)]
-    events = events_of(kernel_run(tmp_path / "store", start(), *FINISHED, processes=made), tmp_path)
+    run = RunBuilder().process("sh").process(parent=1, at=SECOND, code=3, until=2 * SECOND)
+    run.executed("/bin/no", result=-errno.ENOENT, at=SECOND + 5)
+    run.executed("/bin/one", at=SECOND + 10).executed("/bin/two", "x", at=SECOND + 30)
+    events = events_of(run.seal(tmp_path / "store"), tmp_path)
     slices = of(events, "X", pid=2)
     assert [one["name"] for one in slices] == ["(sh, forked)", "one", "two"]
     assert [one["ts"] for one in slices] == [1_000_000.0, 1_000_000.010, 1_000_000.030]
@@ -102,22 +97,18 @@ def test_a_process_is_one_program_after_the_other(tmp_path: Path) -> None:
 
 
 def test_a_process_whose_end_was_not_seen_lasts_as_long_as_the_run(tmp_path: Path) -> None:
-    made = [process(1, "daemon", ended_ns=None, code=None, first_ns=0, outlived=True)]
-    events = events_of(kernel_run(tmp_path / "store", start(), *FINISHED, processes=made), tmp_path)
+    run = RunBuilder().process(code=None, at=0).executed("daemon", at=0).outlived()
+    events = events_of(run.seal(tmp_path / "store"), tmp_path)
     (whole,), (one,) = of(events, "X", pid=RUN), of(events, "X", pid=1)
     assert one["dur"] == whole["dur"]
     assert one["args"]["ended"] == "alive when the command had ended"
 
 
 def test_changes_and_connections_are_marks_on_their_thread_and_the_rest_is_counted(tmp_path: Path) -> None:
-    rows = [
-        row(1, "open", b"/etc/passwd", arg=os.O_RDONLY),
-        row(1, "stat", b"/x"),
-        row(1, "open", b"out", resolved=b"/work/out", arg=WRITE, tid=77, result=0, call="openat"),
-        row(1, "unlink", b"/work/old", result=-2),
-        row(1, "connect", b"inet:1.2.3.4:80", mono_ns=3 * SECOND),
-    ]
-    run = kernel_run(tmp_path / "store", start(), *FINISHED, processes=[process(1, "sh")], rows=rows)
+    made = RunBuilder().process("sh").read("/etc/passwd").looked("/x")
+    made.call("open", "out", resolved="/work/out", arg=WRITE, tid=77, result=0, call=OPENAT)
+    made.deleted("/work/old", None, result=-errno.ENOENT)
+    run = made.connected("inet:1.2.3.4:80", at=3 * SECOND).seal(tmp_path / "store")
     events = events_of(run, tmp_path)
     marks = of(events, "i", pid=1)
     assert [one["name"] for one in marks] == [
@@ -130,18 +121,20 @@ def test_changes_and_connections_are_marks_on_their_thread_and_the_rest_is_count
     }  # fmt: skip
     assert [one["cat"] for one in marks] == ["file", "file", "net"]
     assert thread_names(events, 1) == {1: "programs", 77: "thread 77", 1001: "thread 1001"}
-    assert sum(sum(one["args"].values()) for one in of(events, "C")) == len(rows)
+    assert sum(sum(one["args"].values()) for one in of(events, "C")) == 8
     assert exported(run, tmp_path).notes == (
-        "2 of 5 kernel events changed and reached nothing: counted, not shown",
+        "5 of 8 kernel events changed and reached nothing: counted, not shown",
     )
 
 
 def test_counters_fall_back_to_zero_and_stay_few(tmp_path: Path) -> None:
-    rows = [row(1, "stat", b"/x", mono_ns=at * SECOND) for at in range(2000)]
-    events = events_of(kernel_run(tmp_path / "store", start(), *FINISHED, rows=rows), tmp_path)
+    run = RunBuilder().process("sh")
+    for at in range(1, 2000):
+        run.call("stat", "/x", at=at * SECOND)
+    events = events_of(run.seal(tmp_path / "store"), tmp_path)
     counters = of(events, "C")
     assert len(counters) <= MOST_STEPS + 2
-    assert counters[-1]["args"] == {"file": 0}
+    assert counters[-1]["args"] == {"file": 0, "process": 0}
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
@@ -152,10 +145,10 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
         "/\u202egpj".encode(),
         b"/" + b"n" * 1_000_000,
     ]
-    rows = [row(1, "unlink", name) for name in names]
-    made = [process(1, "\x1b[2J\u202e", exec="x")]
-    run = kernel_run(tmp_path / "store", start("\x1b[2J"), *FINISHED, processes=made, rows=rows)
-    data = exported(run, tmp_path).path.read_bytes()
+    run = RunBuilder("\x1b[2J").process("\x1b[2J\u202e")
+    for name in names:
+        run.call("unlink", name)
+    data = exported(run.seal(tmp_path / "store"), tmp_path).path.read_bytes()
     assert data.isascii()
     assert not set(data) & (set(range(32)) - {10})
     assert len(data) < 40_000
@@ -166,7 +159,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 
 def test_calls_that_overlap_get_lanes_of_their_own(tmp_path: Path) -> None:
     made = [decision(str(n), at=(n * 10, n * 10 + 15)) for n in range(6)]
-    events = events_of(run_with_calls(tmp_path / "store", served(), made), tmp_path)
+    events = events_of(run_with_calls(made).seal(tmp_path / "store"), tmp_path)
     slices = sorted(of(events, "X", cat="call"), key=lambda one: (one["tid"], one["ts"]))
     assert len(slices) == 6
     assert {one["tid"] for one in slices} == {10, 11}
@@ -178,7 +171,7 @@ def test_calls_that_overlap_get_lanes_of_their_own(tmp_path: Path) -> None:
 def test_a_call_tells_its_verdict_and_decisions_and_claims_are_marks(tmp_path: Path) -> None:
     policy = [decision("a", "act", at=(10, 20), decision="deny")]
     sdk = [said("tool_call_started", "b", "look", at_ns=30), said("run_finished", None, None)]
-    events = events_of(run_with_calls(tmp_path / "store", served(), policy, sdk), tmp_path)
+    events = events_of(run_with_calls(policy, sdk).seal(tmp_path / "store"), tmp_path)
     (call,) = of(events, "X", cat="call")
     assert (call["name"], call["args"]["verdict"], call["args"]["decision"]) == ("fs.act", "denied", "deny")
     (mark,) = of(events, "i", cat="policy")
@@ -189,7 +182,7 @@ def test_a_call_tells_its_verdict_and_decisions_and_claims_are_marks(tmp_path: P
 
 
 def test_lines_come_while_the_table_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = kernel_run(tmp_path / "store", start(), *FINISHED, rows=[row(1, "unlink", b"/first")])
+    run = RunBuilder().process().deleted("/first").seal(tmp_path / "store")
 
     def endless(*words: Any) -> Iterator[Any]:
         while True:
@@ -202,7 +195,7 @@ def test_lines_come_while_the_table_is_read(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_table_that_is_none_is_an_error_and_leaves_no_file(tmp_path: Path) -> None:
-    run = kernel_run(tmp_path / "store", start(), *FINISHED)
+    run = RunBuilder().process("sh").seal(tmp_path / "store")
     (run / "layers" / "kernel.parquet").write_bytes(b"PAR1 no table")
     with pytest.raises(UnreadableBundleError, match=r"kernel\.parquet"):
         exported(run, tmp_path / "out")
