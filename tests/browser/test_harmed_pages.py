@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import re
@@ -15,6 +16,7 @@ from browsing import PageOf, keep_screenshot
 from report_page import ReportPage
 from reported import Reports
 from steno.events import layout
+from support.run_builder import RunBuilder
 
 # Every element with a text of its own in the green that says: shown to be right.
 _GREEN = """
@@ -208,19 +210,12 @@ def test_without_a_manifest_what_is_there_is_still_told(page_of: PageOf, reports
         expect(health).not_to_contain_text("told when it is")
 
 
-def test_a_connection_that_was_refused_is_not_told_as_one(page_of: PageOf, reports: Reports) -> None:
-    run = reports.copy_of_session("refused")
-    lines = [
-        {"process": 1, "op": op, "category": "net", "result": result, "count": 1, "first_ns": 1, "last_ns": 2}
-        | {"path": f"inet:192.0.2.1:{port}"}
-        for op, port, result in [
-            ("connect", 1, "ECONNREFUSED"),
-            ("connect", 2, "EINPROGRESS"),
-            ("connect", 3, "ok"),
-        ]
-    ]
-    (run / "layers" / "kernel.ndjson").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    with page_of(reports.page(run, "refused")) as page:
+def test_a_connection_that_was_refused_is_not_told_as_one(
+    page_of: PageOf, reports: Reports, tmp_path: Path
+) -> None:
+    run = RunBuilder().process("curl").connected("inet:192.0.2.1:1", -errno.ECONNREFUSED)
+    run.connected("inet:192.0.2.1:2", -errno.EINPROGRESS).connected("inet:192.0.2.1:3")
+    with page_of(reports.page(run.seal(tmp_path), "refused")) as page:
         rows = said_in(page, "network").locator("tbody tr")
         for row, outcome in enumerate(
             ["refused or failed: ECONNREFUSED", "attempted, outcome not seen", "connected"]

@@ -9,9 +9,8 @@ import pexpect
 import pytest
 
 from conftest import PROGRAM, Steno
-from kernel_bundles import file, kernel_run, process
-from making import FINISHED, start
 from programs import needs
+from support.run_builder import RunBuilder
 
 ROWS = 12
 MARK = "sed s/^/PAGED:/"
@@ -20,11 +19,12 @@ EVIL = "\x1b]0;owned\x07"
 
 @pytest.fixture
 def run(store: Path) -> Path:
-    files = [file(f"/work/{number:03d}-{EVIL}", "created") for number in range(60)]
-    programs = [process(number, "sh", f"-c {number}", parent=number - 1) for number in range(1, 30)]
-    return kernel_run(
-        store, start("make", "a very long command", "x" * 100), *FINISHED, files=files, processes=programs
-    )
+    run = RunBuilder("make", "a very long command", "x" * 100)
+    for number in range(1, 30):
+        run.process("sh", f"-c {number}", parent=number - 1)
+    for number in range(60):
+        run.wrote(f"/work/{number:03d}-{EVIL}")
+    return run.seal(store)
 
 
 def on_terminal(

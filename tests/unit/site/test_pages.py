@@ -15,9 +15,7 @@ from typing import Any
 
 import pytest
 
-from kernel_bundles import file, kernel_run
 from live_runs import LiveRun
-from resealing import reseal
 from served import Client, served
 from spools import RUN_ID, sealed
 from steno.events import kinds, layout
@@ -26,6 +24,7 @@ from steno.site.server import LONGEST_HEAD
 from steno.views.live import recorder
 from steno.views.report import parts
 from steno.views.report.extract import EXTRACT
+from support.run_builder import RunBuilder
 from waiting import SECONDS, until
 
 OTHER = "2026-01-25T13-00-00-000Z_0123abcd"
@@ -78,7 +77,7 @@ def test_the_list_is_a_page_that_asks_for_the_runs(unchanged: Client) -> None:
 
 def test_the_list_tells_what_changed_since(client: Client, runs: Path) -> None:
     assert len(client.get("runs.json").json["runs"]) == 1
-    kernel_run(runs, run_id=OTHER)
+    RunBuilder(run_id=OTHER).process("sh").seal(runs)
     assert [run["run_id"] for run in client.get("runs.json").json["runs"]] == [OTHER, RUN_ID]
     shutil.rmtree(runs / RUN_ID)
     assert [run["run_id"] for run in client.get("runs.json").json["runs"]] == [OTHER]
@@ -349,10 +348,9 @@ def test_a_site_gives_larger_files_than_a_page_carries_and_an_extract_of_what_is
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = tmp_path / "runs"
-    changed = file("/src", "modified", "write")
-    changed["after"] = {"exists": True, "size": 3, "blob": "after:/src"}
-    run = kernel_run(store, files=[changed], blobs=[("after:/src", b"two"), ("before:/big", bytes(9_000))])
-    reseal(run)
+    run = (
+        RunBuilder().process("sh").read("/big", bytes(9_000)).wrote("/src", b"two", before=b"one").seal(store)
+    )
     size = (run / layout.BLOBS).stat().st_size
     monkeypatch.setattr(parts, "LARGEST", size - 1)
     with served(store) as client:
