@@ -15,16 +15,23 @@ from __future__ import annotations
 import itertools
 import re
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steno.redact.lines import extents
+from steno.redact.lines import extents, run_end
+from steno.redact.names import WORD
 from steno.redact.rule import compile_rule
 from steno.redact.sequences import ANY_SEQUENCE, ESCAPE, strip
+from steno.redact.shapes import OPENS_NEXT_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 VIEWS_MOST = 24
+LITERAL_MOST = 1024  # the longest known value
+AROUND = LITERAL_MOST + 64  # where an escape changes what a name, a rule or a known value says
+RUN_MOST = 64  # of backslashes before a letter
+BEGINNING = 512  # of a long line, where a prefix may be
+CUT_MOST = 256  # how far a place to cut may be
 
 _HEX = rb"[0-9A-Fa-f]"
 _HIGH = rb"u[dD][89abAB]" + _HEX + rb"{2}"
@@ -37,6 +44,11 @@ _ESCAPED = re.compile(
     rb"\\(?:[\"'\\/bfnrt]|%s|%s\\%s|u%s{4}|x%s{2})" % (_UNFINISHED, _HIGH, _LOW, _HEX, _HEX)
 )
 _TO_LINE_END = re.compile(rb"\\(?:[\"'\\/bfnrtux]|\Z)[^\n]*\n?")
+_ANY_BACKSLASHED = compile_rule(rb"\\(?:[\"'\\/bfnrtux]|\z)")
+_BREAK = re.compile(rb"(?:\n|\\n)?\Z")
+_BETWEEN = (b";", b",", b"}")  # never a part of an escape
+_BLANKS = frozenset((b" ", b"\t", b"\n", b"\r"))
+_NONBLANK = re.compile(rb"[^\s]*")
 _CODED = re.compile(rb"(\\(?:%s\\%s|u%s{4}|x%s{2}))" % (_HIGH, _LOW, _HEX, _HEX))
 _CUT = re.compile(rb"\\" + _UNFINISHED)
 _LONGEST_ESCAPE = 12
@@ -52,7 +64,15 @@ _PREFIX = re.compile(
     rb"|[^\s:\"'=/.]{0,100}[/.][^\s:\"'=]{0,200}:|[+<>|-] ?){1,3}",
     re.MULTILINE,
 )
-_ANY_PREFIX = compile_rule(rb"(?m)^(?:[ \t]*[0-9]+[\xe2\t:|-]|[^\s:\"'=]+:|[+<>|-])")  # wherever the other is
+# Wherever the other is and something depends on it: before a name, or where the value is on the next line.
+_TELLING_PREFIX = compile_rule(
+    rb"(?m)^(?:[ \t]*[0-9]+(?:\xe2\x86\x92|[\t:|-] ?)|[^\s:\"'=]+:|[+<>|-] ?)+"
+    rb"(?:[ \t+>\"'-]*(?:(?:export|set|declare|set -x)[ \t\"']+)?[A-Za-z0-9_-]*?"
+    + WORD
+    + rb"|[^\n]*"
+    + OPENS_NEXT_LINE
+    + rb"[ \t]*\r?$)"
+)
 
 
 class View:
@@ -121,17 +141,31 @@ def can_be_decoded(data: bytes) -> bool:
     return b"\\" in data or b"%" in data or ESCAPE in data
 
 
-class Views:
-    """All that a view says when it is decoded; the view itself is not among them."""
+class Hints(NamedTuple):
+    """What is found wherever something may be read, encoded or not, and how far an escape matters to it."""
 
-    def __init__(self, whole: View) -> None:
+    pattern: Any
+    reach: int = AROUND
+
+
+class Views:
+    """All that a view says when it is decoded; the view itself is not among them.
+
+    With `hints` only what is near one is decoded. `gaps` are the parts of long lines that were left out: a
+    value that reaches one asks for views of `whole_lines`.
+    """
+
+    def __init__(self, whole: View, hints: Hints | None = None, *, whole_lines: bool = False) -> None:
         self._whole = whole
+        self._hints = hints
+        self._whole_lines = whole_lines
+        self.gaps: list[tuple[int, int]] = []
         self.unread: list[tuple[int, int]] = []
 
     def __iter__(self) -> Iterator[View]:
         if not can_be_decoded(self._whole.text):
             return
-        pending = list(_decoded(self._whole))
+        pending = list(self._decoded(self._whole))
         seen = {self._whole.text}
         read = 0
         while pending:
@@ -144,7 +178,29 @@ class Views:
             seen.add(view.text)
             read += 1
             yield view
-            pending.extend(_decoded(view))
+            pending.extend(self._decoded(view))
+
+    def _decoded(self, view: View) -> Iterator[View]:
+        """The next views, each of which takes one kind of encoding away."""
+        text = view.text
+        if ESCAPE in text:
+            yield View(
+                strip(text), view, lambda: ((*match.span(), 0) for match in ANY_SEQUENCE.finditer(text))
+            )
+        if b"\\" not in text and b"%" not in text:
+            return
+        if self._hints is None:
+            slashed, coded = _backslashed(text), extents(_ANY_PERCENT, text)
+        else:
+            worth = _Worth(text, self._hints, whole_lines=self._whole_lines)
+            slashed, coded = worth.slashed, worth.coded
+            self.gaps.extend((view.start(start), view.end(end)) for start, end in worth.gaps)
+        if (lines := lines_at(slashed, view)) is not None:
+            yield _replaced(lines, _ESCAPED, _unescaped, _without_backslashes(lines.text))
+        if (lines := lines_at(coded, view)) is not None:
+            yield _replaced(lines, _PERCENT, _byte)
+            if _IS_TWICE.search(lines.text) is not None:
+                yield _replaced(lines, _PERCENT_TWICE, _byte)
 
 
 def _backslashed(text: bytes) -> list[tuple[int, int]]:
@@ -155,22 +211,163 @@ def _backslashed(text: bytes) -> list[tuple[int, int]]:
     ]
 
 
-def _decoded(view: View) -> Iterator[View]:
-    """The next views, each of which takes one kind of encoding away."""
+class _Worth:
+    """Which parts of a text are worth decoding: the lines that have an escape near a hint.
+
+    Inside a string a line ends at an escaped line break; the next line is taken along, because it may hold
+    the value. Of a long line, as minified code has them, only its beginning and what is around the hints are
+    taken; `gaps` are the parts between. A percent escape says nothing of backslashes, so it asks for the
+    line as it is.
+    """
+
+    def __init__(self, text: bytes, hints: Hints, *, whole_lines: bool) -> None:
+        self._text = text
+        self._reach = hints.reach
+        self._long = len(text) if whole_lines else 4 * hints.reach
+        self._slash = self._percent = -1
+        self._run = (0, -1)
+        self._line = (0, 0)  # the long line that is read
+        self.slashed: list[tuple[int, int]] = []
+        self.coded: list[tuple[int, int]] = []
+        self.gaps: list[tuple[int, int]] = []
+        position = 0
+        while (match := hints.pattern.search(text, position)) is not None:
+            begin, stop = match.span()
+            position = self._look_around(begin, stop)
+        self._leave_line()
+
+    def _look_around(self, begin: int, stop: int) -> int:
+        """Take what is near a hint; return where to look for the next one."""
+        text = self._text
+        low = max(0, begin - self._reach)
+        low = text.rfind(b"\n", low, begin) + 1 or low
+        if self._slash < low:
+            self._slash = _found(_ANY_BACKSLASHED, text, low)
+        if self._percent < low:
+            self._percent = _found(_ANY_PERCENT, text, low)
+        position = max(stop, begin + 1)
+        if self._slash == self._percent == len(text):
+            return position
+        high = self._end(begin, stop)
+        if self._percent < high and (not self.coded or begin >= self.coded[-1][1]):
+            end = text.find(b"\n", max(begin, stop - 1)) + 1 or len(text)
+            _add(self.coded, text.rfind(b"\n", 0, begin) + 1, text.find(b"\n", end) + 1 or len(text))
+        return max(position, self._take(begin, stop, high)) if self._slash < high else position
+
+    def _end(self, begin: int, stop: int) -> int:
+        """How far an escape is near: to the end of the line, or of a value without a blank."""
+        text = self._text
+        high = min(stop + self._reach, len(text))
+        line_end = text.find(b"\n", max(begin, stop - 1), high)
+        if line_end >= 0:
+            return line_end
+        if not self._run[0] <= high <= self._run[1]:
+            self._run = (high, run_end(_NONBLANK, text, high))
+        return self._run[1]
+
+    def _take(self, begin: int, stop: int, high: int) -> int:
+        text = self._text
+        last = max(begin, stop - 1)
+        if not (self._line[0] <= begin and last < self._line[1]):
+            self._leave_line()
+            start, end = _line_start(text, begin), _line_end(text, last)
+            if end - start <= self._long:
+                _add(self.slashed, start, end)
+                self._enter_line(end)
+                return end
+            self._line = (start, end)
+            _add(self.slashed, start, _cut_after(text, start + BEGINNING, end))
+        start, end = self._line
+        kept, before = self.slashed[-1][1], _cut_before(text, begin - self._reach, start)
+        if before > kept:
+            self.gaps.append((kept, before))
+        _add(self.slashed, before, _cut_after(text, high, end))
+        return 0
+
+    def _enter_line(self, start: int) -> None:
+        """Take the line along that follows, or its beginning."""
+        end = _line_end(self._text, start)
+        if end - start > self._long:
+            self._line = (start, end)
+            end = _cut_after(self._text, start + BEGINNING, end)
+        if end > start:
+            _add(self.slashed, start, end)
+
+    def _leave_line(self) -> None:
+        """A long line keeps its line break."""
+        end = self._line[1]
+        if self.slashed and (kept := self.slashed[-1][1]) < end:
+            ending = len(_BREAK.search(self._text[max(kept, end - 2) : end])[0])
+            self.gaps.append((kept, end - ending))
+            if ending:
+                _add(self.slashed, end - ending, end)
+        self._line = (0, 0)
+
+
+def _found(pattern: Any, text: bytes, position: int) -> int:
+    match = pattern.search(text, position)
+    return len(text) if match is None else match.start()
+
+
+def _cut_before(text: bytes, position: int, floor: int) -> int:
+    """A place to cut, not inside an escape; the floor where none is near."""
+    if position <= floor:
+        return floor
+    return max(text.rfind(sign, max(floor, position - CUT_MOST), position) for sign in _BETWEEN) + 1 or floor
+
+
+def _cut_after(text: bytes, position: int, ceiling: int) -> int:
+    if position >= ceiling:
+        return ceiling
+    places = (text.find(sign, position, min(position + CUT_MOST, ceiling)) for sign in _BETWEEN)
+    return min((place for place in places if place >= 0), default=ceiling - 1) + 1
+
+
+def _add(stretches: list[tuple[int, int]], start: int, end: int) -> None:
+    if stretches and start <= stretches[-1][1]:
+        begin, last = stretches.pop()
+        start, end = min(begin, start), max(end, last)
+    stretches.append((start, end))
+
+
+def _line_start(text: bytes, position: int) -> int:
+    """Behind the last line break, be it escaped."""
+    floor = text.rfind(b"\n", 0, position) + 1
+    place = text.rfind(b"\\n", floor, position)
+    while place >= 0 and not _is_escape(text, place):
+        place = text.rfind(b"\\n", floor, place)
+    return floor if place < 0 else place + 2
+
+
+def _line_end(text: bytes, position: int) -> int:
+    """Behind the next line break, be it escaped."""
+    ceiling = text.find(b"\n", position) + 1 or len(text)
+    place = text.find(b"\\n", position, ceiling)
+    while place >= 0 and not _is_escape(text, place):
+        place = text.find(b"\\n", place + 2, ceiling)
+    return ceiling if place < 0 else place + 2
+
+
+def _is_escape(text: bytes, place: int) -> bool:
+    """Whether the backslash here is the last of an odd number; of very many one cannot tell."""
+    run = text[max(0, place - RUN_MOST) : place + 1]
+    length = len(run) - len(run.rstrip(b"\\"))
+    return length % 2 == 1 and length <= RUN_MOST
+
+
+def last_lines(view: View) -> View:
+    """The last line and the one before it, in every view of backslashes; all of it where other views are."""
     text = view.text
-    if ESCAPE in text:
-        yield View(strip(text), view, lambda: ((*match.span(), 0) for match in ANY_SEQUENCE.finditer(text)))
-    if b"\\" in text and (lines := lines_at(_backslashed(text), view)) is not None:
-        yield _replaced(lines, _ESCAPED, _unescaped, _without_backslashes(lines.text))
-    if b"%" in text and (lines := lines_at(extents(_ANY_PERCENT, text), view)) is not None:
-        yield _replaced(lines, _PERCENT, _byte)
-        if _IS_TWICE.search(lines.text) is not None:
-            yield _replaced(lines, _PERCENT_TWICE, _byte)
+    if ESCAPE in text or _ANY_PERCENT.search(text) is not None:
+        return view
+    start = _line_start(text, len(text))
+    start = _line_start(text, max(0, start - (1 if text[start - 1 : start] == b"\n" else 2)))
+    return lines_at([(start, len(text))], view) or view
 
 
 def without_prefixes(view: View) -> View | None:
     """The lines that have a prefix, without it."""
-    likely = lines_with(_ANY_PREFIX, view)
+    likely = lines_with(_TELLING_PREFIX, view)
     lines = None if likely is None else lines_with(_PREFIX, likely)
     return None if lines is None else _replaced(lines, _PREFIX, _nothing)
 

@@ -38,7 +38,7 @@ class Lines:
         return 0 if earliest == 0 else None
 
 
-_OPENS_NEXT_LINE = compile_rule(OPENS_NEXT_LINE)
+_OPENS_NEXT_LINE = compile_rule(OPENS_NEXT_LINE + rb"[ \t]*\r?\n?\z")
 _SIGNS = frozenset((b">", b"|"))
 _WORD_ENDS = frozenset(
     (b"ord", b"swd", b"ase", b"ret", b"ken", b"key")
@@ -73,8 +73,9 @@ def extents(pattern: Any, data: bytes) -> list[tuple[int, int]]:
         begin, stop = match.span()
         start = data.rfind(b"\n", position, begin) + 1 or position
         end = data.find(b"\n", max(begin, stop - 1)) + 1 or len(data)
-        if opens_next_line(data, start, end):
-            end = data.find(b"\n", end) + 1 or len(data)
+        last = start
+        while end < len(data) and opens_next_line(data, last, end):
+            last, end = end, data.find(b"\n", end) + 1 or len(data)
         kept.append((start, end))
         position = end
     return kept

@@ -22,6 +22,8 @@ class Strength(enum.IntEnum):
     HEADER = 4
 
 
+# In every name that may be one of a secret.
+WORD = rb"(?i:token|secret|pass|pwd|key|credential|bearer|auth|cookie)"
 _WORDS = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 _PASSWORD_WORDS = frozenset((b"password", b"passwd", b"passphrase", b"passcode", b"pwd", b"passwort"))

@@ -11,15 +11,23 @@ import re
 from typing import NamedTuple
 
 from steno.redact.lines import Lines, run_end
-from steno.redact.names import Strength, is_upper, strength_in_environment, strength_of, strength_of_option
+from steno.redact.names import (
+    WORD,
+    Strength,
+    is_upper,
+    strength_in_environment,
+    strength_of,
+    strength_of_option,
+)
 from steno.redact.pair import QUOTES, REACH, Pair, is_secret
 from steno.redact.rule import compile_rule
+from steno.redact.tokens import CODED_BLANK
 
 _NAME_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 NAME_MOST = 128
 _PLACEHOLDER = b"[REDACTED:"
 
-_WORD = rb"(?i:token|secret|pass|pwd|key|credential|bearer|auth|cookie)[A-Za-z0-9_-]*"
+_WORD = WORD + rb"[A-Za-z0-9_-]*"
 _BLANKS = rb"[ \t]*"
 # A Go or TypeScript declaration names the type between the name and the sign.
 _PARTS = (
@@ -45,14 +53,13 @@ PREFILTER = b"|".join(b"(?:" + trigger + b")" for trigger in _TRIGGERS)
 
 # The same where backslashes and percent escapes may stand before quotes, blanks and signs.
 _CODED = rb"(?:[\\\"'`\]]|u00(?:2[27]|5[cCdD]|60)|x(?:2[27]|5[cCdD]|60)|%(?:2[27]|5[cCdD]|60))*"
-_CODED_BLANK = rb"(?:[ \t+]|\\t|%20|%09|\\u00(?:20|09)|\\x(?:20|09))"
 _CODED_SIGN = rb"[:=]|[?+.!]\??(?:=|%3|\\)|%3[adAD]|\\u003[adAD]|\\x3[adAD]"
 HINT = b"|".join(
     (
-        _WORD + _CODED + _CODED_BLANK + rb"*(?:string[ \t]+)?(?:" + _CODED_SIGN + rb")",
-        rb"-[A-Za-z0-9_-]*" + _WORD + rb"[\\\"',]*" + _CODED_BLANK,
-        rb"(?:password|passwd)" + _CODED_BLANK,
-        rb"(?:ENV|ARG|setenv|setx|set(?:" + _CODED_BLANK + rb")+-[A-Za-z]+)" + _CODED_BLANK,
+        _WORD + _CODED + CODED_BLANK + rb"*(?:string[ \t]+)?(?:" + _CODED_SIGN + rb")",
+        rb"-[A-Za-z0-9_-]*" + _WORD + rb"[\\\"',]*" + CODED_BLANK,
+        rb"(?:password|passwd)" + CODED_BLANK,
+        rb"(?:ENV|ARG|setenv|setx|set(?:" + CODED_BLANK + rb")+-[A-Za-z]+)" + CODED_BLANK,
     )
 )
 

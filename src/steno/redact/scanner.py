@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import re2
 
 from steno.redact import pairs, values
-from steno.redact.decoding import View, Views, can_be_decoded, lines_at, without_prefixes
+from steno.redact.decoding import (
+    AROUND,
+    LITERAL_MOST,
+    Hints,
+    View,
+    Views,
+    can_be_decoded,
+    last_lines,
+    lines_at,
+    without_prefixes,
+)
 from steno.redact.lines import extents, opens_next_line
 from steno.redact.pair import JUDGED
 from steno.redact.rule import Rule, compile_rule, options
@@ -28,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 LITERAL_LEAST = 8
-LITERAL_MOST = 1024
+ENCODED_MOST = 8  # bytes of an escape
 KNOWN_VALUE = "known-value"
 DEEPLY_NESTED = "deeply-nested"
 ROUNDS = 6
@@ -59,7 +69,7 @@ def _is_on_next_line(data: bytes, view: View, start: int) -> bool:
         return True
     before, place = view.end(line_break), view.start(start)
     breaks = data.count(b"\n", before, place)
-    if breaks > 1:
+    if breaks > 1 or b"\\n" in data[view.end(line_break + 1) : place]:
         return False
     return not breaks or opens_next_line(data, data.rfind(b"\n", 0, before) + 1, data.find(b"\n", before) + 1)
 
@@ -137,9 +147,11 @@ class Scanner:
         letters = [max(_LETTERS.findall(literal), key=len, default=b"") for literal in self._literals]
         self._any = compile_rule(b"(?m)" + b"|".join((_ANY, *known)))
         hints = (_HINTS, *letters)
-        self._any_or_hint = (
-            compile_rule(b"(?m)" + b"|".join((_PLAIN, *known, *hints))) if all(letters) else None
-        )
+        self._hints = None
+        if all(letters):
+            longest = max((len(literal) for literal in self._literals), default=0)
+            pattern = compile_rule(b"(?m)" + b"|".join((_PLAIN, *known, *hints)))
+            self._hints = Hints(pattern, max(AROUND, ENCODED_MOST * longest))
 
     def is_clean(self, data: bytes) -> bool:
         whole = self._lines(data)
@@ -149,7 +161,7 @@ class Scanner:
             return False
         if not can_be_decoded(whole.text):
             return True
-        views = Views(whole)
+        views = Views(whole, self._hints)
         return all(self._any.search(view.text) is None for view in views) and not views.unread
 
     def spans(self, data: bytes) -> list[Span]:
@@ -157,9 +169,9 @@ class Scanner:
 
     def _lines(self, data: bytes) -> View | None:
         """The lines that may hold a secret, as they are or decoded: most of a text are none."""
-        if self._any_or_hint is None:
+        if self._hints is None:
             return View(data)
-        stretches = extents(self._any_or_hint, data)
+        stretches = extents(self._hints.pattern, data)
         return lines_at(stretches, View(data)) if stretches else None
 
     def _spans_of_views(self, data: bytes) -> tuple[list[Span], bool]:
@@ -167,23 +179,34 @@ class Scanner:
         whole = self._lines(data)
         if whole is None:
             return [], True
+        plain, is_last = self._read(data, whole)
+        views = Views(whole, self._hints)
+        decoded = self._read_all(data, views)
+        if any(span.start <= gap[1] and gap[0] <= span.end for gap in views.gaps for span in decoded):
+            views = Views(whole, self._hints, whole_lines=True)
+            decoded = self._read_all(data, views)
+        unread = [Span(start, end, DEEPLY_NESTED) for start, end in views.unread]
+        return merged(plain + decoded + unread), is_last and not decoded and not unread
+
+    def _read_all(self, data: bytes, views: Iterable[View]) -> list[Span]:
+        return [span for view in views for span in self._read(data, view)[0]]
+
+    def _read(self, data: bytes, view: View) -> tuple[list[Span], bool]:
+        """What a view gives, and whether nothing came from its lines without their prefixes."""
         spans: list[Span] = []
-        views = Views(whole)
+        if self._any.search(view.text) is None:
+            return spans, True
         is_last = True
-        for view in (whole, *views):
-            if self._any.search(view.text) is None:
-                continue
-            bare = without_prefixes(view)
-            for shown in (view,) if bare is None else (view, bare):
-                found = _repeated(self._look, shown.text)
-                is_last = is_last and (not found or shown is whole)
-                spans.extend(
-                    Span(shown.start(start), shown.end(end), rule)
-                    for start, end, rule in found
-                    if rule not in ON_NEXT_LINE or _is_on_next_line(data, shown, start)
-                )
-        spans.extend(Span(start, end, DEEPLY_NESTED) for start, end in views.unread)
-        return merged(spans), is_last and not views.unread
+        bare = without_prefixes(view)
+        for shown in (view,) if bare is None else (view, bare):
+            found = _repeated(self._look, shown.text)
+            is_last = is_last and (not found or shown is view)
+            spans.extend(
+                Span(shown.start(start), shown.end(end), rule)
+                for start, end, rule in found
+                if rule not in ON_NEXT_LINE or _is_on_next_line(data, shown, start)
+            )
+        return spans, is_last
 
     def _look(self, data: bytes) -> tuple[list[Span], bool]:
         """The spans, and whether masking them is certain to leave nothing to find."""
@@ -208,7 +231,7 @@ class Scanner:
     def _open_in_views(self, data: bytes) -> int:
         first = self._open_at(data)
         whole = View(data)
-        for view in (whole, *Views(whole)):
+        for view in (whole, *Views(last_lines(whole))):
             for shown in (view, without_prefixes(view)):
                 if shown is not None and shown is not whole:
                     position = self._open_at(shown.text)

@@ -7,7 +7,7 @@ In: nothing. Out: `SHAPES`, a tuple of rules with patterns. Never: key names; th
 from __future__ import annotations
 
 from steno.redact.rule import Example, Rule
-from steno.redact.tokens import BASE64, LEFT, TOKENS, WORD, fake
+from steno.redact.tokens import BASE64, CODED_BLANK, ESCAPED_BLANK, LEFT, TOKENS, WORD, fake
 
 # All that may stand before the `@`, raw or escaped; a slash, a quote or a blank ends the authority.
 _USERINFO = rb"[^\x00-\x20\x7f/?#\"'`<>\\\[\]|]"
@@ -86,7 +86,7 @@ _COMPOSED = (
         partial=rb"[A-Za-z0-9_.-]+",
         trigger=rb"\b[MNO][A-Za-z0-9]{23,27}\.[A-Za-z0-9_-]{6}\.",
         needs_digit=True,
-        hint=rb"[MNO][A-Za-z0-9]{23,27}\.",
+        hint=rb"(?:\b|\\[bfnrt]|%[0-9A-Fa-f]{2}|\\(?:u00|x)[0-9A-Fa-f]{2})[MNO][A-Za-z0-9]{23,27}\.",
         examples=(
             Example(
                 b"bot N" + fake(WORD, 23) + b"." + fake(WORD, 6) + b"." + fake(WORD, 38),
@@ -268,6 +268,7 @@ _PROGRAMS = (
         after=rb"'",
         partial=rb"[^'\r\n]+",
         hint=rb"(?i:password|identified)(?:[ \t%+\\])",
+        trigger=rb"(?i:password|identified[ \t]+by)[ \t]+'",
         examples=(
             Example(b"ALTER USER joe WITH PASSWORD 'hunter2';", b"hunter2"),
             Example(b"create user joe identified by 'hunter2'", b"hunter2"),
@@ -282,7 +283,8 @@ _PROGRAMS = (
         + rb"(?:-u|-U|--user|--proxy-user)[ \t=]*[\"']?[^\s:\"']+:",
         value=rb"[^\s\"']+",
         partial=rb"[^\s\"']+",
-        hint=rb"(?:curl|wget|http|https|xh)\b[^\n]*-(?:u|U|-user|-proxy-user)",
+        hint=CODED_BLANK + rb"(?:-[uU]|--(?:proxy-)?user)|(?:curl|wget|https?|xh)" + ESCAPED_BLANK,
+        trigger=rb"[ \t](?:-[uU]|--(?:proxy-)?user)[ \t=]*[\"']?[^\s:\"']+:",
         examples=(Example(b"curl -s -u joe:hunter2 https://example.test", b"hunter2"),),
         counterexamples=(b"docker run -u 1000:1000 image", b"curl -s https://example.test"),
     ),
@@ -294,7 +296,14 @@ _PROGRAMS = (
         rb"|(?:docker|podman|helm|az|oc)" + _OTHERS + rb"login" + _OTHERS + rb"-p[ \t]+)[\"']?",
         value=rb"[^\s\"']+",
         partial=rb"[^\s\"']+",
-        hint=rb"(?:mysql|mariadb|sshpass|redis-cli|login)[^\n]*-[pa]",
+        hint=rb"(?:(?:mysql|mariadb)[a-z-]*|sshpass|redis-cli|login)"
+        + CODED_BLANK
+        + rb"|(?:docker|podman|helm|az|oc)"
+        + ESCAPED_BLANK
+        + rb"|"
+        + ESCAPED_BLANK
+        + rb"-[pa]",
+        trigger=rb"(?:(?:mysql|mariadb)[a-z-]*|sshpass|redis-cli|login)[ \t]",
         examples=(
             Example(b"mysql -u root -phunter2 db", b"hunter2"),
             Example(b"sshpass -p hunter2 ssh host", b"hunter2"),
@@ -324,9 +333,7 @@ _PROGRAMS = (
 # What may end a line whose value stands on the next: such a line is not judged before the next has come.
 OPENS_NEXT_LINE = (
     rb"(?:<[A-Za-z0-9_.:-]*" + _SECRET_ELEMENT + rb">|" + _SECRET_ELEMENT + rb"[\"']?:[ \t]+[|>][+-]?[0-9]?|"
-    rb"\b(?i:name|key)[\"']?[ \t]*[:=][ \t]*[\"']?[A-Za-z0-9_.-]*"
-    + _SECRET_ELEMENT
-    + rb"[\"']?,?)[ \t]*\r?\n?\z"
+    rb"\b(?i:name|key)[\"']?[ \t]*[:=][ \t]*[\"']?[A-Za-z0-9_.-]*" + _SECRET_ELEMENT + rb"[\"']?,?)"
 )
 
 SHAPES: tuple[Rule, ...] = (*TOKENS, *_COMPOSED, *_FIELDS, *_PROGRAMS)

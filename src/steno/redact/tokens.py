@@ -17,6 +17,9 @@ UPPER = rb"[A-Z0-9]"
 BASE64 = rb"[A-Za-z0-9+/]"
 
 LEFT = rb"\b"
+# A blank of which a backslash or percent escape may have been made.
+CODED_BLANK = rb"(?:[ \t+]|\\t|%20|%09|\\u00(?:20|09)|\\x(?:20|09))"
+ESCAPED_BLANK = rb"(?:\\t|%20|%09|\\u00(?:20|09)|\\x(?:20|09))"
 
 _FAKE_LETTERS = b"EXAMPLEexample0123456789NOTREALabcdef"
 
