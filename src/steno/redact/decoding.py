@@ -45,7 +45,6 @@ _ESCAPED = re.compile(
 )
 _TO_LINE_END = re.compile(rb"\\(?:[\"'\\/bfnrtux]|\Z)[^\n]*\n?")
 _ANY_BACKSLASHED = compile_rule(rb"\\(?:[\"'\\/bfnrtux]|\z)")
-_BREAK = re.compile(rb"(?:\n|\\n)?\Z")
 _BETWEEN = (b";", b",", b"}")  # never a part of an escape
 _BLANKS = frozenset((b" ", b"\t", b"\n", b"\r"))
 _NONBLANK = re.compile(rb"[^\s]*")
@@ -297,7 +296,8 @@ class _Worth:
         """A long line keeps its line break."""
         end = self._line[1]
         if self.slashed and (kept := self.slashed[-1][1]) < end:
-            ending = len(_BREAK.search(self._text[max(kept, end - 2) : end])[0])
+            last = self._text[max(kept, end - 2) : end]
+            ending = 1 if last.endswith(b"\n") else 2 if last == b"\\n" else 0
             self.gaps.append((kept, end - ending))
             if ending:
                 _add(self.slashed, end - ending, end)
@@ -363,6 +363,12 @@ def last_lines(view: View) -> View:
     start = _line_start(text, len(text))
     start = _line_start(text, max(0, start - (1 if text[start - 1 : start] == b"\n" else 2)))
     return lines_at([(start, len(text))], view) or view
+
+
+def unescaped(data: bytes, start: int, end: int) -> View:
+    """What a string says that stands here, without its quotes."""
+    whole = View(data)
+    return _replaced(lines_at([(start, end)], whole) or whole, _ESCAPED, _unescaped)
 
 
 def without_prefixes(view: View) -> View | None:

@@ -79,16 +79,16 @@ _SCHEME = re.compile(
 
 
 class Reading(NamedTuple):
-    """Accepted spans as (start, end, rule), and the start of the first value that is still open."""
+    """Accepted spans as (name, start, end, rule), and the start of the first value that is still open."""
 
-    spans: list[tuple[int, int, str]]
+    spans: list[tuple[int, int, int, str]]
     open_at: int | None
     refused: int
 
 
 def read(data: bytes) -> Reading:
     """Find the values of secret names; `open_at` matters only when the line goes on after `data`."""
-    spans: list[tuple[int, int, str]] = []
+    spans: list[tuple[int, int, int, str]] = []
     open_at: int | None = None
     lines = Lines(data)
     position = refused = 0
@@ -101,7 +101,7 @@ def read(data: bytes) -> Reading:
         if pair.is_open and open_at is None:
             open_at = pair.start
         if is_secret(pair):
-            spans.append((pair.start, pair.end, pair.rule))
+            spans.append((pair.name_start, pair.start, pair.end, pair.rule))
             position = max(pair.end, position)
         else:
             refused += 1
@@ -230,8 +230,7 @@ def _find_closing_quote(pair: Pair) -> None:
     line_end = pair.lines.end(pair.start)
     position = pair.start
     while (found := data.find(pair.quote, position, line_end)) >= 0:
-        reach = data[max(pair.start, found - REACH) : found]
-        if (len(reach) - len(reach.rstrip(b"\\"))) % 2 == 0:
+        if min(_slashes_before(data, found), found - pair.start) % 2 == 0:
             pair.end = found
             return
         position = found + 1
@@ -241,10 +240,27 @@ def _find_closing_quote(pair: Pair) -> None:
 
 def _find_header_end(pair: Pair, begin: int, quote: bytes) -> None:
     pair.start = begin
-    line_end = pair.lines.end(begin)
-    closing = pair.data.find(quote, begin, line_end) if quote else -1
-    pair.end = line_end if closing < 0 else closing
+    pair.end = line_end = pair.lines.end(begin)
+    if quote:
+        pair.end = _end_of_quoted_statement(pair, line_end)
     pair.is_open = pair.end == len(pair.data)
+
+
+def _end_of_quoted_statement(pair: Pair, end: int) -> int:
+    """The quote that stands before the name ends the value, unless more backslashes stand before it."""
+    outside = _slashes_before(pair.data, pair.name_start - 1)
+    position = pair.start
+    while (found := pair.data.find(pair.preceding, position, end)) >= 0:
+        slashes = _slashes_before(pair.data, found)
+        if slashes <= outside or slashes % 2 == 0:
+            return found
+        position = found + 1
+    return end
+
+
+def _slashes_before(data: bytes, position: int) -> int:
+    reach = data[max(0, position - REACH) : position]
+    return len(reach) - len(reach.rstrip(b"\\"))
 
 
 def _find_bare_end(pair: Pair, begin: int) -> None:
@@ -270,11 +286,9 @@ def _reaches_end(data: bytes, end: int) -> bool:
 
 def _leave_out_punctuation(pair: Pair) -> None:
     """`export TOKEN=x; run` and `"TOKEN=x"`: what ends the statement or the string is not the value's."""
-    value = pair.data[pair.start : pair.end]
     if pair.preceding in QUOTES:
-        closing = value.find(pair.preceding)
-        value = value if closing < 0 else value[:closing]
-    pair.end = pair.start + len(value.rstrip(b";"))
+        pair.end = _end_of_quoted_statement(pair, pair.end)
+    pair.end = pair.start + len(pair.data[pair.start : pair.end].rstrip(b";"))
 
 
 def _is_variable(pair: Pair) -> bool:

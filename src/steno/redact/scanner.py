@@ -11,6 +11,8 @@ an escape inside or beside a secret hides it. A span of a view covers what its b
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import re2
@@ -32,6 +34,7 @@ from steno.redact.pair import JUDGED
 from steno.redact.rule import Rule, compile_rule, options
 from steno.redact.sequences import ESCAPE, hide
 from steno.redact.shapes import SHAPES
+from steno.redact.strings import Strings
 from steno.redact.tokens import TOKENS
 
 if TYPE_CHECKING:
@@ -53,12 +56,42 @@ class Span(NamedTuple):
     rule: str
 
 
+_NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
+_NAMED = re.compile(rb"(\\*\")[ \t]*:[ \t]*\Z")
+NEAR = 64
+
+
+class _Place(NamedTuple):
+    """A view, and the strings of the bytes that it was made of."""
+
+    view: View
+    strings: Strings | None
+
+    def fitted(self, data: bytes, offset: int, anchor: int, start: int, end: int, rule: str) -> Span | None:
+        """The value, cut where the string ends that it stands in; None when that leaves nothing secret."""
+        span = Span(start, end, rule)
+        view, begin, stop = self.view, start + offset, end + offset
+        if self.strings is None:
+            return span
+        place = (view.start(begin), view.end(stop))
+        first, last = self.strings.fitted(view.start(anchor + offset), *place, lines=rule in OF_LINES)
+        if (first, last) == place:
+            return span
+        start = bisect_right(range(begin + 1), first, key=view.start) - 1 - offset
+        end = bisect_right(range(stop + 1), last, lo=begin, key=view.end) - 1 - offset
+        value = data[start:end]
+        if end <= start or values.is_masked(value) or values.is_reference(value):
+            return None
+        return Span(start, end, rule)
+
+
 class _Shape(NamedTuple):
     rule: Rule
     whole: Any
     head: Any
 
 
+OF_LINES = frozenset(("private-key-line",))
 ON_NEXT_LINE = frozenset(("xml-lines", "yaml-block", "name-and-value"))
 
 
@@ -119,13 +152,26 @@ def masked(data: bytes, spans: list[Span]) -> bytes:
     for start, end, _ in spans:
         pieces.append(data[position:start])
         secret = data[start:end]
-        if b"\n" in secret or b"\r" in secret or ESCAPE in secret:
+        if (
+            secret[-1:].isdigit()
+            and _NUMBER.match(secret)
+            and (named := _NAMED.search(data, max(0, start - NEAR), start))
+        ):
+            pieces.append(_quoted(named[1], end - start))
+        elif b"\n" in secret or b"\r" in secret or ESCAPE in secret:
             pieces.append(hide(secret))
         else:
             pieces.append(MASK * (end - start))
         position = end
     pieces.append(data[position:])
     return b"".join(pieces)
+
+
+def _quoted(quote: bytes, length: int) -> bytes:
+    """A number after a quoted name becomes a string, so that what was JSON stays JSON."""
+    if length <= 2 * len(quote):
+        return MASK * length
+    return quote + MASK * (length - 2 * len(quote)) + quote
 
 
 class Scanner:
@@ -164,8 +210,13 @@ class Scanner:
         views = Views(whole, self._hints)
         return all(self._any.search(view.text) is None for view in views) and not views.unread
 
-    def spans(self, data: bytes) -> list[Span]:
-        return _repeated(self._spans_of_views, data)
+    def spans(self, data: bytes, *, inside_line: bool = False) -> list[Span]:
+        """Of bytes from inside a line one cannot tell which strings they stand in."""
+
+        def look(lines: bytes, _offset: int) -> tuple[list[Span], bool]:
+            return self._spans_of_views(lines, None if inside_line else Strings(lines))
+
+        return _repeated(look, data)
 
     def _lines(self, data: bytes) -> View | None:
         """The lines that may hold a secret, as they are or decoded: most of a text are none."""
@@ -174,24 +225,24 @@ class Scanner:
         stretches = extents(self._hints.pattern, data)
         return lines_at(stretches, View(data)) if stretches else None
 
-    def _spans_of_views(self, data: bytes) -> tuple[list[Span], bool]:
+    def _spans_of_views(self, data: bytes, strings: Strings | None) -> tuple[list[Span], bool]:
         """What the bytes and their views give, and whether it is the bytes alone that gave something."""
         whole = self._lines(data)
         if whole is None:
             return [], True
-        plain, is_last = self._read(data, whole)
+        plain, is_last = self._read(data, whole, strings)
         views = Views(whole, self._hints)
-        decoded = self._read_all(data, views)
+        decoded = self._read_all(data, views, strings)
         if any(span.start <= gap[1] and gap[0] <= span.end for gap in views.gaps for span in decoded):
             views = Views(whole, self._hints, whole_lines=True)
-            decoded = self._read_all(data, views)
+            decoded = self._read_all(data, views, strings)
         unread = [Span(start, end, DEEPLY_NESTED) for start, end in views.unread]
         return merged(plain + decoded + unread), is_last and not decoded and not unread
 
-    def _read_all(self, data: bytes, views: Iterable[View]) -> list[Span]:
-        return [span for view in views for span in self._read(data, view)[0]]
+    def _read_all(self, data: bytes, views: Iterable[View], strings: Strings | None) -> list[Span]:
+        return [span for view in views for span in self._read(data, view, strings)[0]]
 
-    def _read(self, data: bytes, view: View) -> tuple[list[Span], bool]:
+    def _read(self, data: bytes, view: View, strings: Strings | None) -> tuple[list[Span], bool]:
         """What a view gives, and whether nothing came from its lines without their prefixes."""
         spans: list[Span] = []
         if self._any.search(view.text) is None:
@@ -199,7 +250,7 @@ class Scanner:
         is_last = True
         bare = without_prefixes(view)
         for shown in (view,) if bare is None else (view, bare):
-            found = _repeated(self._look, shown.text)
+            found = _repeated(partial(self._look, place=_Place(shown, strings)), shown.text)
             is_last = is_last and (not found or shown is view)
             spans.extend(
                 Span(shown.start(start), shown.end(end), rule)
@@ -208,16 +259,17 @@ class Scanner:
             )
         return spans, is_last
 
-    def _look(self, data: bytes) -> tuple[list[Span], bool]:
+    def _look(self, data: bytes, offset: int, place: _Place) -> tuple[list[Span], bool]:
         """The spans, and whether masking them is certain to leave nothing to find."""
         reading = pairs.read(data)
-        spans = [Span(*span) for span in reading.spans]
+        found = list(reading.spans)
         for start, end in extents(_ANY_SHAPE, data):
-            spans.extend(_spans_of_shapes(data, start, end))
+            found.extend(_spans_of_shapes(data, start, end))
+        spans = [span for named in found if (span := place.fitted(data, offset, *named)) is not None]
         for literal in self._literals:
             spans.extend(_spans_of_literal(literal, data))
         # Masking a value can change the judgement on another only if one was refused or two rules met.
-        is_last = not spans or (len(spans) == len(reading.spans) and not reading.refused)
+        is_last = not spans or (len(spans) == len(reading.spans) == len(found) and not reading.refused)
         return merged(spans), is_last
 
     def open_at(self, data: bytes, spans: list[Span]) -> int:
@@ -250,9 +302,9 @@ class Scanner:
         return min(ends)
 
 
-def _repeated(look: Callable[[bytes], tuple[list[Span], bool]], data: bytes) -> list[Span]:
+def _repeated(look: Callable[[bytes, int], tuple[list[Span], bool]], data: bytes) -> list[Span]:
     """Look until masking leaves nothing to find; lines where nothing was found need no second look."""
-    spans, is_last = look(data)
+    spans, is_last = look(data, 0)
     if is_last or not spans:
         return spans
     settled: list[Span] = []
@@ -261,7 +313,7 @@ def _repeated(look: Callable[[bytes], tuple[list[Span], bool]], data: bytes) -> 
             Span(start - begin, stop - begin, rule) for start, stop, rule in spans if begin <= start < end
         ]
         for _ in range(ROUNDS - 1):
-            found, is_last = look(masked(data[begin:end], inside))
+            found, is_last = look(masked(data[begin:end], inside), begin)
             more = merged(inside + found)
             if more == inside:
                 break
@@ -284,7 +336,7 @@ def _stretches(data: bytes, spans: list[Span]) -> list[tuple[int, int]]:
     return stretches
 
 
-def _spans_of_shapes(data: bytes, start: int, end: int) -> Iterator[Span]:
+def _spans_of_shapes(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int, str]]:
     """Of some lines; the set tells which of the rules are worth a search."""
     lines = data[start:end]
     for place in _SHAPE_SET.Match(lines) or range(len(_SHAPES)):
@@ -292,7 +344,7 @@ def _spans_of_shapes(data: bytes, start: int, end: int) -> Iterator[Span]:
         for match in _SHAPES[place].whole.finditer(lines):
             begin, stop = match.span(1)
             if _is_secret(rule, lines, begin, stop):
-                yield Span(start + begin, start + stop, rule.name)
+                yield start + match.start(), start + begin, start + stop, rule.name
 
 
 def _is_secret(rule: Rule, data: bytes, start: int, end: int) -> bool:

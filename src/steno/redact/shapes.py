@@ -152,8 +152,8 @@ _FIELDS = (
         name="header-list",
         description='headers as JSON that have a list as value: `"Authorization": ["Bearer x"]`',
         before=rb"\"" + _LISTED + rb"\"[ \t]*:[ \t]*\[[ \t]*\"(?:(?i:bearer|basic|token)[ \t]+)?",
-        value=rb"[^\"\\\r\n]+",
-        partial=rb"[^\"\\\r\n]+",
+        value=rb"(?:[^\"\\\r\n]|\\[^\r\n])+",
+        partial=rb"(?:[^\"\\\r\n]|\\[^\r\n])+\\?",
         hint=_LISTED + rb"[\\\"%]",
         examples=(
             Example(b'{"Authorization":["Bearer x"]}', b"x"),

@@ -11,6 +11,7 @@ to its closing quote or the next blank.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from steno.redact.blocks import RULE, KeyBlock, begin_in, end_in
@@ -18,6 +19,7 @@ from steno.redact.lines import opens_next_line
 from steno.redact.rule import compile_rule
 from steno.redact.scanner import MASK, Scanner, Span, masked, merged
 from steno.redact.sequences import strip
+from steno.redact.strings import Strings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +32,7 @@ PROGRESS = WINDOW // 4
 OVERSIZED = "oversized-value"
 
 _QUOTED_END = compile_rule(rb"[\r\n\"'`]")
+_DOCUMENT = re.compile(rb"[ \t]*\{[^\n]*\}\s*\Z")  # a key that ends on such a line does not go on below
 _BARE_END = compile_rule(rb"[\s\"'`]")
 
 
@@ -72,13 +75,19 @@ class StreamRedactor:
         """The stream is idle: return all that cannot be part of a secret. Nothing is counted yet."""
         if self._block.active or not self._raw:
             return b""
-        spans = self._scanner.spans(self._raw)
-        limit = min(self._scanner.open_at(self._raw, spans), self._open_block())
+        spans = self._scanner.spans(self._raw, inside_line=self._inside_line)
+        limit = min(self._scanner.open_at(self._raw, spans), self._open_block(), self._undecided(spans))
         if limit <= self._sent:
             return b""
         shown = masked(self._raw, spans)[self._sent : limit]
         self._sent = limit
         return shown
+
+    def _undecided(self, spans: list[Span]) -> int:
+        """The start of the first value that stands in a string whose end has not come."""
+        strings = Strings(self._raw)
+        starts = (span.start for span in spans if not self._inside_line and strings.is_undecided(span.start))
+        return next(starts, len(self._raw))
 
     def _open_block(self) -> int:
         """The end of a marker that opens a block of a private key: the rest of its line is held."""
@@ -135,7 +144,7 @@ class StreamRedactor:
     def _finish_window(self, window: bytes, out: list[bytes]) -> int:
         if self._block.active:
             return self._finish_block_window(window, out)
-        spans = self._scanner.spans(window)
+        spans = self._scanner.spans(window, inside_line=self._inside_line)
         open_at = self._scanner.open_at(window, spans)
         limit = min(WINDOW - CONTEXT, open_at)
         for span in spans:
@@ -181,7 +190,7 @@ class StreamRedactor:
     def _spans(self, lines: bytes) -> list[Span]:
         """The spans of whole lines; enters and leaves blocks of private keys on the way."""
         if not self._block.active and begin_in(lines).search(lines) is None:
-            return self._scanner.spans(lines)
+            return self._scanner.spans(lines, inside_line=self._inside_line)
         spans: list[Span] = []
         position = 0
         while position < len(lines):
@@ -207,12 +216,20 @@ class StreamRedactor:
         """Ordinary lines up to the end of the one with the next marker that is not closed on its line."""
         ending = end_in(lines)
         for marker in begin_in(lines).finditer(lines, position):
+            begin = lines.rfind(b"\n", 0, marker.start()) + 1
             end = lines.find(b"\n", marker.end()) + 1 or len(lines)
             if ending.search(lines, marker.end(), end) is not None:
                 continue
             start, stop = self._block.enter(lines[marker.end() : end])
+            place = (marker.end() + start, marker.end() + stop)
+            strings = None if self._inside_line else Strings(lines)
             if stop > start:
-                spans.append(Span(marker.end() + start, marker.end() + stop, RULE))
+                if strings is not None:
+                    place = strings.fitted(marker.start(), *place, lines=True)
+                spans.append(Span(*place, RULE))
+            if strings is not None and strings.is_inside(marker.end()) and _DOCUMENT.match(lines, begin, end):
+                self._block.active = False
+                self._count_block()
             break
         else:
             end = len(lines)
@@ -222,7 +239,9 @@ class StreamRedactor:
     def _read_plainly(self, lines: bytes, position: int, end: int, spans: list[Span]) -> None:
         spans.extend(
             Span(position + start, position + stop, rule)
-            for start, stop, rule in self._scanner.spans(lines[position:end])
+            for start, stop, rule in self._scanner.spans(
+                lines[position:end], inside_line=self._inside_line and not position
+            )
         )
 
     def _report(self, data: bytes, spans: list[Span], limit: int) -> None:
