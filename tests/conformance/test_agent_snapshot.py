@@ -7,6 +7,7 @@ but `json` and pyarrow, which is also what pandas reads Parquet with.
 from __future__ import annotations
 
 import json
+import os
 import time
 import tracemalloc
 from pathlib import Path
@@ -17,16 +18,15 @@ import pytest
 from click.testing import CliRunner
 
 from conftest import Steno
-from kernel_bundles import ABSENT, TOMBSTONE, UNKNOWN, file, git, kernel_run, state
-from making import RUN_ID, make_run, start
+from frames_made import Found
 from steno.bundle.folder import Folder
 from steno.bundle.local_key import LOCAL_KEY
-from steno.bundle.verify import Status, Verdict
 from steno.cli import export as export_command
 from steno.errors import BadRequestError
-from steno.events import kinds
+from steno.events import layout
 from steno.views.export import Exported
 from steno.views.export.agent_snapshot import export
+from support.run_builder import LINK, RUN_ID, UNKNOWN, WRITING, Content, RunBuilder
 
 SECRET = b"correct-horse-battery-staple"
 SECRET_FILE = b"user = ada\npassword = %s\nend\n" % SECRET
@@ -75,8 +75,35 @@ def exported(run: Path, directory: Path) -> Snapshot:
         return Snapshot(export(folder, directory))
 
 
-def snapshot(tmp_path: Path, *events: kinds.EventData, **layer: Any) -> Snapshot:
-    return exported(kernel_run(tmp_path / "store", *events, **layer), tmp_path / "snapshot")
+def snapshot(tmp_path: Path, run: RunBuilder) -> Snapshot:
+    return exported(run.seal(tmp_path / "store"), tmp_path / "snapshot")
+
+
+def a_run(*command: str, **started: Any) -> RunBuilder:
+    return RunBuilder(*command, **started).process("sh")
+
+
+def git(relative_path: str) -> dict[str, Any]:
+    return {
+        "in_repo": True,
+        "root": "/repo",
+        "head": "a" * 40,
+        "relative_path": relative_path,
+        "tracked": True,
+        "dirty": False,
+        "ignored": False,
+    }
+
+
+CALLS: dict[str, dict[str, Any]] = {
+    "read": {"op": "open", "arg": os.O_RDONLY},
+    "write": {"op": "open", "arg": WRITING},
+    "existence": {"op": "stat"},
+    "directory": {"op": "list"},
+    "delete": {"op": "unlink"},
+    "execute": {"op": "exec", "extra": b"f\0", "arg": 1},
+    "metadata": {"op": "chmod", "arg": 0o644},
+}
 
 
 # --- What Is Saved --------------------------------------------------------------------------------------
@@ -96,26 +123,27 @@ def snapshot(tmp_path: Path, *events: kinds.EventData, **layer: Any) -> Snapshot
     ],
 )
 def test_operations_are_words_of_the_seed(tmp_path: Path, ours: list[str], seeds: list[str]) -> None:
-    found = snapshot(tmp_path, files=[file("/w/f", "none", *ours)])
+    run = a_run()
+    for one in ours:
+        run.call(path="/w/f", state=Found(), result=0, **CALLS[one])
+    found = snapshot(tmp_path, run.left("/w/f", Found()))
     assert found.file("/w/f")["operations"] == seeds
 
 
 def test_every_recorded_path_has_its_states_before_and_after(tmp_path: Path) -> None:
-    found = snapshot(tmp_path, files=[file("/w/a", "modified"), file("/w/b", "none", "existence")])
+    found = snapshot(tmp_path, a_run().wrote("/w/a", before=b"x").looked("/w/b"))
     assert [one["path"] for one in found.manifest["files"]] == ["/w/a", "/w/b"]
     assert all({"path", "operations", "before", "after"} <= set(one) for one in found.manifest["files"])
 
 
 def test_clean_tracked_reads_have_git_metadata_and_no_blob(tmp_path: Path) -> None:
-    clean = state(5, content="clean_git")
-    found = snapshot(
-        tmp_path, files=[file("/repo/file.txt", "none", before=clean, after=clean, git=git("file.txt"))]
-    )
+    clean = Content(b"clean", kept="clean_git")
+    found = snapshot(tmp_path, a_run().read("/repo/file.txt", clean, git=git("file.txt")))
     assert found.file("/repo/file.txt") == {
         "path": "/repo/file.txt",
         "operations": ["read"],
-        "before": {"exists": True, "type": "file", "mode": 33188, "mtime": 1770000000},
-        "after": {"exists": True, "type": "file", "mode": 33188, "mtime": 1770000000},
+        "before": {"exists": True, "type": "file", "mode": 33188, "mtime": 1700000000},
+        "after": {"exists": True, "type": "file", "mode": 33188, "mtime": 1700000000},
         "git": {
             "in_repo": True,
             "root": "/repo",
@@ -129,42 +157,25 @@ def test_clean_tracked_reads_have_git_metadata_and_no_blob(tmp_path: Path) -> No
 
 
 def test_deleted_files_are_tombstones(tmp_path: Path) -> None:
-    found = snapshot(
-        tmp_path,
-        files=[
-            file(
-                "/repo/deleted.txt",
-                "deleted",
-                "delete",
-                before=state(1, blob="before:/repo/deleted.txt"),
-                after=TOMBSTONE,
-            )
-        ],
-        blobs=[("before:/repo/deleted.txt", b"x")],
-    ).file("/repo/deleted.txt")
+    found = snapshot(tmp_path, a_run().deleted("/repo/deleted.txt")).file("/repo/deleted.txt")
     assert found["after"] == {"exists": False, "tombstone": True}
     assert found["before"]["blob"] == "before:/repo/deleted.txt"
     assert found["operations"] == ["delete"]
 
 
 def test_what_never_was_there_is_no_tombstone(tmp_path: Path) -> None:
-    found = snapshot(tmp_path, files=[file("/no", "none", "existence", before=ABSENT, after=ABSENT)])
+    found = snapshot(tmp_path, a_run().looked("/no", None))
     assert found.file("/no")["before"] == found.file("/no")["after"] == {"exists": False}
 
 
 def test_the_manifest_is_utf8_json_and_keeps_utf8_names(tmp_path: Path) -> None:
-    found = snapshot(tmp_path, files=[file("/w/grüße", "created"), file("/w/日本", "created")])
+    found = snapshot(tmp_path, a_run().wrote("/w/grüße").wrote("/w/日本"))
     text = (found.path / "manifest.json").read_bytes().decode("utf-8", "strict")
     assert [one["path"] for one in json.loads(text)["files"]] == ["/w/grüße", "/w/日本"]
 
 
 def test_names_that_are_not_utf8_are_converted_through_latin_1(tmp_path: Path) -> None:
-    key = "after:" + b"/w/caf\xe9".decode("latin-1")
-    found = snapshot(
-        tmp_path,
-        files=[file(b"/w/caf\xe9", "created", after=state(1, blob=key))],
-        blobs=[(key, b"x")],
-    )
+    found = snapshot(tmp_path, a_run().wrote(b"/w/caf\xe9", b"x"))
     assert found.manifest["files"][0]["path"] == "/w/café"
     assert found.blobs == {"after:/w/café": b"x"}
     assert "path_b64" not in found.manifest["files"][0]
@@ -174,40 +185,31 @@ def test_names_that_are_not_utf8_are_converted_through_latin_1(tmp_path: Path) -
 
 
 def test_a_snapshot_is_a_directory_of_two_files(tmp_path: Path) -> None:
-    found = snapshot(
-        tmp_path,
-        files=[file("/w/f", "created", after=state(1, blob="after:/w/f"))],
-        blobs=[("after:/w/f", b"x")],
-    )
+    found = snapshot(tmp_path, a_run().wrote("/w/f", b"x"))
     assert found.path == tmp_path / "snapshot"
     assert found.names == ["blobs.parquet", "manifest.json"]
 
 
 def test_without_a_blob_there_is_no_table(tmp_path: Path) -> None:
-    assert snapshot(tmp_path, files=[file("/w/f", "none")]).names == ["manifest.json"]
+    assert snapshot(tmp_path, a_run().read("/w/f", Found())).names == ["manifest.json"]
 
 
 def test_the_table_has_a_key_and_a_binary_content_and_no_other_column(tmp_path: Path) -> None:
-    found = snapshot(
-        tmp_path,
-        files=[file("/w/f", "created", after=state(1, blob="after:/w/f"))],
-        blobs=[("after:/w/f", bytes(range(256)))],
-    )
+    found = snapshot(tmp_path, a_run().wrote("/w/f", bytes(range(256))))
     columns = found.table.schema_arrow
     assert [(field.name, str(field.type)) for field in columns] == [("key", "string"), ("content", "binary")]
     assert found.blobs == {"after:/w/f": bytes(range(256))}
 
 
-def many(count: int) -> dict[str, Any]:
-    keys = [f"after:/w/{number:04d}" for number in range(count)]
-    return {
-        "files": [file(key.partition(":")[2], "created", after=state(4, blob=key)) for key in keys],
-        "blobs": [(key, key[-4:].encode()) for key in keys],
-    }
+def many(count: int) -> RunBuilder:
+    run = a_run()
+    for number in range(count):
+        run.wrote(f"/w/{number:04d}", f"{number:04d}".encode())
+    return run
 
 
 def test_column_chunks_are_compressed_with_snappy(tmp_path: Path) -> None:
-    metadata = snapshot(tmp_path, **many(130)).table.metadata
+    metadata = snapshot(tmp_path, many(130)).table.metadata
     assert {
         metadata.row_group(group).column(column).compression
         for group in range(metadata.num_row_groups)
@@ -216,7 +218,7 @@ def test_column_chunks_are_compressed_with_snappy(tmp_path: Path) -> None:
 
 
 def test_row_groups_have_at_most_64_rows(tmp_path: Path) -> None:
-    found = snapshot(tmp_path, **many(130))
+    found = snapshot(tmp_path, many(130))
     metadata = found.table.metadata
     assert [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)] == [64, 64, 2]
     assert len(found.blobs) == 130
@@ -224,12 +226,10 @@ def test_row_groups_have_at_most_64_rows(tmp_path: Path) -> None:
 
 def test_not_every_blob_is_kept_in_memory(tmp_path: Path) -> None:
     size, count = 4 << 20, 24
-    keys = [f"after:/w/{number}" for number in range(count)]
-    run = kernel_run(
-        tmp_path / "store",
-        files=[file(key.partition(":")[2], "created", after=state(size, blob=key)) for key in keys],
-        blobs=((key, key.encode() * (size // len(key))) for key in keys),
-    )
+    made = a_run()
+    for number in range(count):
+        made.wrote(f"/w/{number}", f"{number:08d}".encode() * (size // 8))
+    run = made.seal(tmp_path / "store")
     tracemalloc.start()
     exported(run, tmp_path / "snapshot")
     _, most = tracemalloc.get_traced_memory()
@@ -238,13 +238,7 @@ def test_not_every_blob_is_kept_in_memory(tmp_path: Path) -> None:
 
 
 def test_the_manifest_has_the_fields_of_the_seed(tmp_path: Path) -> None:
-    found = snapshot(
-        tmp_path,
-        start("make", "test", cwd="/home/ada/work"),
-        kinds.CommandStarted(7),
-        kinds.CommandFinished(3),
-        kinds.RunFinish(3, completed=True),
-    ).manifest
+    found = snapshot(tmp_path, a_run("make", "test", cwd="/home/ada/work").ended(3)).manifest
     assert set(found) == MANIFEST_FIELDS
     assert found["command"] == ["make", "test"]
     assert found["exit_status"] == 3
@@ -252,10 +246,7 @@ def test_the_manifest_has_the_fields_of_the_seed(tmp_path: Path) -> None:
 
 
 def test_uid_and_gid_are_those_of_the_recording_user(tmp_path: Path) -> None:
-    run = kernel_run(tmp_path / "store")
-    told = json.loads((run / "run.json").read_bytes())
-    (run / "run.json").write_text(json.dumps({**told, "uid": 1000, "gid": 1001}))
-    found = exported(run, tmp_path / "snapshot").manifest
+    found = snapshot(tmp_path, a_run(uid=1000, gid=1001)).manifest
     assert (found["uid"], found["gid"]) == (1000, 1001)
 
 
@@ -264,19 +255,14 @@ def test_git_repositories_have_root_head_and_dirty(tmp_path: Path) -> None:
         {"root": "/repo", "head": "a" * 40, "dirty": True},
         {"root": "/young", "head": None, "dirty": False},
     ]
-    assert snapshot(tmp_path, repositories=repositories).manifest["git_repositories"] == repositories
+    run = a_run().in_repository("/repo", dirty=True).in_repository("/young", head=None)
+    assert snapshot(tmp_path, run).manifest["git_repositories"] == repositories
 
 
 def test_states_have_no_other_fields_than_the_seeds(tmp_path: Path) -> None:
-    found = snapshot(
-        tmp_path,
-        files=[
-            file("/w/f", "modified", before=state(1, blob="before:/w/f"), after=state(3, content="raced")),
-            file("/w/l", "created", after=state(3, "symlink", target="f")),
-            file("/w/d", "deleted", after=TOMBSTONE),
-        ],
-        blobs=[("before:/w/f", b"x")],
-    )
+    run = a_run().wrote("/w/f", Content(b"abc", kept="raced"), before=b"x").deleted("/w/d")
+    run.call("symlink", "/w/l", extra="f", state=None, result=0).left("/w/l", Found(mode=LINK, target="f"))
+    found = snapshot(tmp_path, run)
     states = [one[when] for one in found.manifest["files"] for when in ("before", "after")]
     assert {name for one in states for name in one} <= STATE_FIELDS
     assert all({"exists", "type", "mode", "mtime"} <= set(one) for one in states if one["exists"])
@@ -284,62 +270,56 @@ def test_states_have_no_other_fields_than_the_seeds(tmp_path: Path) -> None:
 
 
 def test_git_is_there_only_where_it_applies(tmp_path: Path) -> None:
-    found = snapshot(tmp_path, files=[file("/repo/a", "none", git=git("a")), file("/etc/b", "none")])
+    found = snapshot(tmp_path, a_run().read("/repo/a", git=git("a")).read("/etc/b"))
     assert "git" in found.file("/repo/a")
     assert "git" not in found.file("/etc/b")
 
 
 def test_mtime_is_in_whole_seconds(tmp_path: Path) -> None:
-    found = snapshot(tmp_path, files=[file("/w/f", "none", before=state(1, mtime=-5))]).file("/w/f")
+    old, new = Found(mtime_ns=-4_000_000_001), Found(mtime_ns=1_770_000_000_999_999_999)
+    found = snapshot(tmp_path, a_run().wrote("/w/f", new, before=old)).file("/w/f")
     assert (found["before"]["mtime"], found["after"]["mtime"]) == (-5, 1770000000)
 
 
 def test_captured_contents_are_blob_references(tmp_path: Path) -> None:
     key = "after:/repo/generated.txt"
-    found = snapshot(
-        tmp_path,
-        files=[file("/repo/generated.txt", "created", after=state(9, mtime=1770000001, blob=key))],
-        blobs=[(key, b"generated")],
-    )
+    found = snapshot(tmp_path, a_run().wrote("/repo/generated.txt", b"generated"))
     assert found.file("/repo/generated.txt") == {
         "path": "/repo/generated.txt",
         "operations": ["write"],
         "before": {"exists": False},
-        "after": {"exists": True, "type": "file", "mode": 33188, "mtime": 1770000001, "blob": key},
+        "after": {"exists": True, "type": "file", "mode": 33188, "mtime": 1700000000, "blob": key},
     }
     assert found.blobs[key] == b"generated"
 
 
 def test_every_blob_that_is_named_is_in_the_table_and_no_other(tmp_path: Path) -> None:
-    both = state(1, blob="before:/w/read")
-    found = snapshot(
-        tmp_path,
-        files=[
-            file("/w/read", "none", before=both, after=both),
-            file("/w/gone", "modified", before=state(1), after=state(2, blob="after:/w/nowhere")),
-        ],
-        blobs=[("before:/w/read", b"r"), ("before:/w/nobody-names-me", b"n")],
-    )
-    assert found.file("/w/read")["after"]["blob"] == "before:/w/read"
+    run = a_run().read("/w/read", b"r", before_blob="after:/w/read")
+    run.wrote("/w/.git/index", b"what a snapshot leaves out")
+    found = snapshot(tmp_path, run)
+    read = found.file("/w/read")
+    assert read["before"]["blob"] == read["after"]["blob"] == "after:/w/read"
+    assert found.blobs == {"after:/w/read": b"r"}
+
+
+def test_a_blob_that_is_nowhere_is_not_named(tmp_path: Path) -> None:
+    run = a_run().wrote("/w/gone").seal(tmp_path / "store")
+    (run / layout.BLOBS).unlink()
+    found = exported(run, tmp_path / "snapshot")
     assert "blob" not in found.file("/w/gone")["after"]
-    assert found.blobs == {"before:/w/read": b"r"}
+    assert found.names == ["manifest.json"]
 
 
 def test_a_state_that_was_not_recorded_is_not_made_up(tmp_path: Path) -> None:
-    found = snapshot(tmp_path, files=[file("/w/f", "unknown", after=UNKNOWN)])
+    found = snapshot(tmp_path, a_run().wrote("/w/f", UNKNOWN))
     assert found.file("/w/f")["after"] == {"exists": None}
 
 
 # --- Secrets, of which the seed does not speak ----------------------------------------------------------
 
 
-def with_secret(tmp_path: Path, *events: kinds.EventData, content: bytes = SECRET_FILE) -> Path:
-    return kernel_run(
-        tmp_path / "store",
-        *events,
-        files=[file("/w/.env", "created", after=state(len(content), blob="after:/w/.env"))],
-        secret_blobs=[("after:/w/.env", content)],
-    )
+def with_secret(tmp_path: Path) -> Path:
+    return a_run().wrote("/w/.env", Content(SECRET_FILE, secret=True)).seal(tmp_path / "store")
 
 
 def test_a_content_with_a_secret_is_left_out_also_where_the_key_is_at_hand(tmp_path: Path) -> None:
@@ -355,16 +335,9 @@ def test_a_content_with_a_secret_is_left_out_also_where_the_key_is_at_hand(tmp_p
 # --- Usage ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bundles of these tests are made by hand; whether they are sound is not the question here."""
-    verdict = Verdict(Status.VALID, RUN_ID, None, [], [])
-    monkeypatch.setattr(export_command, "trusted", lambda _folder: verdict)
-
-
 @pytest.mark.parametrize("option", ["--snapshot-dir", "--output", "-o"])
-def test_output_is_an_alias_for_snapshot_dir(tmp_path: Path, verified: None, option: str) -> None:
-    run = kernel_run(tmp_path / "store", files=[file("/w/f", "none")])
+def test_output_is_an_alias_for_snapshot_dir(tmp_path: Path, option: str) -> None:
+    run = a_run().read("/w/f").seal(tmp_path / "store")
     target = tmp_path / "snapshot-dir"
     words = [str(run), "--as", "agent-snapshot", option, str(target)]
     done = CliRunner().invoke(export_command.command, words, catch_exceptions=False)
@@ -372,16 +345,14 @@ def test_output_is_an_alias_for_snapshot_dir(tmp_path: Path, verified: None, opt
     assert (target / "manifest.json").exists()
 
 
-def test_a_secret_is_told_of_on_stderr(tmp_path: Path, verified: None) -> None:
+def test_a_secret_is_told_of_on_stderr(tmp_path: Path) -> None:
     words = [str(with_secret(tmp_path)), "--as", "agent-snapshot", "-o", str(tmp_path / "snapshot")]
     done = CliRunner().invoke(export_command.command, words, catch_exceptions=False)
     assert done.stderr == "steno: contents left out, because they hold secrets: after:/w/.env\n"
 
 
-def test_without_a_place_it_is_named_after_the_run(
-    tmp_path: Path, verified: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = kernel_run(tmp_path / "store")
+def test_without_a_place_it_is_named_after_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = a_run().seal(tmp_path / "store")
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(
         export_command.command, [str(run), "--as", "agent-snapshot"], catch_exceptions=False
@@ -390,7 +361,7 @@ def test_without_a_place_it_is_named_after_the_run(
 
 
 def test_exporting_again_gives_the_same_bytes_and_overwrites_nothing_else(tmp_path: Path) -> None:
-    first = snapshot(tmp_path, **many(3))
+    first = snapshot(tmp_path, many(3))
     before = first.everything
     again = exported(tmp_path / "store" / RUN_ID, tmp_path / "snapshot")
     assert again.everything == before
@@ -402,12 +373,15 @@ def test_exporting_again_gives_the_same_bytes_and_overwrites_nothing_else(tmp_pa
 
 def test_a_run_without_a_kernel_layer_cannot_be_a_snapshot(tmp_path: Path) -> None:
     with pytest.raises(BadRequestError, match="no kernel layer"):
-        exported(make_run(tmp_path / "store"), tmp_path / "snapshot")
+        snapshot(tmp_path, RunBuilder())
     assert not (tmp_path / "snapshot").exists()
 
 
 def test_twenty_thousand_paths_are_written_in_good_time(tmp_path: Path) -> None:
-    run = kernel_run(tmp_path / "store", files=[file(f"/w/{number}", "none") for number in range(20_000)])
+    made = a_run()
+    for number in range(20_000):
+        made.looked(f"/w/{number}", Found())
+    run = made.seal(tmp_path / "store")
     began = time.process_time()
     found = exported(run, tmp_path / "snapshot")
     assert time.process_time() - began < 10
