@@ -22,12 +22,12 @@ def sealed(run: RunBuilder, store: Path) -> Path:
 
 
 @contextmanager
-def record(run: RunBuilder, store: Path) -> Iterator[Record]:
-    with Folder(sealed(run, store)) as folder, open_record(folder) as found:
+def record(path: Path) -> Iterator[Record]:
+    with Folder(path) as folder, open_record(folder) as found:
         yield found
 
 
 @contextmanager
-def kernel_layer(run: RunBuilder, store: Path) -> Iterator[KernelLayer]:
-    with record(run, store) as found:
+def kernel_layer(path: Path) -> Iterator[KernelLayer]:
+    with record(path) as found:
         yield KernelLayer(found)

@@ -216,9 +216,11 @@ class RunBuilder:
         """How the run left a recorded path. `line`: other fields of the spec's §5.2, such as `git`."""
         name = _bytes(path)
         told = self._lines.setdefault(name, _named("path", name))
-        for when, state in (("before", before), ("after", after)):
-            if isinstance(state, bytes):
-                state = Content(state)  # noqa: PLW2901 - the short form of it
+        states = [Content(state) if isinstance(state, bytes) else state for state in (before, after)]
+        contents = [state for state in states if isinstance(state, Content) and state.kept is True]
+        if len(contents) == len(states):
+            told["same_content"] = contents[0].data == contents[1].data
+        for when, state in zip(("before", "after"), states, strict=True):
             if isinstance(state, Content) and state.kept is True:
                 told[f"{when}_blob"] = f"{when}:{told['path']}"
                 self._blobs.setdefault(told[f"{when}_blob"], state)

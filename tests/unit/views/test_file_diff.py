@@ -7,49 +7,32 @@ import random
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from conftest import SECONDS
-from kernel_bundles import ABSENT, TOMBSTONE, UNKNOWN, file, kernel_run, state
+from frames_made import Found
 from steno.bundle.folder import Folder
 from steno.errors import UnreadableBundleError
 from steno.views import file_diff
-from steno.views.kernel_layer import KernelLayer
-from steno.views.record import open_record
+from support.reading import kernel_layer, sealed
+from support.run_builder import DIRECTORY, LINK, UNKNOWN, Content, RunBuilder, State
 
 SECRET = b"password=correct-horse-battery-staple\n"
+HERE = Found(mode=DIRECTORY)
 
 
-def patch(store: Path, *files: dict[str, Any], **kept: Any) -> bytes:
-    path = kernel_run(store, files=files, **kept)
-    with (
-        Folder(path) as folder,
-        open_record(folder) as record,
-        file_diff.kept_contents(folder) as contents,
-    ):
-        seen = KernelLayer(record).files()
-        return b"".join(line for one in seen for line in file_diff.diff(one.file, contents))
+def run() -> RunBuilder:
+    return RunBuilder().process("sh")
 
 
-def changed(before: bytes, after: bytes, path: str | bytes = "/w/f") -> dict[str, Any]:
-    return {
-        "files": [
-            file(
-                path,
-                "modified",
-                before=state(len(before), blob="before:x"),
-                after=state(len(after), blob="after:x"),
-            )
-        ],
-        "blobs": [("before:x", before), ("after:x", after)],
-    }
+def patch(path: Path) -> bytes:
+    with kernel_layer(path) as layer, file_diff.kept_contents(layer.run) as contents:
+        return b"".join(line for one in layer.files() for line in file_diff.diff(one.file, contents))
 
 
 def patch_of(store: Path, before: bytes, after: bytes, path: str | bytes = "/w/f") -> bytes:
-    made = changed(before, after, path)
-    return patch(store, *made["files"], blobs=made["blobs"])
+    return patch(sealed(run().wrote(path, after, before=before), store))
 
 
 def test_a_change_is_a_patch_in_gits_form(tmp_path: Path) -> None:
@@ -64,45 +47,41 @@ def test_a_missing_newline_at_the_end_is_told(tmp_path: Path) -> None:
 
 
 def test_a_new_and_a_deleted_file_are_whole(tmp_path: Path) -> None:
-    found = patch(
-        tmp_path,
-        file("/w/new", "created", after=state(2, blob="after:/w/new", mode=0o100755)),
-        file("/w/old", "deleted", before=state(2, blob="before:/w/old"), after=TOMBSTONE),
-        file("/w/empty", "created", after=state(0)),
-        blobs=[("after:/w/new", b"n\n"), ("before:/w/old", b"o\n")],
-    )
-    assert found == (
+    builder = run().wrote("/w/new", Content(b"n\n", mode=0o100755)).deleted("/w/old", b"o\n")
+    assert patch(sealed(builder.wrote("/w/empty", b""), tmp_path)) == (
+        b"diff --git a/w/empty b/w/empty\nnew file mode 100644\n"
         b"diff --git a/w/new b/w/new\nnew file mode 100755\n--- /dev/null\n+++ b/w/new\n@@ -0,0 +1 @@\n+n\n"
         b"diff --git a/w/old b/w/old\ndeleted file mode 100644\n"
         b"--- a/w/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-o\n"
-        b"diff --git a/w/empty b/w/empty\nnew file mode 100644\n"
     )
 
 
 def test_modes_and_links_are_told(tmp_path: Path) -> None:
-    found = patch(
-        tmp_path,
-        file("/w/x", "metadata", before=state(5), after=state(5, mode=0o100755)),
-        file("/w/t", "metadata", before=state(5), after=state(5, mtime=1)),
-        file(
-            "/w/l", "modified", before=state(1, "symlink", target="a"), after=state(1, "symlink", target="b")
-        ),
+    builder = (
+        run()
+        .changed_mode("/w/x", 0o755)
+        .call("utimes", "/w/t", state=Found(size=5), result=0)
+        .left("/w/t", Found(size=5, mtime_ns=1))
+        .call("unlink", "/w/l", state=Found(mode=LINK, size=1, target="a"), result=0)
+        .call("symlink", "/w/l", state=None, extra="b", result=0)
+        .left("/w/l", Found(mode=LINK, size=1, target="b"))
     )
+    found = patch(sealed(builder, tmp_path))
     assert b"diff --git a/w/x b/w/x\nold mode 100644\nnew mode 100755\n" in found
     assert b"# /w/t: the content and the mode are as they were\n" in found
     assert b"-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n" in found
 
 
 def test_a_directory_is_told_of_when_it_came_went_or_has_another_mode(tmp_path: Path) -> None:
-    here = state(0, "directory")
-    found = patch(
-        tmp_path,
-        file("/w/same", "modified", before=here, after={**here, "mtime": 1}),
-        file("/w/new", "created", after=here),
-        file("/w/mode", "metadata", before=here, after={**here, "mode": 0o40700}),
+    builder = (
+        run()
+        .listed("/w/same")
+        .left("/w/same", HERE._replace(mtime_ns=1))
+        .made_directory("/w/new")
+        .changed_mode("/w/mode", 0o700, HERE)
     )
-    assert found == (
-        b"# /w/new: nothing before, directory after\n# /w/mode: directory before, directory after\n"
+    assert patch(sealed(builder, tmp_path)) == (
+        b"# /w/mode: directory before, directory after\n# /w/new: nothing before, directory after\n"
     )
 
 
@@ -112,31 +91,31 @@ def test_a_binary_file_is_named_not_shown(tmp_path: Path) -> None:
 
 
 def test_a_secret_is_not_shown_and_that_is_said(tmp_path: Path) -> None:
-    found = patch(
-        tmp_path,
-        file("/w/.env", "modified", before=state(4, blob="b"), after=state(38, blob="a")),
-        blobs=[("b", b"old\n")],
-        secret_blobs=[("a", SECRET)],
-    )
+    builder = run().wrote("/w/.env", Content(SECRET, secret=True), before=b"old\n")
+    found = patch(sealed(builder, tmp_path))
     assert found == b"# /w/.env: modified, not shown: its content holds a secret and is kept encrypted\n"
 
 
 @pytest.mark.parametrize(
     ("after", "says"),
     [
-        (state(5, content="too_large"), b"it was too large to be kept"),
-        (state(5, content="raced"), b"it changed before it could be read"),
-        (state(5), b"its content was not kept"),
-        (state(5, blob="after:nothing-like-this"), b"its content was not kept"),
-        (state(file_diff.LARGEST + 1, blob="a"), b"bytes are too many to compare"),
+        (Content(b"12345", kept="too_large"), b"it was too large to be kept"),
+        (Content(b"12345", kept="raced"), b"it changed before it could be read"),
+        (Found(size=5), b"its content was not kept"),
+        (Content(bytes(file_diff.LARGEST + 1)), b"bytes are too many to compare"),
         (UNKNOWN, b"its state after the run is not known"),
-        (state(0, "directory"), b"nothing before, directory after"),
+        (HERE, b"nothing before, directory after"),
     ],
 )
-def test_what_cannot_be_shown_is_said(tmp_path: Path, after: dict[str, Any], says: bytes) -> None:
-    found = patch(tmp_path, file("/w/f", "created", before=ABSENT, after=after), blobs=[("a", b"x")])
+def test_what_cannot_be_shown_is_said(tmp_path: Path, after: State, says: bytes) -> None:
+    found = patch(sealed(run().wrote("/w/f", after), tmp_path))
     assert found.startswith(b"# /w/f: ")
     assert says in found
+
+
+def test_a_content_that_the_record_names_and_does_not_have_was_not_kept(tmp_path: Path) -> None:
+    builder = run().wrote("/w/g").wrote("/w/f", Found(size=5), after_blob="after:nothing-like-this")
+    assert b"# /w/f: created, not shown: its content was not kept\n" in patch(builder.seal(tmp_path))
 
 
 @pytest.mark.parametrize("name", [b"/w/two words", b"/w/caf\xe9", b'/w/a"b\\c\n\x1b', "/w/ü".encode()])
@@ -177,7 +156,7 @@ def test_two_contents_that_share_nothing_are_not_compared_for_ever(tmp_path: Pat
 
 
 def test_blobs_that_cannot_be_read_are_an_error_of_the_bundle(tmp_path: Path) -> None:
-    path = kernel_run(tmp_path, files=[file("/w/f", "modified")])
+    path = run().wrote("/w/f").seal(tmp_path)
     (path / "blobs.parquet").write_bytes(b"PAR1 garbage PAR1")
     with (
         Folder(path) as folder,

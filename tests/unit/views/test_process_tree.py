@@ -11,7 +11,7 @@ import pytest
 from steno.views import process_tree
 from steno.views.paint import Paint
 from steno.views.plain import columns
-from support.reading import kernel_layer
+from support.reading import kernel_layer, sealed
 from support.run_builder import RunBuilder
 
 EVIL = "\x1b]0;owned\x07\u202e\n"
@@ -26,7 +26,7 @@ def tree(
     every: bool = False,
     paint: Paint = Paint(),  # noqa: B008 - frozen
 ) -> list[str]:
-    with kernel_layer(run, store) as layer:
+    with kernel_layer(sealed(run, store)) as layer:
         return list(process_tree.lines(layer, paint, width=width, every=every))
 
 
@@ -222,7 +222,7 @@ def test_parents_in_a_circle_and_unknown_ones_are_shown_once(tmp_path: Path) -> 
 
 
 def test_twenty_thousand_processes_in_one_line_of_descent_are_no_problem(tmp_path: Path) -> None:
-    with kernel_layer(chain(20_000, "sh"), tmp_path) as layer:
+    with kernel_layer(chain(20_000, "sh").seal(tmp_path)) as layer:
         began = time.process_time()
         lines = list(process_tree.lines(layer, Paint(), width=80))
     assert time.process_time() - began < 20
@@ -232,7 +232,7 @@ def test_twenty_thousand_processes_in_one_line_of_descent_are_no_problem(tmp_pat
 
 def test_as_data_the_processes_are_as_they_were_recorded(tmp_path: Path) -> None:
     run = RunBuilder().process("sh", **A_SECOND).process("cc", parent=1, code=None, at=5).wrote("/a")
-    with kernel_layer(run, tmp_path) as layer:
+    with kernel_layer(sealed(run, tmp_path)) as layer:
         found = process_tree.to_json(layer)
     assert found["schema"] == "steno.tree.v1"
     sh, cc = found["processes"]
