@@ -180,6 +180,8 @@ class FakeFrames:
             return wire.STATE_ABSENT
         fields = found._asdict()
         fields |= {"target": self.string(found.target), "content": wire.CONTENT[found.content]}
+        if found.mtime_ns >= 1 << 63:  # the kernel's number has no bit for it, and goes on below zero
+            fields["mtime_ns"] -= 1 << 64
         self.states.append(wire.State(**fields))
         return len(self.states) - 1 + wire.STATE_FIRST
 

@@ -6,24 +6,21 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from capabilities_made import surface
 from conftest import PROGRAM, SECONDS, Steno
-from making import RUN_ID, make_run, start
+from frames_made import Found
 from observers import STOPPING, observers, working
 from ordinary import as_the_user, give_to_the_user, place_of_the_user, root_may_mount
-from snapshots import Recording, recording, snapshot
+from snapshots import snapshot
 from steno.bundle import local_key
-from steno.bundle.blobs import BlobWriter
-from steno.bundle.folder import Folder
-from steno.bundle.verify import Status, Verdict
-from steno.cli import main, putting_back
-from steno.events import canonical, layout
+from steno.cli import main
+from steno.events import layout
+from support.run_builder import RUN_ID, WRITING, Content, RunBuilder
 
 IN_2400_NS = 13_569_465_600 * 10**9
 
@@ -40,63 +37,54 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def recorded(root: Path) -> Recording:
-    before = snapshot(root)
-    (root / "notes.txt").write_bytes(b"after!\n")
-    (root / "sub" / "deleted").unlink()
-    (root / "created").write_bytes(b"created\n")
-    return recording(before, snapshot(root))
+def made(root: Path) -> RunBuilder:
+    """A run that has made of `root` what it is now."""
+    notes, deleted, created = root / "notes.txt", root / "sub" / "deleted", root / "created"
+    old, gone = content_of(notes), content_of(deleted)._replace(secret=True)
+    notes.write_bytes(b"after!\n")
+    deleted.unlink()
+    created.write_bytes(b"created\n")
+    run = RunBuilder().process("sh", at=time.monotonic_ns())
+    run.wrote(str(notes), content_of(notes), before=old)
+    return run.deleted(str(deleted), gone).wrote(str(created), content_of(created))
+
+
+def content_of(path: Path) -> Content:
+    found = path.stat()
+    like = Found(mode=found.st_mode, mtime_ns=found.st_mtime_ns, uid=found.st_uid, gid=found.st_gid)
+    return Content(path.read_bytes(), like=like)
 
 
 @pytest.fixture
-def bundle(store: Path, recorded: Recording) -> Path:
-    """A sealed run with a record of files that was added by hand: only `believed` takes it for valid."""
-    path = make_run(store)
-    (path / layout.FILES).write_bytes(canonical.encode(recorded.files))
-    with Folder(path) as run, Folder(store) as place:
-        writer = BlobWriter(run, local_key.make_or_read(place))
-        for key, content in recorded.contents.blobs.items():
-            writer.add(key, content, secret=b"deleted" in content)
-        writer.close()
-    return path
+def bundle(store: Path, made: RunBuilder) -> Path:
+    return made.seal(store)
 
 
-Command = Callable[..., int]
-
-
-@pytest.fixture
-def believed(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The command line, in this process, with a verdict of our choice."""
-
-    def run(*words: str | Path, gaps: tuple[str, ...] = ()) -> int:
-        status = Status.INCOMPLETE if gaps else Status.VALID
-        verdict = Verdict(status, RUN_ID, "root", [], list(gaps))
-        monkeypatch.setattr(putting_back, "trusted", lambda _: verdict)
-        return main.exit_code([str(word) for word in words])
-
-    return run
+def here(*words: str | Path) -> int:
+    """The command line, in this process."""
+    return main.exit_code([str(word) for word in words])
 
 
 def test_what_was_changed_without_a_kept_state_is_named_as_not_undone(
-    bundle: Path, believed: Command, capfd: pytest.CaptureFixture[str]
+    store: Path, made: RunBuilder, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    changed = surface(RUN_ID, files_written=["/x/.git/config"], files_created=["/home/.cache/evil"])
-    (bundle / layout.SURFACE).write_bytes(canonical.encode(changed))
-    assert believed("undo", "@last", "/x", "/home/.cache/evil") == 0
+    made.call("open", "/x/.git/config", state=Found(), arg=WRITING, result=0)
+    made.call("open", "/home/.cache/evil", state=None, arg=WRITING, result=0).seal(store)
+    assert here("undo", "@last", "/x", "/home/.cache/evil") == 0
     said = capfd.readouterr()
     assert said.out == "nothing to do; not undone: 2 paths whose states are not kept\n"
     assert said.err.splitlines() == [
         "steno: not undone: /home/.cache/evil: its state is not kept (ignored, special, or of another user)",
         "steno: not undone: /x/.git/config: its state is not kept (inside .git)",
     ]
-    assert believed("restore", "@last", "/x", "--dry-run") == 0
+    assert here("restore", "@last", "/x", "--dry-run") == 0
     assert capfd.readouterr().out == ("not restored: /x/.git/config: its state is not kept (inside .git)\n")
 
 
 def test_undo_and_restore_say_what_they_did(
-    root: Path, believed: Command, capfd: pytest.CaptureFixture[str]
+    root: Path, bundle: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert believed("undo", "@last") == 0
+    assert here("undo", "@last") == 0
     out, err = capfd.readouterr()
     said, trash = out.splitlines()
     assert said == "undone 3 files (1 created removed, 1 modified restored, 1 deleted brought back)"
@@ -105,9 +93,9 @@ def test_undo_and_restore_say_what_they_did(
     assert (place / "created").read_bytes() == b"created\n"
     assert (place / "notes.txt").read_bytes() == b"after!\n"
     assert (root / "sub" / "deleted").read_bytes() == b"deleted\n"
-    assert believed("undo", "@last") == 0
+    assert here("undo", "@last") == 0
     assert capfd.readouterr().out == "nothing to do\n"
-    assert believed("restore", "@last") == 0
+    assert here("restore", "@last") == 0
     assert capfd.readouterr().out.splitlines()[0] == (
         "restored 3 files (1 created brought back, 1 modified restored, 1 deleted removed)"
     )
@@ -115,27 +103,27 @@ def test_undo_and_restore_say_what_they_did(
 
 
 def test_a_dry_run_prints_the_plan_and_changes_nothing(
-    root: Path, believed: Command, capfd: pytest.CaptureFixture[str]
+    root: Path, bundle: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     at_first = snapshot(root)
-    assert believed("undo", "@last", "--dry-run") == 0
+    assert here("undo", "@last", "--dry-run") == 0
     assert capfd.readouterr().out.splitlines()[:3] == [
         f"remove {root}/created",
         f"write {root}/notes.txt",
         f"write {root}/sub/deleted",
     ]
-    assert believed("undo", "@last", "--dry-run", "--json") == 0
+    assert here("undo", "@last", "--dry-run", "--json") == 0
     found = json.loads(capfd.readouterr().out)
     assert (found["applied"], found["run_id"], found["conflicts"]) == (False, RUN_ID, [])
     assert snapshot(root) == at_first
 
 
 def test_a_conflict_changes_nothing_unless_forced(
-    root: Path, believed: Command, capfd: pytest.CaptureFixture[str]
+    root: Path, bundle: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (root / "notes.txt").write_bytes(b"edited since\n")
     at_first = snapshot(root)
-    assert believed("undo", "@last") == 1
+    assert here("undo", "@last") == 1
     out, err = capfd.readouterr()
     assert out == ""
     assert err == (
@@ -143,10 +131,10 @@ def test_a_conflict_changes_nothing_unless_forced(
         "steno: nothing was changed\n"
         "hint: --dry-run shows the whole plan; --force overwrites what was changed since\n"
     )
-    assert believed("undo", "@last", "--json", "--dry-run") == 1
+    assert here("undo", "@last", "--json", "--dry-run") == 1
     assert snapshot(root) == at_first
     capfd.readouterr()
-    assert believed("undo", "@last", "--force") == 0
+    assert here("undo", "@last", "--force") == 0
     out, err = capfd.readouterr()
     assert out.startswith("undone 3 files")
     assert "steno: overruled: " in err
@@ -158,13 +146,13 @@ def test_a_conflict_changes_nothing_unless_forced(
 
 
 def test_a_secret_without_its_key_is_named_and_stops_the_undo(
-    root: Path, store: Path, believed: Command, capfd: pytest.CaptureFixture[str]
+    root: Path, store: Path, bundle: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (store / local_key.LOCAL_KEY).unlink()
-    assert believed("undo", "@last") == 1
+    assert here("undo", "@last") == 1
     assert f"steno: impossible: {root}/sub/deleted: its content holds a secret" in capfd.readouterr().err
     assert (root / "created").exists()
-    assert believed("undo", "@last", "--force", "--json") == 1
+    assert here("undo", "@last", "--force", "--json") == 1
     found = json.loads(capfd.readouterr().out)
     assert [problem["path"] for problem in found["impossible"]] == [f"{root}/sub/deleted"]
     assert len(found["done"]) == 2
@@ -173,48 +161,47 @@ def test_a_secret_without_its_key_is_named_and_stops_the_undo(
 
 @pytest.mark.parametrize("word", ["notes.txt", "./notes.txt", "../root/notes.txt", "by-link/notes.txt"])
 def test_paths_are_meant_from_where_the_user_is(
-    root: Path, believed: Command, word: str, monkeypatch: pytest.MonkeyPatch
+    root: Path, bundle: Path, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "by-link").symlink_to(".")
     monkeypatch.chdir(root)
-    assert believed("undo", "@last", word) == 0
+    assert here("undo", "@last", word) == 0
     assert (root / "notes.txt").read_bytes() == b"before\n"
     assert (root / "created").exists()
 
 
 @pytest.mark.parametrize("word", ["sub", "sub/", ".", "sub/."])
 def test_a_directory_means_what_is_below_it(
-    root: Path, believed: Command, word: str, monkeypatch: pytest.MonkeyPatch
+    root: Path, bundle: Path, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(root)
-    assert believed("undo", "@last", word) == 0
+    assert here("undo", "@last", word) == 0
     assert (root / "sub" / "deleted").exists()
     assert (root / "created").exists() == (word != ".")
 
 
 def test_a_path_that_the_run_never_touched_is_a_wrong_request(
-    root: Path, believed: Command, capfd: pytest.CaptureFixture[str]
+    root: Path, bundle: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert believed("undo", "@last", root / "nothing") == 2
+    assert here("undo", "@last", root / "nothing") == 2
     assert "the run has not touched" in capfd.readouterr().err
 
 
 def test_an_incomplete_record_is_said(
-    root: Path, believed: Command, capfd: pytest.CaptureFixture[str]
+    store: Path, made: RunBuilder, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert believed("undo", "@last", gaps=("after_unknown",)) == 0
+    made.gap("after_unknown").seal(store)
+    assert here("undo", "@last") == 0
     assert capfd.readouterr().err == "steno: the record is incomplete: after_unknown\n"
 
 
 def test_names_do_not_reach_the_terminal_as_they_are(
-    root: Path, bundle: Path, recorded: Recording, believed: Command, capfd: pytest.CaptureFixture[str]
+    root: Path, store: Path, made: RunBuilder, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    created = recorded.file(root / "created")
-    created["path"] = f"{root}/\x1b[2Jcreated"
-    Path(created["path"]).write_bytes(b"edited")
-    (bundle / layout.FILES).write_bytes(canonical.encode(recorded.files))
-    assert believed("undo", "@last", "--dry-run") == 1
-    assert believed("undo", "@last") == 1
+    made.wrote(f"{root}/\x1b[2Jcreated", b"created\n").seal(store)
+    (root / "\x1b[2Jcreated").write_bytes(b"edited")
+    assert here("undo", "@last", "--dry-run") == 1
+    assert here("undo", "@last") == 1
     out, err = capfd.readouterr()
     assert "\x1b" not in out + err
     assert "\\x1b[2Jcreated" in out
@@ -223,12 +210,11 @@ def test_names_do_not_reach_the_terminal_as_they_are(
 
 @pytest.mark.parametrize("path", ["/etc/../etc/passwd", "relative", "/a//b"])
 def test_a_hostile_path_refuses_the_whole_bundle(
-    root: Path, bundle: Path, recorded: Recording, believed: Command, path: str
+    root: Path, store: Path, made: RunBuilder, path: str
 ) -> None:
-    recorded.file(root / "notes.txt")["path"] = path
-    (bundle / layout.FILES).write_bytes(canonical.encode(recorded.files))
+    made.wrote(path, before=b"before").seal(store)
     at_first = snapshot(root)
-    assert believed("undo", "@last", "--force") == 1
+    assert here("undo", "@last", "--force") == 1
     assert snapshot(root) == at_first
 
 
@@ -236,6 +222,7 @@ def test_a_hostile_path_refuses_the_whole_bundle(
 def test_a_bundle_that_was_changed_is_refused_even_when_forced(
     steno: Steno, root: Path, bundle: Path, command: str
 ) -> None:
+    (bundle / layout.STDOUT).write_bytes(b"forged")
     at_first = snapshot(root)
     for words in ([], ["--force"], ["--dry-run"]):
         done = steno(command, "@last", *words)
@@ -245,14 +232,14 @@ def test_a_bundle_that_was_changed_is_refused_even_when_forced(
 
 
 def test_a_run_without_a_record_of_files_cannot_be_undone(steno: Steno, store: Path) -> None:
-    make_run(store)
+    RunBuilder().seal(store)
     done = steno("undo", "@last")
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"has no record of files" in done.stderr
 
 
 def test_a_run_that_is_not_sealed_cannot_be_undone(steno: Steno, store: Path) -> None:
-    make_run(store, start("sleep", "9"), sealed=False)
+    RunBuilder("sleep", "9").process("sleep", "9").spool(store)
     done = steno("undo", "@last")
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"is not sealed" in done.stderr
@@ -472,15 +459,11 @@ def kept(found: dict[bytes, dict[str, Any]]) -> dict[bytes, dict[str, Any]]:
     }
 
 
-def test_a_killed_undo_is_completed_by_the_next(
-    root: Path, believed: Command, clean_env: dict[str, str], bundle: Path
-) -> None:
+def test_a_killed_undo_is_completed_by_the_next(root: Path, clean_env: dict[str, str], bundle: Path) -> None:
     """Killed at the first rename into place; the draft it leaves is no obstacle."""
     program = (
         "import os, signal, sys\n"
-        "from steno.cli import main, putting_back\n"
-        "from steno.bundle.verify import Status, Verdict\n"
-        "putting_back.trusted = lambda _: Verdict(Status.VALID, None, None, [], [])\n"
+        "from steno.cli import main\n"
         "from steno.restore import applying\n"
         "applying.exchange = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "sys.argv = ['steno', 'undo', '@last']\n"
@@ -490,6 +473,6 @@ def test_a_killed_undo_is_completed_by_the_next(
     assert killed.returncode == -9
     assert not (root / "created").exists()
     assert [name for name in os.listdir(root) if name.startswith(".steno-")]
-    assert believed("undo", "@last") == 0
+    assert here("undo", "@last") == 0
     assert sorted(os.listdir(root)) == ["notes.txt", "sub"]
     assert (root / "notes.txt").read_bytes() == b"before\n"

@@ -38,18 +38,21 @@ PIPES = kinds.Terminal(kind="pipes", streams="separate", stdin="inherited", term
 PROXY = ProcessKey(900, 9)
 STEP_NS = 1_000_000
 WRITING = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-FILE, DIRECTORY, LINK = stat.S_IFREG | 0o644, stat.S_IFDIR | 0o755, stat.S_IFLNK | 0o777
+DIRECTORY, LINK = stat.S_IFDIR | 0o755, stat.S_IFLNK | 0o777
 
 Name = str | bytes
 
 
 class Content(NamedTuple):
-    """A file with this in it. `kept`: whether the record has it, else why not (a word of the spec)."""
+    """A file with this in it. `kept`: whether the record has it, else why not (a word of the spec).
+
+    `like`: what lstat showed, but for the size.
+    """
 
     data: bytes
     kept: bool | str = True
     secret: bool = False
-    mode: int = FILE
+    like: Found = Found()
 
 
 class _Unknown:
@@ -404,7 +407,7 @@ def _found(state: State) -> Found | None:
     if isinstance(state, bytes):
         state = Content(state)
     if isinstance(state, Content):
-        return Found(mode=state.mode, size=len(state.data))
+        return state.like._replace(size=len(state.data))
     return state if isinstance(state, Found) else None
 
 
