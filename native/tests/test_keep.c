@@ -1,6 +1,6 @@
 // with: keep.c names.c cipher.c hash.c
 /* What is kept of a file before it changes: what the run itself made is not, what somebody else made meanwhile is, and the
- * second name of a file has the copy of the first as long as its content is the same. */
+ * second name of a file has the copy of the first, whatever was done to the file since. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/time.h>
@@ -68,7 +68,7 @@ static void what_the_run_made_is_not_copied_and_what_others_made_is(void)
     struct wire_state others = kept(OP_OPEN, "others");
     CHECK(others.content == CONTENT_KEPT && others.blob == 1 && header.blobs == 1);
     put("others", "longer words, of the run");
-    CHECK(kept(OP_OPEN, "others").content == CONTENT_NOT_KEPT && header.blobs == 1);
+    CHECK(kept(OP_OPEN, "others").blob == 1 && header.blobs == 1);
 }
 
 static void a_name_that_goes_along_is_what_it_was(void)
@@ -86,7 +86,7 @@ static void a_name_that_goes_along_is_what_it_was(void)
 static void what_was_never_looked_at_is_kept_under_a_name_that_was_settled(void)
 {
     struct place never = at("never looked at either"), own = at("own"), first = at("others"), second = at("new own");
-    CHECK(kept(OP_OPEN, "others").content == CONTENT_NOT_KEPT);
+    CHECK(kept(OP_OPEN, "others").blob == 1);
     note_moved(&run, &never, &first, true);
     note_moved(&run, &own, &second, false); /* who knows what will be there */
     for (const char *name[] = {"others", "new own", NULL}, **next = name; *next; next++) {
@@ -94,9 +94,10 @@ static void what_was_never_looked_at_is_kept_under_a_name_that_was_settled(void)
         CHECK(unlink(place.resolved) == 0);
         put(*next, "came by a rename of its directory");
         close(place.fd);
-        CHECK(kept(OP_OPEN, *next).content == CONTENT_KEPT);
+        struct wire_state came = kept(OP_OPEN, *next);
+        CHECK(came.content == CONTENT_KEPT && came.blob == header.blobs);
         put(*next, "changed");
-        CHECK(kept(OP_OPEN, *next).content == CONTENT_NOT_KEPT);
+        CHECK(kept(OP_OPEN, *next).blob == came.blob && came.blob == header.blobs);
     }
     close(own.fd);
     close(first.fd);
@@ -111,25 +112,108 @@ static void hard_link(const char *old, const char *new)
     CHECK(link(from, to) == 0);
 }
 
-static void the_second_name_of_a_file_has_the_copy_of_the_first(void)
+static void gone(const char *name)
+{
+    struct place place = at(name);
+    CHECK(unlink(place.resolved) == 0);
+    close(place.fd);
+}
+
+static struct wire_state recalled(const char *name, bool opened)
+{
+    struct wire_state state = {0};
+    struct place place = at(name);
+    int fd = place.fd;
+    if (!opened)
+        place.fd = -1;
+    recall_content(&run, &place, &state);
+    close(fd);
+    return state;
+}
+
+static void every_name_of_a_file_has_the_copy_that_was_made_first(void)
 {
     put("one", "content");
     hard_link("one", "two");
     hard_link("one", "three");
+    hard_link("one", "four");
+    CHECK(recalled("two", true).content == CONTENT_NOT_KEPT); /* the run has not touched it yet */
     struct wire_state one = kept(OP_UNLINK, "one");
-    CHECK(unlinkat(AT_FDCWD, at("one").resolved, 0) == 0); /* that it had a name less shows in its change time */
+    gone("one"); /* that it had a name less shows in its change time */
     struct wire_state two = kept(OP_UNLINK, "two");
     CHECK(one.content == CONTENT_KEPT && two.content == CONTENT_KEPT && one.blob && one.blob == two.blob);
     put("three", "something longer");
-    CHECK(kept(OP_UNLINK, "three").content == CONTENT_NOT_KEPT);
+    uint64_t blobs = header.blobs;
+    struct wire_state three = kept(OP_UNLINK, "three");
+    CHECK(three.content == CONTENT_KEPT && three.blob == one.blob && header.blobs == blobs);
+    gone("three"), gone("two");
+    CHECK(recalled("four", true).blob == one.blob && recalled("four", false).blob == one.blob);
+    gone("four");
+    put("other", "content"); /* it may well get the number of the inode */
+    CHECK(recalled("other", true).blob == 0);
+    struct wire_state other = kept(OP_UNLINK, "other");
+    CHECK(other.content == CONTENT_KEPT && other.blob != one.blob);
 }
 
-static void a_change_that_may_leave_no_sign_is_not_overlooked(void)
+static void a_change_that_may_leave_no_sign_changes_no_copy(void)
 {
     put("mapped", "content");
     hard_link("mapped", "other name");
-    CHECK(kept(OP_MAP, "mapped").content == CONTENT_KEPT);
-    CHECK(kept(OP_UNLINK, "other name").content == CONTENT_NOT_KEPT);
+    struct wire_state mapped = kept(OP_MAP, "mapped"), other = kept(OP_UNLINK, "other name");
+    CHECK(mapped.content == CONTENT_KEPT && other.content == CONTENT_KEPT && other.blob == mapped.blob);
+}
+
+static void what_was_not_copied_under_one_name_is_copied_under_another_as_long_as_it_is_unchanged(void)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/.git", base);
+    CHECK(mkdir(path, 0700) == 0);
+    put(".git/object", "content");
+    hard_link(".git/object", "copied");
+    hard_link(".git/object", "too late");
+    struct wire_state object = kept(OP_CHMOD, ".git/object");
+    CHECK(object.content == CONTENT_IGNORED && object.blob);
+    struct wire_state copied = kept(OP_OPEN, "copied");
+    CHECK(copied.content == CONTENT_KEPT && copied.blob == object.blob);
+    put(".git/large", "content");
+    hard_link(".git/large", "large");
+    object = kept(OP_CHMOD, ".git/large");
+    put(".git/large", "changed through a name whose content is not kept");
+    struct wire_state large = kept(OP_UNLINK, "large");
+    CHECK(large.content == CONTENT_IGNORED && large.blob == object.blob);
+}
+
+static void what_is_written_through_a_link_of_the_run_is_kept(void)
+{
+    put(".git/old", "content");
+    struct wire_state old = kept(OP_LINK, ".git/old");
+    made(".git/new");
+    hard_link(".git/old", ".git/new");
+    struct wire_state removed = kept(OP_UNLINK, ".git/new"); /* the name is the run's, and loses no content */
+    CHECK(old.content == CONTENT_IGNORED && removed.content == CONTENT_IGNORED && removed.blob == old.blob);
+    struct wire_state written = kept(OP_OPEN, ".git/new");
+    CHECK(written.content == CONTENT_KEPT && written.blob == old.blob);
+}
+
+static void a_full_table_forgets_no_file_that_has_other_names(void)
+{
+    put("linked", "content");
+    hard_link("linked", "its other name");
+    struct wire_state linked = kept(OP_OPEN, "linked");
+    put("linked", "changed");
+    put("lonely", "content");
+    struct place place = at("lonely");
+    int spool = run.options.spool;
+    run.options.spool = -1; /* the table is what counts */
+    for (uint32_t i = 0; i < 140000; i++) {
+        struct wire_state state = {0};
+        place.found.st_ino = 1000000 + i;
+        snprintf(place.resolved, sizeof place.resolved, "/%u", i);
+        keep_content(&run, OP_OPEN, &place, &state);
+    }
+    run.options.spool = spool;
+    close(place.fd);
+    CHECK(recalled("its other name", true).blob == linked.blob);
 }
 
 static void the_same_words_in_another_root_are_another_name(void)
@@ -171,9 +255,12 @@ int main(void)
     what_the_run_made_is_not_copied_and_what_others_made_is();
     a_name_that_goes_along_is_what_it_was();
     what_was_never_looked_at_is_kept_under_a_name_that_was_settled();
-    the_second_name_of_a_file_has_the_copy_of_the_first();
-    a_change_that_may_leave_no_sign_is_not_overlooked();
+    every_name_of_a_file_has_the_copy_that_was_made_first();
+    a_change_that_may_leave_no_sign_changes_no_copy();
+    what_was_not_copied_under_one_name_is_copied_under_another_as_long_as_it_is_unchanged();
+    what_is_written_through_a_link_of_the_run_is_kept();
     the_same_words_in_another_root_are_another_name();
+    a_full_table_forgets_no_file_that_has_other_names();
     a_full_table_takes_no_more_names();
     char command[PATH_MAX];
     snprintf(command, sizeof command, "rm -r %s", base);

@@ -1,9 +1,9 @@
 /* The content of a file before the command changes it: copied once per file, encrypted, into the spool.
  *
- * What the run itself made had no content before it (names.c); what somebody else made meanwhile has. A second name of a file
- * that was copied has the same copy as long as its content is the same. A second process that is about to change the same file
- * waits until the first copy is whole; no lock is held meanwhile, because the file may lie in a file system that a process of
- * the run serves.
+ * What the run itself made had no content before it (names.c); what somebody else made meanwhile has. Each file has one number,
+ * given when the run is about to change it for the first time, and every name of the file that is met from then on tells it:
+ * what was kept then is what each of its names had. A second process that is about to change the same file waits until the
+ * first copy is whole; no lock is held meanwhile, because the file may lie in a file system that a process of the run serves.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,17 +18,16 @@
 
 #define SLOTS (1u << 18)
 #define MOST_KNOWN (SLOTS / 2)
-#define MOST_AT_ONCE 1024u /* more than there are threads that copy */
 #define PART (128u * 1024)
 
 struct kept {
     uint64_t dev, ino;
     struct statx_timestamp born; /* the number of a file that is gone is soon another's */
     enum { FREE, BEING_COPIED, DONE } stage;
-    uint32_t content, blob;
+    uint32_t content, number;
     off_t size;
     struct timespec modified;
-    bool in_doubt; /* its content may have changed without a sign of it */
+    bool has_names; /* or is about to get a second one: it may be met again under another */
 };
 
 struct keeping {
@@ -37,7 +36,8 @@ struct keeping {
     struct names *names;
     struct kept *table;
     uint32_t known;
-    uint32_t next_blob;
+    uint32_t next_number;
+    atomic_bool have_names; /* some of them have several */
     uint8_t hash_key[16];
 };
 
@@ -48,7 +48,7 @@ struct keeping *start_keeping(void)
         return NULL;
     keeping->names = start_names();
     keeping->table = calloc(SLOTS, sizeof *keeping->table);
-    keeping->next_blob = 1;
+    keeping->next_number = 1;
     bool random = getrandom(keeping->hash_key, sizeof keeping->hash_key, 0) == sizeof keeping->hash_key;
     if (!keeping->names || !keeping->table || !random || pthread_mutex_init(&keeping->lock, NULL) != 0 ||
         pthread_cond_init(&keeping->copied, NULL) != 0)
@@ -81,32 +81,49 @@ static bool leaves_content(enum op op)
     return op == OP_LINK || op == OP_CHMOD || op == OP_CHOWN || op == OP_UTIMES;
 }
 
+static uint32_t slot_of(const struct keeping *keeping, uint64_t dev, uint64_t ino)
+{
+    uint64_t identity[2] = {dev, ino};
+    return (uint32_t)siphash(keeping->hash_key, identity, sizeof identity) % SLOTS;
+}
+
 /* Its place in the table, or the free one that it would have. */
 static struct kept *find(const struct keeping *keeping, uint64_t dev, uint64_t ino)
 {
-    uint64_t identity[2] = {dev, ino};
-    uint32_t slot = (uint32_t)siphash(keeping->hash_key, identity, sizeof identity) % SLOTS;
+    uint32_t slot = slot_of(keeping, dev, ino);
     struct kept *kept = &keeping->table[slot];
     while (kept->stage && (kept->dev != dev || kept->ino != ino))
         kept = &keeping->table[slot = (slot + 1) % SLOTS];
     return kept;
 }
 
-/* Those that are being copied are waited for, and stay. */
+/* What follows moves up, so that it is still found. */
+static void forget(struct keeping *keeping, uint32_t slot)
+{
+    struct kept *table = keeping->table;
+    for (uint32_t next = (slot + 1) % SLOTS; table[next].stage; next = (next + 1) % SLOTS) {
+        uint32_t home = slot_of(keeping, table[next].dev, table[next].ino);
+        if ((next - home) % SLOTS >= (next - slot) % SLOTS)
+            table[slot] = table[next], slot = next;
+    }
+    table[slot] = (struct kept){0};
+    keeping->known--;
+}
+
+/* Those that are being copied are waited for, and stay; those that may be met under another name, unless they are too many. */
 static void make_room(struct keeping *keeping)
 {
-    struct kept waited_for[MOST_AT_ONCE];
-    uint32_t count = 0;
+    uint32_t with_names = 0;
     if (keeping->known < MOST_KNOWN)
         return;
+    for (uint32_t slot = 0; slot < SLOTS; slot++)
+        with_names += keeping->table[slot].has_names;
+    bool too_many = with_names > MOST_KNOWN / 2;
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
-        if (keeping->table[slot].stage == BEING_COPIED && count < MOST_AT_ONCE)
-            waited_for[count++] = keeping->table[slot];
+        const struct kept *kept = &keeping->table[slot];
+        while (kept->stage && kept->stage != BEING_COPIED && (too_many || !kept->has_names))
+            forget(keeping, slot);
     }
-    memset(keeping->table, 0, SLOTS * sizeof *keeping->table);
-    for (uint32_t i = 0; i < count; i++)
-        *find(keeping, waited_for[i].dev, waited_for[i].ino) = waited_for[i];
-    keeping->known = count;
 }
 
 static bool write_all(int fd, const uint8_t *bytes, size_t length)
@@ -198,17 +215,23 @@ static bool same_time(struct timespec one, struct timespec other)
     return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
 }
 
-/* Whether the content is the one that was copied: only names, links, modes or owners were changed since. */
+/* Whether the content is the one that was there then: only names, links, modes or owners were changed since. */
 static bool is_unchanged(const struct kept *kept, const struct stat *found)
 {
-    return !kept->in_doubt && kept->size == found->st_size && same_time(kept->modified, found->st_mtim);
+    return kept->size == found->st_size && same_time(kept->modified, found->st_mtim);
 }
 
+/* 0: it is not known. What was only looked at may have been looked at by its name. */
 static struct statx_timestamp birth_of(const struct place *place)
 {
     struct statx found;
-    bool known = statx(place->fd, "", AT_EMPTY_PATH, STATX_BTIME, &found) == 0 && found.stx_mask & STATX_BTIME;
-    return known ? found.stx_btime : (struct statx_timestamp){0};
+    bool opened = place->fd >= 0;
+    int missing = opened ? statx(place->fd, "", AT_EMPTY_PATH, STATX_BTIME, &found)
+                         : statx(AT_FDCWD, place->resolved, AT_SYMLINK_NOFOLLOW, STATX_BTIME | STATX_INO, &found);
+    if (missing || !(found.stx_mask & STATX_BTIME))
+        return (struct statx_timestamp){0};
+    bool same = found.stx_ino == place->found.st_ino && makedev(found.stx_dev_major, found.stx_dev_minor) == place->found.st_dev;
+    return opened || same ? found.stx_btime : (struct statx_timestamp){0};
 }
 
 static bool is_same_file(const struct kept *kept, struct statx_timestamp born)
@@ -216,22 +239,52 @@ static bool is_same_file(const struct kept *kept, struct statx_timestamp born)
     return kept->born.tv_sec == born.tv_sec && kept->born.tv_nsec == born.tv_nsec;
 }
 
-/* The run's own: no copy is made of it, and none is needed. */
-static bool is_own(struct keeping *keeping, const struct place *place)
+/* Not every file system tells when a file was made. */
+static void tell(const struct kept *kept, const struct stat *found, struct wire_state *state)
+{
+    if (kept->born.tv_sec || kept->born.tv_nsec || is_unchanged(kept, found))
+        state->content = kept->content, state->blob = kept->number;
+}
+
+/* It may be met under another name. */
+static bool has_names(enum op op, const struct place *place)
+{
+    return place->found.st_nlink > 1 || op == OP_LINK;
+}
+
+/* The run's own, or not to be copied under the only name it has. */
+static bool needs_nothing(struct keeping *keeping, enum op op, const struct place *place, uint32_t excuse)
 {
     pthread_mutex_lock(&keeping->lock);
     bool unknown = find(keeping, place->found.st_dev, place->found.st_ino)->stage == FREE;
     pthread_mutex_unlock(&keeping->lock);
-    return unknown && is_settled_name(keeping->names, place);
+    return unknown && ((excuse && !has_names(op, place)) || is_settled_name(keeping->names, place));
 }
 
-/* What is known of a file that was copied; waits for a copy that another thread makes. False: it is ours to make, and the
- * number is that of the new blob; 0: none is needed. */
-static bool is_kept(struct run *run, const struct place *place, bool hides_changes, struct wire_state *state, uint32_t *number)
+/* Why its content is not to be copied, one of CONTENT_; 0: it is. */
+static uint32_t excuse_for(const struct run *run, enum op op, const struct place *place)
+{
+    if (is_ignored(run, place->resolved) || (leaves_content(op) && lies_in_git(place->resolved)))
+        return CONTENT_IGNORED;
+    return (uint64_t)place->found.st_size > run->options.max_blob ? CONTENT_TOO_LARGE : 0;
+}
+
+/* What could not be copied, or needed not, may have to be now. */
+static bool is_to_be_tried_again(const struct kept *kept, enum op op, const struct place *place, bool settled)
+{
+    bool loses_own_name = settled && (op == OP_UNLINK || op == OP_RENAME || op == OP_RENAME_TO);
+    return is_unchanged(kept, &place->found) &&
+           (kept->content == CONTENT_UNREADABLE || (kept->content == CONTENT_IGNORED && !loses_own_name));
+}
+
+/* Tells what is known of a file; waits for a copy that another thread makes. True: the copy is ours to make, and `blob` is its
+ * number. */
+static bool is_to_be_copied(struct run *run, enum op op, const struct place *place, uint32_t excuse, struct wire_state *state)
 {
     struct keeping *keeping = run->keeping;
     const struct stat *found = &place->found;
     struct statx_timestamp born = birth_of(place);
+    bool settled = is_settled_name(keeping->names, place);
     pthread_mutex_lock(&keeping->lock);
     struct kept *kept = find(keeping, found->st_dev, found->st_ino);
     while (kept->stage == BEING_COPIED) {
@@ -239,61 +292,75 @@ static bool is_kept(struct run *run, const struct place *place, bool hides_chang
         kept = find(keeping, found->st_dev, found->st_ino);
     }
     bool known = kept->stage == DONE && is_same_file(kept, born);
-    bool again = known && kept->content == CONTENT_UNREADABLE && is_unchanged(kept, found); /* its mode may allow it now */
-    bool done = known && !again;
-    if (done && is_unchanged(kept, found))
-        state->content = kept->content, state->blob = kept->blob;
-    if (done)
-        kept->in_doubt |= hides_changes;
-    if (!done && (again || !is_settled_name(keeping->names, place))) {
-        bool is_new = kept->stage == FREE;
-        if (is_new) {
+    bool copies = !excuse && (known ? is_to_be_tried_again(kept, op, place, settled) : !settled);
+    if (!known)
+        state->content = excuse;
+    if (copies || (!known && excuse && has_names(op, place))) {
+        uint32_t number = known ? kept->number : keeping->next_number++;
+        if (kept->stage == FREE) {
             make_room(keeping);
             kept = find(keeping, found->st_dev, found->st_ino);
+            keeping->known++;
         }
-        *kept = (struct kept){.dev = found->st_dev, .ino = found->st_ino, .born = born, .stage = BEING_COPIED, .size = found->st_size,
-                              .modified = found->st_mtim, .in_doubt = hides_changes};
-        keeping->known += is_new;
-        *number = keeping->next_blob++;
-        run->header->blobs = *number;
+        *kept = (struct kept){.dev = found->st_dev, .ino = found->st_ino, .born = born, .stage = copies ? BEING_COPIED : DONE,
+                              .content = excuse, .number = number, .size = found->st_size, .modified = found->st_mtim};
+        known = true;
     }
+    if (known) {
+        tell(kept, found, state);
+        kept->has_names |= has_names(op, place);
+        if (kept->has_names)
+            atomic_store(&keeping->have_names, true);
+    }
+    if (copies && kept->number > run->header->blobs)
+        run->header->blobs = kept->number;
     pthread_mutex_unlock(&keeping->lock);
-    return done;
+    return copies;
 }
 
-static void end_copy(struct keeping *keeping, const struct stat *found, const struct wire_state *state)
+static void end_copy(struct keeping *keeping, const struct stat *found, uint32_t content)
 {
     pthread_mutex_lock(&keeping->lock);
     struct kept *kept = find(keeping, found->st_dev, found->st_ino);
     kept->stage = DONE;
-    kept->content = state->content;
-    kept->blob = state->blob;
+    kept->content = content;
     pthread_cond_broadcast(&keeping->copied);
     pthread_mutex_unlock(&keeping->lock);
 }
 
+static bool is_named_file(const struct place *place)
+{
+    return place->exists && S_ISREG(place->found.st_mode) && !(place->notes & NOTE_DELETED);
+}
+
 void keep_content(struct run *run, enum op op, const struct place *place, struct wire_state *state)
 {
-    if (place->fd < 0 || !S_ISREG(place->found.st_mode) || place->notes & NOTE_DELETED)
+    if (place->fd < 0 || !is_named_file(place))
         return;
-    if (is_ignored(run, place->resolved) || (leaves_content(op) && lies_in_git(place->resolved))) {
-        state->content = CONTENT_IGNORED;
-        return;
-    }
-    if ((uint64_t)place->found.st_size > run->options.max_blob) {
-        state->content = CONTENT_TOO_LARGE;
+    uint32_t excuse = excuse_for(run, op, place);
+    if (needs_nothing(run->keeping, op, place, excuse)) {
+        state->content = excuse;
         return;
     }
-    if (is_own(run->keeping, place))
-        return;
-    bool hides_changes = op == OP_MAP || op == OP_UTIMES;
-    uint32_t number = 0;
-    if (!is_kept(run, place, hides_changes, state, &number) && number) {
-        state->content = copy_to_spool(run, place, number, op == OP_UNLINK || op == OP_RENAME_TO);
-        state->blob = state->content == CONTENT_KEPT ? number : 0;
-        end_copy(run->keeping, &place->found, state);
+    if (is_to_be_copied(run, op, place, excuse, state)) {
+        state->content = copy_to_spool(run, place, state->blob, op == OP_UNLINK || op == OP_RENAME_TO);
+        end_copy(run->keeping, &place->found, state->content);
     }
-    settle_name(run->keeping->names, place);
+    if (!excuse)
+        settle_name(run->keeping->names, place);
+}
+
+void recall_content(struct run *run, const struct place *place, struct wire_state *state)
+{
+    struct keeping *keeping = run->keeping;
+    if (!atomic_load(&keeping->have_names) || !is_named_file(place))
+        return;
+    pthread_mutex_lock(&keeping->lock);
+    struct kept kept = *find(keeping, place->found.st_dev, place->found.st_ino);
+    pthread_mutex_unlock(&keeping->lock);
+    bool may_be = kept.stage == DONE && kept.has_names && (kept.born.tv_sec || kept.born.tv_nsec);
+    if (may_be && is_same_file(&kept, birth_of(place)))
+        tell(&kept, &place->found, state);
 }
 
 void note_made(struct run *run, const struct place *place)

@@ -58,6 +58,8 @@ static uint32_t state_of(struct run *run, const struct place *place, uint32_t re
     };
     if (changes)
         keep_content(run, changes, place, &state);
+    else
+        recall_content(run, place, &state);
     return intern_state(run, resolved, &state);
 }
 

@@ -210,6 +210,8 @@ void note_cwd(const struct stop *stop, const char *path);
 struct keeping *start_keeping(void);
 /* Fills `blob` and `content` of a state. Called before a call that may change what is there. */
 void keep_content(struct run *run, enum op op, const struct place *place, struct wire_state *state);
+/* The same of a file that is only looked at, if the run has changed it under another of its names. */
+void recall_content(struct run *run, const struct place *place, struct wire_state *state);
 /* Nothing is there, and the run is about to make something: whatever it changes there from now on is its own. */
 void note_made(struct run *run, const struct place *place);
 /* A name goes along with its directory: what comes to the new one is what the old one had. `to_nothing`: the new directory is not

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -41,7 +41,9 @@ _MOST_CONTENT = max(wire.CONTENT.values())
 _UNRESOLVED = wire.NOTES["not_resolved"]
 _IDENTITY = 5  # dev, ino, size, mtime_ns, ctime_ns: the same file with the same content
 _SAME_CONTENT = 4  # without ctime_ns
-_UNREADABLE, _KEPT = wire.CONTENT["unreadable"], wire.CONTENT["kept"]
+_FIGURES = slice(2, 4)  # size, mtime_ns
+_SHOWN = ("mode", "size", "mtime_ns", "uid", "gid")
+_NOT_KEPT, _UNREADABLE, _KEPT = (wire.CONTENT[name] for name in ("not_kept", "unreadable", "kept"))
 
 
 class FirstLook(NamedTuple):
@@ -49,11 +51,12 @@ class FirstLook(NamedTuple):
 
     state: wire.State | None  # None: there was nothing; or, with `unresolved`, nobody could look
     operations: frozenset[str]
-    blob: int  # number of the kept content, 0 for none
+    blob: int  # number of the kept content, if `content` says that it is kept
     content: int  # one of wire.CONTENT
     changed: bool  # some operation may have changed it
     unresolved: bool  # the path was joined from words, or nobody could look
     mounted: bool = False  # the run mounted something there or above: nothing is said of its states
+    other_name: bool = False  # `state` is that of another name, under which the run changed the file first
 
 
 class Frames:
@@ -216,6 +219,38 @@ def open_frames(spool: Folder, key: bytes) -> Frames:
 class _Before(NamedTuple):
     state: wire.State | None
     unresolved: bool
+    other_name: bool = False
+
+
+class _ChangedFiles:
+    """Files that the run changed, by the number that all their names tell: how each was before that, and
+    where that content is. Somebody else may have changed it after it was kept, and before the run did."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, wire.State] = {}
+        self._before: dict[int, wire.State] = {}
+
+    def keep(self, told: wire.State) -> None:
+        kept = self._kept.setdefault(told.blob, told)
+        if kept.content != _KEPT and told.content == _KEPT:  # it could not be read at first
+            self._kept[told.blob] = _same_content(kept, told)
+
+    def change(self, told: wire.State) -> None:
+        self._before.setdefault(told.blob, told)
+
+    def is_changed(self, number: int) -> bool:
+        return number in self._before
+
+    def with_content(self, told: wire.State) -> wire.State:
+        """The content that is kept is that of the file as it was then."""
+        kept = self._kept.get(told.blob)
+        if kept is None or told.content != _KEPT or told[_FIGURES] == kept[_FIGURES]:
+            return told
+        return told._replace(blob=0, content=_NOT_KEPT)
+
+    def before(self, number: int) -> wire.State:
+        before, kept = self._before[number], self._kept[number]
+        return self.with_content(_same_content(before, kept))
 
 
 class _FirstLooks:
@@ -225,6 +260,7 @@ class _FirstLooks:
         self._before: dict[int, _Before] = {}
         self._mounted_upon: set[int] = set()
         self._kept: dict[tuple[int, ...], wire.State] = {}  # by what a file is, whatever its name
+        self._files = _ChangedFiles()
 
     def take(self, calls: Batch) -> None:
         """Calls in order of first sight, equal ones once."""
@@ -238,8 +274,9 @@ class _FirstLooks:
             at = places.get(number)
             if at is None:
                 return None
-            found = wire.State(*wire.STATE.unpack_from(records, at))
-            return found._replace(mtime_ns=file_time(found.mtime_ns), ctime_ns=file_time(found.ctime_ns))
+            raw = wire.State(*wire.STATE.unpack_from(records, at))
+            found = raw._replace(mtime_ns=file_time(raw.mtime_ns), ctime_ns=file_time(raw.ctime_ns))
+            return self._files.with_content(found)
 
         modes = dict(zip(numbers, words[10::18].tolist(), strict=True))
         rows = Rows(
@@ -252,16 +289,43 @@ class _FirstLooks:
             mode=[modes.get(number, 0) for number in states],
         )
         self._mounted_upon |= mounted_upon(rows)
+        files = {number: file for number, file in zip(numbers, words[15::18].tolist(), strict=True) if file}
+        changed_in = self._note_files(rows, states, files, state)
         for key, row in self._ledger.take(rows):
-            self._before[key] = _Before(state(states[row]), bool(rows.notes[row] & _UNRESOLVED))
+            before = _Before(state(states[row]), bool(rows.notes[row] & _UNRESOLVED))
+            file = files.get(states[row], 0)
+            if self._files.is_changed(file) and changed_in.get(file, row) <= row:
+                before = _under_another_name(before, self._files.before(file))
+            self._before[key] = before
         told = {number for number, content in zip(numbers, words[16::18].tolist(), strict=True) if content}
         if told:
             for key, number in dict.fromkeys(zip(resolved, states, strict=True)):
                 if number in told:
                     self._learn_content(key, state(number))
             for number in told:
-                if (kept := state(number)) is not None and kept.blob:
+                if (kept := state(number)) is not None and kept.content == _KEPT:
                     self._kept[kept[:_IDENTITY]] = kept
+
+    def _note_files(
+        self,
+        rows: Rows[int],
+        states: Sequence[int],
+        files: Mapping[int, int],
+        state: Callable[[int], wire.State | None],
+    ) -> dict[int, int]:
+        """The files that the run changes in this batch for the first time, and the rows that do it."""
+        changed: dict[int, int] = {}
+        for number in files:
+            if (told := state(number)) is not None:
+                self._files.keep(told)
+        for row, number in enumerate(states if files else ()):
+            file = files.get(number, 0)
+            if file and not self._files.is_changed(file) and self._ledger.may_change(row, rows):
+                told = state(number)
+                if told is not None:
+                    self._files.change(told._replace(blob=file))
+                    changed[file] = row
+        return changed
 
     @property
     def unlisted(self) -> int:
@@ -306,6 +370,11 @@ class _FirstLooks:
             self._before[key] = before._replace(state=_same_content(before.state, later))
 
 
+def _under_another_name(before: _Before, first: wire.State) -> _Before:
+    other = any(getattr(before.state, name) != getattr(first, name) for name in _SHOWN)
+    return before._replace(state=first, other_name=other)
+
+
 def _same_content(state: wire.State, kept: wire.State) -> wire.State:
     return state._replace(blob=kept.blob, content=kept.content)
 
@@ -319,6 +388,7 @@ def _look(before: _Before | None, operations: frozenset[str]) -> FirstLook:
         content=state.content if state else wire.CONTENT["not_kept"],
         changed=bool(operations & CHANGING),
         unresolved=before is None or before.unresolved,
+        other_name=before is not None and before.other_name,
     )
 
 

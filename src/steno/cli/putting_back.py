@@ -29,7 +29,7 @@ from steno.restore.contents import open_contents
 from steno.restore.judging import User
 from steno.restore.looking import FileSystem
 from steno.restore.plan import Do, Plan, Problem, make_plan
-from steno.restore.states import FileRecords, is_at_or_below, read_records
+from steno.restore.states import FileRecords, HardLink, is_at_or_below, read_records
 from steno.restore.tasks import Direction
 from steno.restore.trash import TRASH, Trash
 from steno.restore.words import (
@@ -128,7 +128,8 @@ def _read(layers: FolderLayers, store: Path) -> FileRecords:
     more = read_records(value | {"files": found.strays, "directory_renames": found.renames})
     home = os.fsencode(store.resolve())
     strays = [record for record in more.files if not is_at_or_below(record.path, home)]
-    return FileRecords(records.files + strays, more.renames, found.unlisted)
+    links = {path: HardLink(*name) for path, name in found.names.items()}
+    return FileRecords(records.files + strays, more.renames, found.unlisted, links)
 
 
 def _unclear(plan: Plan, others: Others) -> Iterator[Problem]:

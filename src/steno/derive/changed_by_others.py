@@ -10,6 +10,7 @@ no matter of this. Never looks at a file.
 from __future__ import annotations
 
 import stat
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -27,8 +28,8 @@ WRITTEN = "somebody else wrote to it after the run had"
 UNCLEAR = "it was written long after the run had opened it: by the run or by somebody else"
 
 _COLUMNS = (
-    *("op", "process", "mono_ns", "resolved", "arg", "notes", "result"),
-    *("exists", "mode", "ino", "size", "mtime_ns"),
+    *("op", "process", "mono_ns", "resolved", "extra", "arg", "notes", "result"),
+    *("exists", "mode", "dev", "ino", "size", "mtime_ns"),
 )
 _MILLI = 10**6
 _LONG_NS = 10**9
@@ -42,6 +43,7 @@ _MAKING = frozenset({"mkdir", "symlink", "mknod"})
 _TIMING = frozenset({"utimes", "setattr"})
 
 _File = tuple[int | None, int | None, int | None]  # inode, size, time
+_Node = tuple[int | None, int | None]  # device, inode
 
 
 class Others(NamedTuple):
@@ -49,9 +51,20 @@ class Others(NamedTuple):
     unclear: dict[bytes, str]
 
 
+class _Work:
+    """What the run did to a file, by whatever name: when last, and who may still write."""
+
+    __slots__ = ("last_ns", "writers")
+
+    def __init__(self) -> None:
+        self.last_ns = -1
+        self.writers: set[int] = set()
+
+
 class _Watched:
     def __init__(self) -> None:
         self.paths: dict[bytes, _Path] = {}
+        self.files: defaultdict[_Node, _Work] = defaultdict(_Work)  # regular ones
         self.moves = 0  # of directories so far: what is below one has another name
         self._exchanging: dict[
             int, int
@@ -62,6 +75,12 @@ class _Watched:
         if op in _RENAMING:
             self._exchanging[process] = notes & _EXCHANGE
         return notes | self._exchanging.get(process, 0) if op in _LISTED else notes
+
+    def add_other_names(self, one: _Path, node: _Node) -> None:
+        """What the run did to the file by other names it did to this one, too."""
+        if (work := self.files.get(node)) is not None:
+            one.last_ns = max(one.last_ns, work.last_ns)
+            one.writers |= work.writers
 
     def at(self, path: bytes) -> _Path:
         one = self.paths.get(path)
@@ -75,17 +94,23 @@ class _Watched:
 class _Path:
     """What the run did to a path so far, and what should be there since."""
 
-    __slots__ = ("expected", "last_ns", "moves", "removed", "sure", "timed", "why", "writers")
+    __slots__ = ("expected", "last_ns", "moves", "node", "removed", "sure", "timed", "why", "writers")
 
     def __init__(self) -> None:
         self.last_ns = -1  # of its changes; -1: none yet
         self.writers: set[int] = set()
         self.expected: int | None = None  # inode
+        self.node: _Node | None = None  # of what was last seen there
         self.moves = 0  # how many directories had been renamed when it was last looked at
         self.removed: _File | None = None  # what was there when the run removed it; None: it did not
         self.sure = False  # the removal is known to have succeeded
         self.timed = False  # its time need not be that of the last write
         self.why = ""
+
+    def stay(self, node: _Node) -> None:
+        """Between two names of one file rename(2) does nothing."""
+        if self.removed is not None and self.node == node:
+            self.removed, self.expected = None, node[1]
 
 
 def changed_by_others(layers: Layers) -> Others:
@@ -99,6 +124,8 @@ def changed_by_others(layers: Layers) -> Others:
     others = Others({}, {})
     for path, one in changed.items():
         if (state := after.get(path)) is not None and state.exists:
+            if one.node is not None:
+                watched.add_other_names(one, one.node)
             why = one.why or _at_the_end(one, state, ends, origin_ns)
             if why:
                 (others.unclear if why == UNCLEAR else others.changed)[path] = why
@@ -110,6 +137,7 @@ def _take(batch: RowBatch, watched: _Watched) -> None:
     columns = (
         batch.ops(rows),
         batch.texts("resolved", rows),
+        batch.texts("extra", rows),
         batch.numbers("process", rows),
         batch.numbers("mono_ns", rows),
         batch.numbers("arg", rows),
@@ -117,12 +145,19 @@ def _take(batch: RowBatch, watched: _Watched) -> None:
         batch.optional("result", rows),
         batch.optional("exists", rows),
         batch.modes(rows),
+        batch.optional("dev", rows),
         zip(*(batch.optional(name, rows) for name in ("ino", "size", "mtime_ns")), strict=True),
     )
-    for op, path, process, at_ns, arg, notes, result, exists, mode, found in zip(*columns, strict=True):
+    for op, path, other, process, at_ns, arg, notes, result, exists, mode, dev, found in zip(
+        *columns, strict=True
+    ):
         if not path or notes & _PASSED_OVER:
             continue
         one = watched.at(path)
+        if exists:
+            one.node = dev, found[0]
+        if op == "rename_to" and exists and other:
+            watched.at(other).stay((dev, found[0]))
         if exists is not None and not notes & _LATE:
             _look(one, found if exists else None, mode)
         of_call = watched.notes_of(op, process, notes)
@@ -131,6 +166,9 @@ def _take(batch: RowBatch, watched: _Watched) -> None:
             continue
         one.last_ns = at_ns
         _change(one, call, process, found, sure=result == 0)
+        if one.node is not None and stat.S_ISREG(mode):
+            watched.files[one.node].last_ns = at_ns
+            watched.files[one.node].writers |= one.writers
         if stat.S_ISDIR(mode) and op in _RENAMING:
             watched.moves += 1
 

@@ -1,8 +1,9 @@
 """`files.json`: every recorded path, what was done to it, its state before and after, and what changed.
 
 In: layers with a kernel table and `layers/files.ndjson`. Out: canonical JSON in the order of the paths. The
-state before is what the run's own first change of the path found (see `PathLedger`), and unknown where the
-run mounted something; the state after, the contents and the facts of git stand in the lines. It holds no time
+state before is what the run's own first change of the path found (see `PathLedger`), or of the file, where a
+line tells it because the run had changed it under another name; unknown where the run mounted something. The
+state after, the contents and the facts of git stand in the lines. It holds no time
 but those of the files, so equal runs give equal bytes.
 """
 
@@ -76,6 +77,7 @@ class FileLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
     after: After
     path_b64: str | None = None
+    before: After | None = None  # told where the run had changed the file under another of its names first
     before_blob: str | None = None
     before_content: str | None = None
     after_blob: str | None = None
@@ -272,7 +274,8 @@ class Touched:
 def _file(line: FileLine, touched: Touched) -> dict[str, Any]:
     path = line.path_bytes
     operations = touched.operations(path)
-    before = touched.before(path) | _content(line.before_blob, line.before_content)
+    first = touched.before(path) if line.before is None else msgspec.to_builtins(line.before)
+    before = first | _content(line.before_blob, line.before_content)
     after = msgspec.to_builtins(line.after) | _content(line.after_blob, line.after_content)
     if after.get("exists") is False and (before.get("exists") or "delete" in operations):
         after["tombstone"] = True
@@ -289,7 +292,7 @@ def _file(line: FileLine, touched: Touched) -> dict[str, Any]:
             set_beside=touched.has_set_beside(path, same_ctime=line.same_ctime),
         ),
     }
-    if path not in touched.with_other_names and _is_changed_by_others(told):
+    if line.before is None and path not in touched.with_other_names and _is_changed_by_others(told):
         told["by_others"] = True
     return told if line.git is None else {**told, "git": line.git}
 

@@ -85,7 +85,7 @@ class PathLedger(Generic[Key]):
             late = told_late and (self._is_spoilt(key, row, rows) or bool(rows.notes[row] & _LATE))
             if key in changed:
                 continue
-            look, changes = looks[row], self._may_change(row, rows)
+            look, changes = looks[row], self.may_change(row, rows)
             if look and not late:
                 if self._tells(key, _kind(look, rows.mode[row]), changes=changes):
                     yield key, row
@@ -104,7 +104,7 @@ class PathLedger(Generic[Key]):
         self._looked_at_late.discard(key)
         return True
 
-    def _may_change(self, row: int, rows: Rows[Key]) -> bool:
+    def may_change(self, row: int, rows: Rows[Key]) -> bool:
         """Whether a call may have changed what its path names. Nothing is taken away where nothing is."""
         if rows.op[row] in NEVER_CHANGING:
             return False

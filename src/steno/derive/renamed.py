@@ -2,16 +2,18 @@
 
 In: layers with a kernel table, and the paths that `files.json` has. Out, in its words: the renames of
 directories and of what is older than the run, in the order of the rows, each of the latter with its device
-and inode; and the strays, which are the other ends of such renames that `files.json` has no line for, because
-they are ignored or inside `.git`. The state after of a stray is the one that it had when it was renamed:
-nobody looked later. Never looks at a file.
+and inode; the names of files that had several; and the strays, which are the other ends of such renames that
+`files.json` has no line for, because they are ignored or inside `.git`. The state after of a stray is the one
+that it had when it was renamed: nobody looked later. Never looks at a file.
 """
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
+from steno.derive.distinct import distinct_rows
 from steno.derive.files import COLUMNS, Touched, state
 from steno.derive.kernel_rows import RowBatch, batches, named_text
 from steno.derive.operations import has_failed
@@ -27,10 +29,18 @@ _STATE = ("mode", "size", "mtime_ns", "uid", "gid", "nlink")
 Identity = tuple[int, int]
 
 
+class Name(NamedTuple):
+    """A name that a file had before the run: which file, and how many names it had."""
+
+    node: Identity
+    links: int
+
+
 class Renamed(NamedTuple):
     renames: list[dict[str, Any]]
     strays: list[dict[str, Any]]
     unlisted: frozenset[bytes]  # what the run changed and `files.json` has no line for
+    names: dict[bytes, Name]  # of files that had several before the run, as far as it met them
 
 
 class _Row(NamedTuple):
@@ -49,7 +59,8 @@ def renamed(layers: Layers, listed: Collection[bytes]) -> Renamed:
     things = _Things()
     for batch in batches(layers, (*COLUMNS, "dev", "ino")):
         things.take(batch)
-    return Renamed(list(things.told()), list(things.strays(listed)), frozenset(things.unlisted(listed)))
+    strays, unlisted = list(things.strays(listed)), frozenset(things.unlisted(listed))
+    return Renamed(list(things.told()), strays, unlisted, things.names())
 
 
 class _Things(Touched):
@@ -57,12 +68,30 @@ class _Things(Touched):
         super().__init__()
         self._older: set[Identity | None] = set()  # of what was there before the run
         self._rows: list[_Row] = []
+        self._nodes: dict[bytes, Identity] = {}  # of files, by the names that they had
+        self._links: dict[Identity, int] = {}  # how many names each had when the run first met it
 
     def _note_states(self, batch: RowBatch, found: dict[int, bytes]) -> None:
         super()._note_states(batch, found)
         rows = list(found)
         nodes = zip(batch.optional("dev", rows), batch.optional("ino", rows), strict=True)
-        self._older.update((dev, ino) for dev, ino in nodes if dev is not None and ino is not None)
+        for path, mode, (dev, ino) in zip(found.values(), batch.modes(rows), nodes, strict=True):
+            self._nodes.pop(path, None)
+            if dev is None or ino is None:
+                continue
+            self._older.add((dev, ino))
+            if stat.S_ISREG(mode):
+                self._nodes[path] = dev, ino
+        firsts = [call.row for call in distinct_rows(batch, ("dev", "ino", "nlink"))]
+        for dev, ino, links in zip(
+            *(batch.optional(name, firsts) for name in ("dev", "ino", "nlink")), strict=True
+        ):
+            if dev is not None and ino is not None:
+                self._links.setdefault((dev, ino), links or 0)
+
+    def names(self) -> dict[bytes, Name]:
+        told = {path: Name(node, self._links.get(node, 0)) for path, node in self._nodes.items()}
+        return {path: name for path, name in told.items() if name.links > 1}
 
     def _note_renames(self, batch: RowBatch) -> None:
         rows = batch.rows_of(_LEAVING | _ARRIVING | _REMOVING)
@@ -83,7 +112,16 @@ class _Things(Touched):
             identity = None if dev is None or ino is None else (dev, ino)
             exchange = bool(notes & _EXCHANGE)
             row = _Row(op, name, other or b"", has_failed(result), exchange, identity, found, links == 1)
-            self._rows.append(row)
+            if op == "rename_to" and self._is_of_one_file(row):
+                self._rows.pop()
+            else:
+                self._rows.append(row)
+
+    def _is_of_one_file(self, row: _Row) -> bool:
+        """Between two names of one file rename(2) does nothing. The row of the old name is the one before."""
+        last = self._rows[-1] if self._rows else row
+        pair = last.op == "rename" and (last.name, last.other) == (row.other, row.name)
+        return pair and row.identity is not None and last.identity == row.identity
 
     def unlisted(self, listed: Collection[bytes]) -> Iterator[bytes]:
         return (path for path in self.changed() if path not in listed)

@@ -73,6 +73,7 @@ class ContentKeeper:
         self._largest = largest
         self._keys: set[str] = set()
         self._digest = b""  # of the content before, where the helper kept it, or it has another name now
+        self._of_files: dict[int, tuple[Content, bytes]] = {}  # by number: the content before and its digest
         self._ends = {
             end.state[:_IDENTITY]: (path, end.state)
             for path, end in ends.items()
@@ -143,6 +144,14 @@ class ContentKeeper:
         return b"" if why or data is None else _digest(data)
 
     def _from_frames(self, name: str, number: int, state: wire.State) -> Content:
+        """All names of a file have one content before, and one blob."""
+        if number not in self._of_files:
+            content = self._read_frames(name, number, state)
+            self._of_files[number] = content, self._digest
+        content, self._digest = self._of_files[number]
+        return content
+
+    def _read_frames(self, name: str, number: int, state: wire.State) -> Content:
         gathered = io.BytesIO()
         try:
             for block in self._frames.blob(number):

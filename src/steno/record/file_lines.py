@@ -13,7 +13,7 @@ from typing import Any
 
 from steno.capture.observed import FileState, Seen
 from steno.capture.observed_git import GitClass, Repository
-from steno.events import canonical
+from steno.events import canonical, wire
 from steno.record.file_contents import Content
 
 _SECOND = 1_000_000_000
@@ -48,11 +48,15 @@ def file_line(
     contents: tuple[Content, Content],
     git: GitClass | None,
     *,
+    before: wire.State | None,
     existed: bool,
     same_ctime: bool | None,
     mask: Mask,
 ) -> bytes:
+    """`before` is told of a file that the run changed under another of its names first."""
     line: dict[str, Any] = {**_named("path", masked), "after": _after(found, existed=existed, mask=mask)}
+    if before is not None:
+        line["before"] = _state(before)
     for when, content in zip(("before", "after"), contents, strict=True):
         if content.blob is not None:
             line[f"{when}_blob"] = content.blob
@@ -80,11 +84,14 @@ def _after(found: Seen, *, existed: bool, mask: Mask) -> dict[str, Any]:
         return {"unknown": True}
     if found.state is None:
         return {"exists": False, "tombstone": True} if existed else {"exists": False}
-    return _state(found.state, mask)
+    told = _state(found.state)
+    if stat.S_ISLNK(found.state.mode):
+        told |= _named("target", mask(found.state.target))
+    return told
 
 
-def _state(state: FileState, mask: Mask) -> dict[str, Any]:
-    value: dict[str, Any] = {
+def _state(state: FileState | wire.State) -> dict[str, Any]:
+    return {
         "exists": True,
         "type": _TYPES.get(stat.S_IFMT(state.mode), "unknown"),
         "mode": state.mode,
@@ -94,9 +101,6 @@ def _state(state: FileState, mask: Mask) -> dict[str, Any]:
         "uid": state.uid,
         "gid": state.gid,
     }
-    if stat.S_ISLNK(state.mode):
-        value |= _named("target", mask(state.target))
-    return value
 
 
 def _named(field: str, name: bytes) -> dict[str, str]:

@@ -291,6 +291,7 @@ class _FilesLayer:
                             seen[path],
                             contents[path],
                             facts.classes.get(path),
+                            before=looks[path].state if looks[path].other_name else None,
                             existed=looks[path].state is not None,
                             same_ctime=_same_ctime(looks[path], seen[path]),
                             mask=self._mask,

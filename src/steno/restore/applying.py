@@ -45,7 +45,7 @@ class _ChangedError(Exception):
 
 def carry_out(plan: Plan, contents: Contents, user: User, trash: Trash) -> list[Problem]:
     """Take the steps of a plan, then look whether everything is as it was to be."""
-    failed = apply_steps(plan.steps, contents, user, trash)
+    failed = apply_steps(plan.steps, contents, user, trash, plan.notes)
     named = {problem.path for problem in (*failed, *plan.conflicts, *plan.impossible)}
     eyes = FileSystem()
     for path, end in sorted(plan.ends.items()):
@@ -60,6 +60,10 @@ def _has_come_true(found: Sight, end: State) -> bool:
     now = found.state
     if found.problem or Kind.UNKNOWN in {now.kind, end.kind}:
         return True  # nobody can tell
+    return _is_as_recorded(now, end)
+
+
+def _is_as_recorded(now: State, end: State) -> bool:
     if now.kind is not end.kind or now.target != end.target:
         return False
     rounded = now.mtime_ns % _ROUND_NS == 0 and abs(now.mtime_ns - end.mtime_ns) <= _COARSEST_TIME_NS
@@ -77,8 +81,11 @@ def _holds_other_content(eyes: FileSystem, path: bytes, end: State, contents: Co
         return False  # nobody can tell
 
 
-def apply_steps(steps: Iterable[Step], contents: Contents, user: User, trash: Trash) -> list[Problem]:
-    """Take the steps in order; a path that fails is left as it is, and named."""
+def apply_steps(
+    steps: Iterable[Step], contents: Contents, user: User, trash: Trash, notes: list[Problem] | None = None
+) -> list[Problem]:
+    """Take the steps in order; a path that fails is left as it is, and named. `notes` gets what came out
+    otherwise than planned."""
     hand = _Hand(contents, user, trash)
     failed: dict[bytes, str] = {}
     try:
@@ -93,6 +100,8 @@ def apply_steps(steps: Iterable[Step], contents: Contents, user: User, trash: Tr
                 failed[step.path] = str(error)
     finally:
         hand.close()
+    if notes is not None:
+        notes.extend(hand.notes)
     return [Problem(path, why) for path, why in failed.items()]
 
 
@@ -101,6 +110,7 @@ class _Hand:
         self._contents = contents
         self._user = user
         self._trash = trash
+        self.notes: list[Problem] = []
         self._eyes = FileSystem()
         self._opened: dict[bytes, int] = {}  # read-only directories made writable, and their mode
         self._worked_in: dict[bytes, os.stat_result] = {}  # directories, as they were at first
@@ -123,12 +133,19 @@ class _Hand:
                 self._make_directory(step.path, 0o777 if step.target is None else OWNER_MAY_ALL)
             case _ if step.target is None:
                 raise ValueError(f"{step.do} without a target")
+            case _:
+                self._make(step, step.target)
+
+    def _make(self, step: Step, target: State) -> None:
+        match step.do:
             case Do.WRITE:
-                self._write(step, step.target)
+                self._write(step, target)
             case Do.LINK:
-                self._link(step, step.target)
+                self._link(step, target)
+            case Do.HARD_LINK:
+                self._hard_link(step, target)
             case Do.SET:
-                self._set(step.path, step.target, step.now)
+                self._set(step.path, target, step.now)
                 self._opened.pop(step.path, None)
                 self._worked_in.pop(step.path, None)
 
@@ -233,6 +250,20 @@ class _Hand:
                 self._set_node(node, target)
             self._put_into_place(parent, temporary, step)
 
+    def _hard_link(self, step: Step, target: State) -> None:
+        """Another name of what has just been put back; where it cannot be one, it is a file of its own."""
+        with self._writable_parent(step.path) as (parent, _):
+            temporary = self._temporary_name(parent, step.path)
+            why_not = _link_to(step.source, target, parent, temporary)
+            if why_not is None:
+                self._put_into_place(parent, temporary, step)
+                return
+        source = os.fsdecode(step.source)
+        self._write(step, target)
+        self.notes.append(
+            Problem(step.path, f"it is a file of its own now, and no name of {source}: {why_not}")
+        )
+
     def _put_into_place(self, parent: int, temporary: bytes, step: Step) -> None:
         """In exchange for what the plan saw there, or, if it saw nothing, where nothing is."""
         name = step.path.rpartition(b"/")[2]
@@ -310,6 +341,18 @@ class _Hand:
             return
         Path(f"/proc/self/fd/{fd}").chmod(mode | OWNER_MAY_ALL)
         self._opened.setdefault(path, mode)
+
+
+def _link_to(source: bytes, target: State, parent: int, name: bytes) -> str | None:
+    """Make `name` another name of what must be as recorded at `source`; or tell why that cannot be done."""
+    try:
+        with open_parent(source) as (there, source_name), open_node(there, source_name) as node:
+            if not _is_as_recorded(state_of_node(node), target):
+                return "it was changed while this was going on"
+            os.link(f"/proc/self/fd/{node}", name, dst_dir_fd=parent, follow_symlinks=True)
+    except (OSError, ObstacleError) as error:
+        return getattr(error, "strerror", None) or str(error)
+    return None
 
 
 def _give_back(parent: int, taken: bytes, name: bytes) -> None:

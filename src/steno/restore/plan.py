@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 from steno.restore.contents import Contents
 from steno.restore.judging import Judge, Judgement, Needed, User, name_of, permitted_mode
+from steno.restore.linking import hard_link_of, links_to_make
 from steno.restore.looking import Sight, Tree
 from steno.restore.renames import Cleared
-from steno.restore.states import ABSENT, FileRecords, Kind, State, is_at_or_below, parent_of
+from steno.restore.states import ABSENT, FileRecords, HardLink, Kind, State, is_at_or_below, parent_of
 from steno.restore.tasks import Assignment, Direction, Task, assign
 
 _SHOWN = 3
@@ -31,6 +32,7 @@ class Do(StrEnum):
     MAKE_DIRECTORY = "make_directory"
     WRITE = "write"
     LINK = "link"
+    HARD_LINK = "hard_link"
     SET = "set_metadata"
 
 
@@ -38,7 +40,8 @@ class Step(NamedTuple):
     """`target` is what the path is to be; None for a directory that only has to be there.
 
     `now` is what was seen when the plan was made: if something else is there by then, the step is not taken.
-    `moved` is what a file that is renamed must still be; None for a directory.
+    `moved` is what a file that is renamed must still be; None for a directory. A hard link is made to
+    `source`; where that cannot be done, `target` is written.
     """
 
     do: Do
@@ -99,7 +102,8 @@ def make_plan(
     others = others if direction is Direction.UNDO else None
     assignment = assign(records, direction, chosen, tree, None if user.is_root else user.uid, others or ())
     judge = Judge(assignment.tree, contents, user, ended_ns, others)
-    return _Planner(assignment, direction, judge, user, force=force, ended_ns=ended_ns).plan()
+    hard_links = records.hard_links if direction is Direction.UNDO else {}
+    return _Planner(assignment, direction, judge, user, hard_links, force=force, ended_ns=ended_ns).plan()
 
 
 class _Item(NamedTuple):
@@ -123,6 +127,7 @@ class _Planner:
         direction: Direction,
         judge: Judge,
         user: User,
+        hard_links: Mapping[bytes, HardLink],
         *,
         force: bool,
         ended_ns: int | None,
@@ -133,6 +138,8 @@ class _Planner:
         self._judge = judge
         self._user = user
         self._force = force
+        self._hard_links = hard_links
+        self._links: dict[bytes, bytes] = {}  # what is to be a hard link, and to what
         self._items: dict[bytes, _Item] = {}
         self._settled: dict[bytes, State] = {}
         self._missing: list[bytes] = []
@@ -150,6 +157,7 @@ class _Planner:
         for path in list(self._items):
             self._check_parent(path)
         self._settle_times()
+        self._link()
         self._plan.steps.extend(self._steps())
         self._note()
         if not self._assignment.moves.refused:
@@ -253,6 +261,11 @@ class _Planner:
             if now.kind is Kind.DIRECTORY and self._is_ours(now):
                 self._kept_times[path] = now
 
+    def _link(self) -> None:
+        written = [item.task for item in self._items.values() if item.judgement.needed is Needed.ALL]
+        mended = {path for path, item in self._items.items() if item.judgement.needed is Needed.METADATA}
+        self._links = links_to_make(written, self._hard_links, self._tree.look, mended)
+
     def _is_ours(self, now: State) -> bool:
         return self._user.is_root or now.uid == self._user.uid
 
@@ -272,8 +285,11 @@ class _Planner:
                 now = item.now.state
                 yield Step(_removing(now), item.task.path, now=now)
         makings = [Step(Do.MAKE_DIRECTORY, path) for path in self._missing]
-        makings += [step for item in items if (step := _making(item))]
+        makings += [step for item in items if item.task.path not in self._links and (step := _making(item))]
         yield from sorted(makings, key=lambda step: step.path.split(b"/"))
+        for path, source in self._links.items():
+            if (step := _making(self._items[path])) is not None:
+                yield step._replace(do=Do.HARD_LINK, source=source)
         times = {path: item.task.target for path, item in self._items.items()} | self._kept_times
         for path, target in sorted(times.items(), reverse=True):
             if target.kind is Kind.DIRECTORY:
@@ -314,9 +330,22 @@ class _Planner:
             yield f"it belonged to another user ({target.uid}); only root can give it back"
         if permitted_mode(target, self._user) != target.mode:
             yield "it is brought back without its set-id bits, because it belongs to you"
-        replaced = item.judgement.needed is Needed.ALL and now.state.kind is target.kind is Kind.FILE
-        if replaced and now.links > 1:
+        if item.judgement.needed is not Needed.ALL or target.kind is not Kind.FILE:
+            return
+        if now.state.exists and now.links > self._names_given_back(now):
             yield "it has other names (hard links), which keep what they have"
+        link = hard_link_of(item.task, self._hard_links)
+        if link is not None and not now.state.exists and link.links > self._names_known(link):
+            yield "it had other names (hard links) that the record does not know: it is a file of its own now"
+
+    def _names_given_back(self, now: Sight) -> int:
+        """How many names of what is there now are to be those of another file."""
+        node = (now.device, now.inode)
+        gone = [item for item in self._items.values() if item.judgement.needed is Needed.ALL]
+        return sum((item.now.device, item.now.inode) == node for item in gone)
+
+    def _names_known(self, link: HardLink) -> int:
+        return sum(one.node == link.node for one in self._hard_links.values())
 
 
 def _removing(now: State) -> Do:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import base64
 import stat
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -76,12 +78,21 @@ class Rename(NamedTuple):
     node: tuple[int, int] | None = None
 
 
+class HardLink(NamedTuple):
+    """A name that a file had before the run: the device and inode of the file, and how many names it had."""
+
+    node: tuple[int, int]
+    links: int
+
+
 class FileRecords(NamedTuple):
-    """`unlisted` are the paths that the run changed and of which no state is kept."""
+    """`unlisted` are the paths that the run changed and of which no state is kept; `hard_links` the names of
+    files that had several before the run, as far as it met them."""
 
     files: list[FileRecord]
     renames: list[Rename]
     unlisted: frozenset[bytes] = frozenset()
+    hard_links: Mapping[bytes, HardLink] = MappingProxyType({})
 
 
 class _State(msgspec.Struct, frozen=True):

@@ -22,6 +22,7 @@ _VERBS = {
     Do.MAKE_DIRECTORY: "make directory",
     Do.WRITE: "write",
     Do.LINK: "make link",
+    Do.HARD_LINK: "link",
     Do.SET: "set mode and time of",
 }
 # what the run did -> what has now been done about it

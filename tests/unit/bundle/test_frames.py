@@ -282,6 +282,36 @@ def test_the_content_of_another_file_under_the_same_name_is_not_that_of_the_one_
     assert (look.blob, look.content) == (0, wire.CONTENT["not_kept"])
 
 
+def test_a_file_that_was_changed_under_another_name_is_what_it_was_before_that(tmp_path: Path) -> None:
+    made = FakeFrames().process()
+    first = Found(size=3, nlink=3, blob=made.blob(b"old"), content="kept")
+    made.event("link", "/a", extra="/d", state=first, result=0)
+    made.event("open", "/a", state=first._replace(nlink=4, ctime_ns=5), arg=WRITE_AND_TRUNCATE)
+    now = first._replace(size=9, mtime_ns=5, ctime_ns=5, mode=0o100600)
+    for op, name in (("unlink", "/b"), ("stat", "/c"), ("unlink", "/d"), ("chmod", "/a")):
+        made.event(op, name, state=now)
+    looks = looks_of(made, tmp_path)
+    for path in (b"/a", b"/b", b"/c", b"/d"):
+        state = looks[path].state
+        assert state is not None
+        assert (state.size, state.mode, state.nlink) == (3, 0o100644, 4), path
+        assert (looks[path].blob, looks[path].content) == (1, wire.CONTENT["kept"])
+        assert looks[path].other_name == (path != b"/a")
+
+
+def test_what_somebody_changed_after_it_was_kept_is_not_given_the_content_of_then(tmp_path: Path) -> None:
+    made = FakeFrames().process()
+    kept = Found(size=3, blob=made.blob(b"old"), content="kept")
+    made.event("open", "/a", state=kept, arg=WRITE_AND_TRUNCATE, result=-13)
+    made.event("open", "/a", state=kept._replace(size=8, mtime_ns=5), arg=WRITE_AND_TRUNCATE)
+    made.event("unlink", "/b", state=kept._replace(size=9, mtime_ns=6))
+    looks = looks_of(made, tmp_path)
+    for path in (b"/a", b"/b"):
+        state = looks[path].state
+        assert state is not None
+        assert (state.size, looks[path].content) == (8, wire.CONTENT["not_kept"])
+
+
 def test_why_a_content_was_not_kept_is_told(tmp_path: Path) -> None:
     made = FakeFrames().process().event("stat", "/a", state=Found(size=3))
     made.event("unlink", "/a", state=Found(size=3, content="too_large"))

@@ -91,6 +91,24 @@ def test_while_a_writer_lives_nobody_knows_who_wrote(seconds: float, expected: d
     assert others(with_a_child.event("exit", process=2, result=0, at=2000), seconds=seconds) == expected
 
 
+def test_what_the_run_wrote_through_another_name_was_written_by_the_run() -> None:
+    made = run().event("open", "/a", process=2, state=Found(nlink=2), arg=WRITE, at=1000)
+    made.event("exit", process=2, result=0, at=2000)
+    made.event("open", "/b", state=Found(nlink=2), arg=WRITE, at=2 * SECOND_NS)
+    assert others(made, seconds=2.0) == {}
+    another = run().event("open", "/a", process=2, state=Found(), arg=WRITE, at=1000)
+    another.event("exit", process=2, result=0, at=2000)
+    another.event("open", "/b", state=Found(ino=2), arg=WRITE, at=2 * SECOND_NS)
+    assert others(another, seconds=2.0) == {"/a": WRITTEN}
+
+
+@pytest.mark.parametrize("other", ["/a", "/b"])
+def test_a_rename_between_two_names_of_one_file_takes_nothing_away(other: str) -> None:
+    made = run().event("rename", "/a", extra=other, state=Found(nlink=2), result=0)
+    made.event("rename_to", other, extra="/a", state=Found(nlink=2), result=0)
+    assert others(made.event("stat", "/a", state=Found(nlink=2))) == {}
+
+
 def test_a_time_that_was_set_tells_nothing() -> None:
     made = run().event("open", "/a", process=2, state=ABSENT, arg=WRITE, at=1000)
     made.event("utimes", "/a", process=2, state=Found(), result=0, at=1500)
