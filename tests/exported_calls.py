@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from calls_made import EMPTY, SCOPE, TICKS
 from steno.events.claims import PolicyLine, SdkLine
 from support.run_builder import RunBuilder
 
 
-def run_with_calls(policy: Sequence[PolicyLine] = (), sdk: Sequence[SdkLine] = ()) -> RunBuilder:
-    run = RunBuilder().event(SCOPE, EMPTY).kernel(features=["cgroup"])
+def run_with_calls(
+    policy: Sequence[PolicyLine] = (), sdk: Sequence[SdkLine] = (), **started: Any
+) -> RunBuilder:
+    run = RunBuilder(**started).event(SCOPE, EMPTY).kernel(features=["cgroup"])
     run.process("agent", start_ticks=TICKS).process("server", parent=1, start_ticks=TICKS)
     return run.process("shell", parent=1, start_ticks=TICKS).decided(*policy).said(*sdk)

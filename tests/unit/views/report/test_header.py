@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from calls_made import decision
+from exported_calls import run_with_calls
 from making import FINISHED, make_run, start
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL
 from steno.events import kinds, layout
+from steno.events.claims import PolicyLine
 from steno.views.report.answers import headline
 from steno.views.report.header import header, title
-from steno.views.report.subject import Subject, subject_of
+from steno.views.report.subject import subject_of
 from support.run_builder import RunBuilder
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\x1b]0;x\x07\u202e"
@@ -114,28 +117,40 @@ def test_the_headline_and_the_result_are_those_of_the_record(
     assert facts(html)["Result"] == [result]
 
 
-def called(run: Path, *verdicts: str) -> Subject:
-    """A sound record with calls on which these are the verdicts."""
-    with Folder(run) as folder:
-        found = subject_of(folder)
-    assert found.summary is not None
-    against = [f"list.count: it changed {number}" for number in range(verdicts.count("contradicted"))]
-    calls = {"contradicted": against, "claims_contradicted": [], "verdicts": dict(Counter(verdicts))}
-    return found._replace(summary=found.summary | {"calls": {**calls, "count": len(verdicts)}})
+WINDOW = (10_000_000, 20_000_000)
+DENIED = [decision(one, "act", at=(30_000_000, 40_000_000), decision="deny") for one in "bc"]
+
+
+def read() -> RunBuilder:
+    line = decision("a", "read_file", at=WINDOW, arguments={"path": "/in"})
+    return run_with_calls([line]).by(2).call("open", "/in", result=0, at=15_000_000)
+
+
+def said_to_read_and_wrote(*denied: PolicyLine, **started: Any) -> RunBuilder:
+    line = decision("a", "count", at=WINDOW, read_only=True)
+    return run_with_calls([line, *denied], **started).by(2).wrote("/w/a.txt", at=15_000_000)
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "line", "role"),
+    ("run", "verdict", "line", "role"),
     [
-        (("confirmed",), "Record valid", "good"),
-        (("denied", "denied"), "Record valid · 2 calls denied", "warning"),
-        (("contradicted", "denied"), "Record valid · 1 call contradicted · 1 call denied", "bad"),
+        (read(), "confirmed", "Record valid", "good"),
+        (run_with_calls(DENIED), "denied", "Record valid · 2 calls denied", "warning"),
+        (
+            said_to_read_and_wrote(DENIED[0]),
+            "contradicted",
+            "Record valid · 1 call contradicted · 1 call denied",
+            "bad",
+        ),
     ],
 )
 def test_a_sound_record_of_something_bad_is_not_headed_as_good(
-    tmp_path: Path, verdicts: tuple[str, ...], line: str, role: str
+    tmp_path: Path, run: RunBuilder, verdict: str, line: str, role: str
 ) -> None:
-    found = called(make_run(tmp_path), *verdicts)
+    with Folder(run.seal(tmp_path)) as folder:
+        found = subject_of(folder)
+    assert found.summary
+    assert verdict in found.summary["calls"]["verdicts"]
     first = headline(found)
     assert (first.line, first.role) == (line, role)
     assert f'class="verdict verdict-valid verdict-is-{role} verdict-unchecked"' in header(found)
@@ -143,10 +158,8 @@ def test_a_sound_record_of_something_bad_is_not_headed_as_good(
 
 def test_names_are_told_from_where_the_command_ran_unless_that_is_the_root(tmp_path: Path) -> None:
     for cwd, said in (("/w/", "a.txt"), ("/", "/w/a.txt")):
-        found = called(make_run(tmp_path / f"at{len(cwd)}", start(cwd=cwd), *FINISHED), "contradicted")
-        assert found.summary is not None
-        found.summary["calls"]["contradicted"] = ["list.count: it changed /w/a.txt"]
-        assert facts(header(found))["Contradicted"] == [f"list.count: it changed {said}"]
+        run = said_to_read_and_wrote(cwd=cwd).seal(tmp_path / f"at{len(cwd)}")
+        assert facts(head(run))["Contradicted"] == [f"fs.count: only reads, it is said; it changed {said}"]
 
 
 def test_a_command_that_failed_makes_the_whole_bad_and_is_in_the_title(tmp_path: Path) -> None:
