@@ -47,7 +47,7 @@ def test_a_missing_newline_at_the_end_is_told(tmp_path: Path) -> None:
 
 
 def test_a_new_and_a_deleted_file_are_whole(tmp_path: Path) -> None:
-    builder = run().wrote("/w/new", Content(b"n\n", mode=0o100755)).deleted("/w/old", b"o\n")
+    builder = run().wrote("/w/new", Content(b"n\n", like=Found(mode=0o100755))).deleted("/w/old", b"o\n")
     assert patch(sealed(builder.wrote("/w/empty", b""), tmp_path)) == (
         b"diff --git a/w/empty b/w/empty\nnew file mode 100644\n"
         b"diff --git a/w/new b/w/new\nnew file mode 100755\n--- /dev/null\n+++ b/w/new\n@@ -0,0 +1 @@\n+n\n"
