@@ -8,11 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from conftest import Steno
 from recorded import runs
-from steno.events import canonical
+from steno.events import canonical, layout
 
 Recorder = Callable[..., str]
 SAFE = "cat kept.txt >/dev/null"
@@ -136,11 +138,14 @@ def test_a_baseline_of_degraded_evidence_is_refused_or_says_so(
 
 def test_a_forged_surface_is_unusable_input(steno: Steno, record: Recorder, store: Path) -> None:
     good, forged = record(SAFE), record(f"{SAFE}; : >made")
-    surface = store / forged / "capability-surface.json"
-    surface.write_bytes(surface.read_bytes().replace(b"repo/made", b"repo/kept"))
+    table = store / forged / layout.KERNEL_TABLE
+    rows = pq.read_table(table)
+    told = [row for row in rows.to_pylist() if not (row["resolved"] or b"").endswith(b"/made")]
+    assert len(told) < rows.num_rows
+    pq.write_table(pa.Table.from_pylist(told, schema=rows.schema), table, compression="zstd")
     done = steno("diff", good, forged)
     assert (done.returncode, done.stdout) == (4, b"")
-    assert b"capability-surface.json" in done.stderr
+    assert layout.KERNEL_TABLE.encode() in done.stderr
     assert steno("baseline", forged).returncode == 4
 
 
