@@ -163,6 +163,8 @@ class RunBuilder:
         self, op: str, path: Name = b"", *, state: State = UNKNOWN, at: int | None = None, **fields: Any
     ) -> Self:
         """Any row of the table: its fields are those of `FakeFrames.event`."""
+        if op in _WITH_ADDRESS:
+            fields.setdefault("resolved", b"")
         self._now = self._now + STEP_NS if at is None else at
         call = {"op": op, "path": path, "state": state, "process": self._process, **fields}
         self._calls.append((self._now, len(self._calls), call))
@@ -381,6 +383,7 @@ class RunBuilder:
         return events
 
 
+_WITH_ADDRESS = {"connect", "bind", "send", "answer"}  # which is found under no other name
 _BEFORE_THE_COMMAND = {"cgroup_scope", "repo_snapshot_before", "probe_state", "agent_step"}
 _AFTER_THE_KERNEL = {"intake_logs", "sdk_intake", "mcp_connection", "tool_versions", "redaction_tally", "gap"}
 

@@ -2,64 +2,44 @@
 
 from __future__ import annotations
 
+import os
+from errno import ECONNREFUSED, ENOENT
 from pathlib import Path
 from typing import Any
 
-from capabilities_made import surface
-from kernel_bundles import ABSENT, file, kernel_run, line, process
-from making import FINISHED, RUN_ID, make_run, start
-from steno.bundle.folder import Folder
-from steno.events import kinds
 from steno.views import summary_text
 from steno.views.paint import Paint
-from steno.views.record import open_record
 from steno.views.summary import summary
+from support.reading import record, sealed
+from support.run_builder import RunBuilder
 
 EVIL = "\x1b]0;owned\x07\u202e\n"
-STARTED, ENDED, FINISH = FINISHED
 
 
-def observed(**changed: Any) -> kinds.KernelObserved:
-    numbers = (
-        *("lost_events", "lost_blobs", "unreadable", "undecoded"),
-        *("outlived", "unknown_parents", "unmet_forks", "unresolved", "unlisted", "elsewhere"),
-    )
-    values: dict[str, Any] = dict.fromkeys(
-        (*numbers, "unseen_exits", "privilege_lost", "listeners_refused"), 0
-    )
-    values |= {"observer": "notify", "events": 9, "processes": 2, "features": [], "closed": True}
-    return kinds.KernelObserved(**(values | {"counted": {}} | changed))
-
-
-def shown(path: Path) -> tuple[str, dict[str, Any]]:
-    with Folder(path) as folder, open_record(folder) as record:
-        data = summary(record, path)
+def shown(run: RunBuilder, store: Path) -> tuple[str, dict[str, Any]]:
+    path = sealed(run, store)
+    with record(path) as found:
+        data = summary(found, path)
     return "\n".join(summary_text.lines(data, Paint())), data
 
 
 def test_what_the_kernel_saw_is_told_in_short(tmp_path: Path) -> None:
-    path = kernel_run(
-        tmp_path,
-        start(),
-        STARTED,
-        ENDED,
-        observed(),
-        FINISH,
-        processes=[process(1, "sh"), process(2, "sleep", parent=1, code=None, outlived=True)],
-        files=[
-            file("/a", "created"),
-            file("/b", "modified", "read", "write"),
-            file("/c", "none", "read"),
-            file("/d", "none", "existence"),
-        ],
-        lines=[
-            line(1, "connect", "inet:1.2.3.4:80", result="ok"),
-            line(1, "connect", "inet:1.2.3.5:80", result="ECONNREFUSED"),
-            line(1, "connect", "unix:/run/x", result="ok"),
-            line(1, "connect", "unix:/run/y", result="ENOENT"),
-        ],
+    run = (
+        RunBuilder()
+        .process("sh")
+        .wrote("/a")
+        .read("/b")
+        .wrote("/b", before=b"x")
+        .read("/c")
+        .looked("/d")
+        .connected("inet:1.2.3.4:80")
+        .connected("inet:1.2.3.5:80", -ECONNREFUSED)
+        .connected("unix:/run/x")
+        .connected("unix:/run/y", -ENOENT)
+        .process("sleep", parent=1, code=None)
+        .outlived()
     )
-    text, data = shown(path)
+    text, data = shown(run, tmp_path)
     assert (
         "Kernel      2 processes, 1 of them alive when it ended\n"
         "            2 files changed (1 created, 1 modified), 2 read\n"
@@ -91,22 +71,19 @@ def test_what_the_kernel_saw_is_told_in_short(tmp_path: Path) -> None:
             {"name": "/run/y", "outcome": "refused or failed: ENOENT", "sent": False},
         ],
     }
-    assert data["kernel"]["observed"]["events"] == 9
+    assert data["kernel"]["observed"]["events"] == 15
 
 
 def test_a_quiet_run_is_told_shortly(tmp_path: Path) -> None:
-    text, _ = shown(kernel_run(tmp_path, processes=[process(1, "true")]))
+    text, _ = shown(RunBuilder().process("true"), tmp_path)
     assert "Kernel      1 process\n            no file changed, 0 read\n            no endpoint\n" in text
 
 
 def test_changes_without_a_kept_state_are_never_told_as_no_change(tmp_path: Path) -> None:
-    path = kernel_run(
-        tmp_path,
-        processes=[process(1, "sh")],
-        files=[file("/read", "none", "read"), file("/gone", "none", "write", before=ABSENT, after=ABSENT)],
-        surface=surface(RUN_ID, files_written=["/repo/.git/hooks/pre-commit", "/usr/x", "/gone"]),
-    )
-    text, data = shown(path)
+    run = RunBuilder().process("sh").read("/read").wrote("/gone", None)
+    for path in ("/repo/.git/hooks/pre-commit", "/usr/x"):
+        run.call("open", path, state=b"x", arg=os.O_WRONLY, result=0)
+    text, data = shown(run, tmp_path)
     assert (
         "            no file changed among those whose states are kept, 1 created and gone again, 1 read\n"
         "            2 more paths may have changed: their states are not kept "
@@ -119,22 +96,19 @@ def test_changes_without_a_kept_state_are_never_told_as_no_change(tmp_path: Path
 
 
 def test_what_the_observer_missed_is_told(tmp_path: Path) -> None:
-    path = kernel_run(tmp_path, start(), STARTED, ENDED, observed(lost_events=3, unseen_exits=1), FINISH)
-    assert "3 events lost, 1 process whose end was not seen" in shown(path)[0]
+    run = RunBuilder().process("sh").kernel(lost_events=3, unseen_exits=1).gap("kernel_events_lost")
+    assert "3 events lost, 1 process whose end was not seen" in shown(run, tmp_path)[0]
 
 
 def test_a_run_without_the_layer_has_no_such_section(tmp_path: Path) -> None:
-    text, data = shown(make_run(tmp_path))
+    text, data = shown(RunBuilder(observer="none"), tmp_path)
     assert "Kernel " not in text
     assert data["kernel"] is None
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
-    path = kernel_run(
-        tmp_path,
-        files=[file(EVIL, EVIL)],
-        lines=[line(1, "connect", f"inet:{EVIL}"), line(1, "connect", f"unix:{EVIL}")],
-    )
-    text, _ = shown(path)
+    run = RunBuilder().process("sh").wrote(f"/{EVIL}").connected(f"inet:{EVIL}").connected(f"unix:{EVIL}")
+    text, _ = shown(run.call("open", f"/not kept {EVIL}", state=b"x", arg=os.O_WRONLY), tmp_path)
+    assert "owned" in text
     assert not {"\x1b", "\x07", "\u202e"} & set(text)
     assert all(one.strip() for one in text.splitlines())

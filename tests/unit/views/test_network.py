@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
+from errno import EACCES, ECONNREFUSED, EINPROGRESS, EISCONN, ENETUNREACH, ETIMEDOUT
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kernel_bundles import kernel_run, line, process
-from steno.bundle.folder import Folder
 from steno.views import network
-from steno.views.kernel_layer import KernelLayer
 from steno.views.paint import Paint
 from steno.views.plain import columns
-from steno.views.record import open_record
+from support.reading import kernel_layer, sealed
+from support.run_builder import RunBuilder
 
 EVIL = "unix:/\x1b]0;owned\x07\u202e\n"
+SECOND = 1_000_000_000
 
 
-def both(store: Path, *lines: dict[str, Any], width: int | None = None) -> tuple[list[str], dict[str, Any]]:
-    path = kernel_run(store, lines=lines, processes=[process(1, "make"), process(2, "curl", parent=1)])
-    with Folder(path) as folder, open_record(folder) as record:
-        layer = KernelLayer(record)
-        return list(network.lines(layer, Paint(), width=width)), network.to_json(layer)
+def run() -> RunBuilder:
+    """What follows is done by `make`, process 1; process 2 is `curl`."""
+    return RunBuilder().process("make").process("curl", parent=1).by(1)
+
+
+def both(
+    store: Path, builder: RunBuilder, width: int | None = None, *, colour: bool = False
+) -> tuple[list[str], dict[str, Any]]:
+    with kernel_layer(sealed(builder, store)) as layer:
+        return list(network.lines(layer, Paint(colour=colour), width=width)), network.to_json(layer)
+
+
+def with_sockets(*kinds: str) -> RunBuilder:
+    """Made by process 2."""
+    builder = run().by(2)
+    for family, kind in (numbers.split(":") for numbers in kinds):
+        builder.call("socket", arg=int(family), arg2=int(kind))
+    return builder
 
 
 def test_calls_to_one_endpoint_are_put_together(tmp_path: Path) -> None:
     text, data = both(
         tmp_path,
-        line(2, "connect", "inet:1.2.3.4:80", count=3, first_ns=5_000_000_000, last_ns=9_000_000_000),
-        line(1, "send", "inet:1.2.3.4:80", first_ns=2_000_000_000, last_ns=2_000_000_000),
-        line(2, "connect", "inet6:[::1]:443"),
+        run()
+        .call("send", "inet:1.2.3.4:80", at=2 * SECOND)
+        .by(2)
+        .connected("inet:1.2.3.4:80", None, at=5 * SECOND)
+        .connected("inet:1.2.3.4:80", None, times=2, at=9 * SECOND)
+        .connected("inet6:[::1]:443", None, at=9 * SECOND + SECOND // 2),
     )
     unknown = ["attempted,", "outcome", "not", "seen"]
     assert text[0].split() == ["FIRST", "COUNT", "CALLS", "ENDPOINT", "OUTCOME", "PROCESSES"]
@@ -44,7 +60,7 @@ def test_calls_to_one_endpoint_are_put_together(tmp_path: Path) -> None:
         "make[1],",
         "curl[2]",
     ]
-    assert text[2].split() == ["1.50s", "1", "connect", "[::1]:443", *unknown, "curl[2]"]
+    assert text[2].split() == ["9.50s", "1", "connect", "[::1]:443", *unknown, "curl[2]"]
     assert data["endpoints"][0] == {
         "address": "inet:1.2.3.4:80",
         "family": "inet",
@@ -62,10 +78,11 @@ def test_calls_to_one_endpoint_are_put_together(tmp_path: Path) -> None:
 def test_unix_sockets_stand_apart(tmp_path: Path) -> None:
     text, data = both(
         tmp_path,
-        line(1, "connect", "inet:1.2.3.4:80"),
-        line(1, "connect", "unix:/run/x.sock"),
-        line(1, "bind", "unix:@abstract"),
-        line(1, "connect", "/run/found.sock"),
+        run()
+        .connected("inet:1.2.3.4:80")
+        .connected("unix:/run/x.sock")
+        .call("bind", "unix:@abstract")
+        .connected("unix:found.sock", resolved="/run/found.sock"),
     )
     assert text[2] == ""
     assert text[3].split()[3:5] == ["UNIX", "SOCKET"]
@@ -76,7 +93,7 @@ def test_unix_sockets_stand_apart(tmp_path: Path) -> None:
 
 
 def test_an_error_that_is_known_is_told(tmp_path: Path) -> None:
-    text, data = both(tmp_path, line(1, "connect", "inet:10.0.0.1:22", result="EACCES"))
+    text, data = both(tmp_path, run().connected("inet:10.0.0.1:22", -EACCES))
     assert "connect (EACCES)" in text[1]
     assert data["endpoints"][0]["results"] == {"EACCES": 1}
 
@@ -84,41 +101,38 @@ def test_an_error_that_is_known_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("results", "outcome", "is_bad"),
     [
-        (["ok"], "connected", False),
-        (["EINPROGRESS"], "attempted, outcome not seen", False),
-        (["unknown"], "attempted, outcome not seen", False),
-        (["EINPROGRESS", "EISCONN"], "connected", False),
-        (["ECONNREFUSED"], "refused or failed: ECONNREFUSED", True),
-        (["ETIMEDOUT", "ECONNREFUSED"], "refused or failed: ECONNREFUSED, ETIMEDOUT", True),
-        (["ECONNREFUSED", "EINPROGRESS"], "attempted, outcome not seen", True),
-        (["ECONNREFUSED", "ok"], "connected", True),
+        ([0], "connected", False),
+        ([-EINPROGRESS], "attempted, outcome not seen", False),
+        ([None], "attempted, outcome not seen", False),
+        ([-EINPROGRESS, -EISCONN], "connected", False),
+        ([-ECONNREFUSED], "refused or failed: ECONNREFUSED", True),
+        ([-ETIMEDOUT, -ECONNREFUSED], "refused or failed: ECONNREFUSED, ETIMEDOUT", True),
+        ([-ECONNREFUSED, -EINPROGRESS], "attempted, outcome not seen", True),
+        ([-ECONNREFUSED, 0], "connected", True),
     ],
 )
 def test_the_outcome_of_connecting_is_what_is_known_of_it(
-    tmp_path: Path, results: list[str], outcome: str, is_bad: bool
+    tmp_path: Path, results: list[int | None], outcome: str, is_bad: bool
 ) -> None:
-    calls = [line(1, "connect", "inet:10.0.0.1:22", result=one) for one in results]
-    path = kernel_run(tmp_path, lines=calls, processes=[process(1, "make")])
-    with Folder(path) as folder, open_record(folder) as record:
-        painted = list(network.lines(KernelLayer(record), Paint(colour=True), width=None))
-        assert network.to_json(KernelLayer(record))["endpoints"][0]["outcome"] == outcome
+    builder = run()
+    for result in results:
+        builder.connected("inet:10.0.0.1:22", result)
+    painted, data = both(tmp_path, builder, colour=True)
+    assert data["endpoints"][0]["outcome"] == outcome
     assert outcome in painted[1]
     assert ("\x1b" in painted[1]) == is_bad
 
 
 def test_a_narrow_terminal_shows_the_address_and_the_outcome(tmp_path: Path) -> None:
-    text, _ = both(tmp_path, line(1, "connect", "inet:198.51.100.107:44300", result="ok"), width=40)
+    text, _ = both(tmp_path, run().connected("inet:198.51.100.107:44300"), width=40)
     assert text == ["ENDPOINT", "198.51.100.107:44300", "  connected"]
 
 
 def test_sockets_and_calls_without_an_address_are_counted(tmp_path: Path) -> None:
-    text, data = both(
-        tmp_path,
-        line(1, "socket", "2:524289", count=2),
-        line(1, "socket", "99:77"),
-        line(1, "listen"),
-        line(1, "accept", count=4),
-    )
+    builder = with_sockets("2:524289", "2:524289", "99:77").call("listen")
+    for _ in range(4):
+        builder.call("accept")
+    text, data = both(tmp_path, builder)
     assert text == [
         "inet stream: 2 sockets",
         "family 99 type 77: 1 socket",
@@ -130,14 +144,14 @@ def test_sockets_and_calls_without_an_address_are_counted(tmp_path: Path) -> Non
 
 
 def test_sockets_that_are_called_the_same_are_counted_together(tmp_path: Path) -> None:
-    text, data = both(tmp_path, line(1, "socket", "10:2"), line(1, "socket", "10:524290", count=2))
+    text, data = both(tmp_path, with_sockets("10:2", "10:524290", "10:524290"))
     assert text == ["inet6 datagram: 3 sockets"]
     assert data["sockets"] == {"10:2": 1, "10:524290": 2}
 
 
 @pytest.mark.parametrize("address", ["netlink:", "family:0", "family:?"])
 def test_an_address_without_a_peer_is_no_endpoint(tmp_path: Path, address: str) -> None:
-    _, data = both(tmp_path, line(1, "connect", address, result="ok"), line(1, "bind", address))
+    _, data = both(tmp_path, run().connected(address).call("bind", address))
     assert data["endpoints"] == []
 
 
@@ -145,49 +159,45 @@ STREAM, DATAGRAM = "2:1", "2:524290"
 
 
 @pytest.mark.parametrize(
-    ("sockets", "results", "outcome"),
+    ("sockets", "result", "outcome"),
     [
-        ([], ["ok"], "connected"),
-        ([STREAM], ["ok"], "connected"),
-        ([DATAGRAM], ["ok"], "address set, sending not seen"),
-        (["10:2"], ["ok"], "address set, sending not seen"),
-        (["10:1"], ["ok"], "connected"),
-        ([DATAGRAM], ["unknown"], "attempted, outcome not seen"),
-        ([DATAGRAM], ["ENETUNREACH"], "refused or failed: ENETUNREACH"),
-        ([STREAM, DATAGRAM], ["ok"], "connected, or only an address set"),
-        (["43:1", DATAGRAM], ["ok"], "connected, or only an address set"),
-        ([STREAM, DATAGRAM], ["EINPROGRESS"], "attempted, outcome not seen"),
+        ([], 0, "connected"),
+        ([STREAM], 0, "connected"),
+        ([DATAGRAM], 0, "address set, sending not seen"),
+        (["10:2"], 0, "address set, sending not seen"),
+        (["10:1"], 0, "connected"),
+        ([DATAGRAM], None, "attempted, outcome not seen"),
+        ([DATAGRAM], -ENETUNREACH, "refused or failed: ENETUNREACH"),
+        ([STREAM, DATAGRAM], 0, "connected, or only an address set"),
+        (["43:1", DATAGRAM], 0, "connected, or only an address set"),
+        ([STREAM, DATAGRAM], -EINPROGRESS, "attempted, outcome not seen"),
     ],
 )
 def test_a_datagram_socket_that_is_connected_only_has_an_address(
-    tmp_path: Path, sockets: list[str], results: list[str], outcome: str
+    tmp_path: Path, sockets: list[str], result: int | None, outcome: str
 ) -> None:
-    calls = [line(2, "connect", "inet:203.0.113.9:53", result=one) for one in results]
-    _, data = both(tmp_path, *(line(2, "socket", kind) for kind in sockets), *calls)
+    _, data = both(tmp_path, with_sockets(*sockets).connected("inet:203.0.113.9:53", result))
     assert [one["outcome"] for one in data["endpoints"]] == [outcome]
 
 
 def test_what_is_no_network_is_not_told(tmp_path: Path) -> None:
-    text, data = both(tmp_path, line(1, "open", "/etc/hosts", access="read"))
+    text, data = both(tmp_path, run().read("/etc/hosts"))
     assert text == []
     assert data["endpoints"] == data["unix_sockets"] == []
 
 
 def test_many_processes_are_counted(tmp_path: Path) -> None:
-    text, data = both(tmp_path, *(line(number, "connect", "inet:1.2.3.4:80") for number in range(1, 9)))
-    assert text[1].endswith("make[1], curl[2], ?[3] and 5 more")
+    builder = run().connected("inet:1.2.3.4:80").by(2).connected("inet:1.2.3.4:80")
+    for _ in range(6):
+        builder.process("sh", parent=1).connected("inet:1.2.3.4:80")
+    text, data = both(tmp_path, builder)
+    assert text[1].endswith("make[1], curl[2], sh[3] and 5 more")
     assert data["endpoints"][0]["processes"] == list(range(1, 9))
 
 
 @pytest.mark.parametrize("width", [10, 40, 80])
 def test_hostile_names_stay_text_on_any_terminal(tmp_path: Path, width: int) -> None:
-    text, data = both(
-        tmp_path,
-        line(1, "connect", EVIL),
-        line(1, "connect", b"unix:/\xff\x1b"),
-        line(1, "socket", EVIL),
-        width=width,
-    )
+    text, data = both(tmp_path, run().connected(EVIL).connected(b"unix:/\xff\x1b"), width)
     assert not {"\x1b", "\x07", "\u202e", "\n"} & set("".join(text))
     assert all(columns(one) <= width for one in text)
     assert data["unix_sockets"][1]["address_b64"] == "dW5peDov/xs="

@@ -2,88 +2,99 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Any
 
-import pytest
-
-from capabilities_made import surface
-from kernel_bundles import kernel_run
-from making import RUN_ID
 from steno.bundle.folder import Folder
+from steno.derive.surface import surface
+from steno.events import canonical
 from steno.views import not_kept
 from steno.views.not_kept import INSIDE_GIT, LEFT_OUT, OTHER_ROOT, NotKept
+from support.reading import kernel_layer, sealed
+from support.run_builder import RUN_ID, WRITING, RunBuilder
 
 
-def found(tmp_path: Path, *files: bytes, **changed: Any) -> list[NotKept]:
-    with Folder(kernel_run(tmp_path, surface=surface(RUN_ID, **changed))) as run:
-        return not_kept.not_kept(run, RUN_ID, files)
+def run() -> RunBuilder:
+    return RunBuilder().process("sh")
+
+
+def wrote(*paths: str) -> RunBuilder:
+    """Opened to be written; how the run left them is not recorded."""
+    builder = run()
+    for path in paths:
+        builder.call("open", path, state=b"x", arg=os.O_WRONLY, result=0)
+    return builder
+
+
+def found(store: Path, builder: RunBuilder) -> list[NotKept]:
+    with kernel_layer(sealed(builder, store)) as layer:
+        return not_kept.not_kept(layer.run, RUN_ID, [one.file.name for one in layer.files()])
 
 
 def test_what_files_json_has_no_line_for_is_told_with_what_was_done(tmp_path: Path) -> None:
-    assert found(
-        tmp_path,
-        b"/kept",
-        files_created=["/made", "/kept"],
-        files_written=["/made", "/kept", "/written"],
-        files_deleted=["/made", "/deleted"],
-        files_attempted=["/tried"],
-        files_read=["/read"],
-    ) == [
+    builder = (
+        wrote("/written")
+        .wrote("/kept")
+        .call("open", "/made", state=None, arg=WRITING, result=0)
+        .call("unlink", "/made", state=b"x", result=0)
+        .call("unlink", "/deleted", state=b"x", result=0)
+        .call("open", "/tried", state=b"x", arg=os.O_WRONLY, result=-13)
+        .call("open", "/read", state=b"x", arg=os.O_RDONLY, result=0)
+    )
+    assert found(tmp_path, builder) == [
         NotKept("/deleted", ("deleted",), LEFT_OUT),
         NotKept("/made", ("created", "deleted"), LEFT_OUT),
         NotKept("/written", ("written",), LEFT_OUT),
     ]
 
 
-@pytest.mark.parametrize(
-    ("path", "why"),
-    [
-        ("/repo/.git/hooks/pre-commit", INSIDE_GIT),
-        ("/repo/.github/x", LEFT_OUT),
-        ("other-root:/repo/.git/x", OTHER_ROOT),
-        ("/dev/shm/x", LEFT_OUT),
-        ("/proc/sys/kernel/core_pattern", LEFT_OUT),
-    ],
-)
-def test_why_there_is_no_state_is_told(tmp_path: Path, path: str, why: str) -> None:
-    assert found(tmp_path, files_written=[path]) == [NotKept(path, ("written",), why)]
+def test_why_there_is_no_state_is_told(tmp_path: Path) -> None:
+    paths = ["/dev/shm/x", "/proc/sys/kernel/core_pattern", "/repo/.git/hooks/pre-commit", "/repo/.github/x"]
+    elsewhere = {"state": b"x", "arg": os.O_WRONLY, "notes": ["other_root"]}
+    builder = wrote(*paths).call("open", "/repo/.git/x", **elsewhere)
+    assert found(tmp_path, builder) == [
+        NotKept("/dev/shm/x", ("written",), LEFT_OUT),
+        NotKept("/proc/sys/kernel/core_pattern", ("written",), LEFT_OUT),
+        NotKept("/repo/.git/hooks/pre-commit", ("written",), INSIDE_GIT),
+        NotKept("/repo/.github/x", ("written",), LEFT_OUT),
+        NotKept("other-root:/repo/.git/x", ("written",), OTHER_ROOT),
+    ]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("/dev/null", "/dev/tty", "/dev/pts/N", "/proc/PID/oom_score_adj", "/memfd:x", "pipe:[N]"),
-        *(f"/dev/shm/steno-intake-RUN_ID/{name}.ndjson" for name in ("hooks", "sdk", "policy.PID")),
-        "/store/RUN_ID/spool/intake/policy.12-34.ndjson",
-    ],
-)
-def test_terminals_sinks_and_the_intake_are_no_files(tmp_path: Path, path: str) -> None:
-    assert found(tmp_path, files_written=[path]) == []
+def test_terminals_sinks_and_the_intake_are_no_files(tmp_path: Path) -> None:
+    paths = [
+        *("/dev/null", "/dev/tty", "/dev/pts/7", "/proc/7/oom_score_adj", "/memfd:x", "pipe:[7]"),
+        *(f"/dev/shm/steno-intake-{RUN_ID}/{name}.ndjson" for name in ("hooks", "sdk", "policy.12-34")),
+        f"/store/{RUN_ID}/spool/intake/policy.12-34.ndjson",
+    ]
+    assert found(tmp_path / "one", wrote(*paths)) == []
+    with kernel_layer(sealed(wrote(*paths), tmp_path / "two")) as layer:
+        told = canonical.decode(b"".join(surface(layer.layers)))["steno"]["files"]["written"]
+    assert len(told) == len(paths)
 
 
-@pytest.mark.parametrize("path", ["/home/.cache/steno-intake-RUN_ID/evil", "/dev/null/x", "/x\n/dev/null"])
-def test_a_name_like_ours_hides_nothing(tmp_path: Path, path: str) -> None:
-    assert [one.path for one in found(tmp_path, files_written=[path])] == [path]
+def test_a_name_like_ours_hides_nothing(tmp_path: Path) -> None:
+    paths = ["/dev/null/x", f"/home/.cache/steno-intake-{RUN_ID}/evil", "/x\n/dev/null"]
+    names = [path.replace(RUN_ID, "RUN_ID") for path in paths]
+    assert [one.path for one in found(tmp_path, wrote(*paths))] == names
 
 
 def test_a_path_is_known_under_the_name_that_the_surface_has_for_it(tmp_path: Path) -> None:
-    files = [b"/\xff", f"/x/{RUN_ID}".encode()]
-    assert found(tmp_path, *files, files_written=["/\\xff", "/x/RUN_ID"]) == []
-
-
-def test_a_bundle_without_a_surface_has_none(tmp_path: Path) -> None:
-    path = kernel_run(tmp_path)
-    (path / "capability-surface.json").unlink()
-    with Folder(path) as run:
-        assert not_kept.not_kept(run, RUN_ID, ()) == []
+    assert found(tmp_path, run().wrote(b"/\xff").wrote(f"/x/{RUN_ID}")) == []
 
 
 def test_what_is_ignored_is_named_before_what_git_wrote(tmp_path: Path) -> None:
     paths = [f"/a/.git/{number}" for number in range(9)]
-    (line,) = not_kept.lines(found(tmp_path, files_written=[*paths, "/z\x1b"]))
+    (line,) = not_kept.lines(found(tmp_path, wrote(*paths, "/z\x1b")))
     assert line == (
         "10 more paths may have changed: their states are not kept "
         "(1 ignored, special, or of another user, 9 inside .git): /z\\x1b, /a/.git/0, /a/.git/1 and 7 more"
     )
     assert list(not_kept.lines([])) == []
+
+
+def test_a_bundle_without_a_surface_has_none(tmp_path: Path) -> None:
+    path = wrote("/x").seal(tmp_path)
+    (path / "capability-surface.json").unlink()
+    with Folder(path) as folder:
+        assert not_kept.not_kept(folder, RUN_ID, ()) == []

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
 import pytest
 
-from kernel_bundles import execution, line, process
-from steno.views.kernel_layer import Line, Process
+from steno.views.kernel_layer import Exec, Line, Process
 from steno.views.sockets_used import Kind, SocketsUsed
 
 STREAM, DATAGRAM, CLOSED_BY_EXEC = "2:1", "2:2", 0o2000000
 CLOSED_STREAM = f"2:{CLOSED_BY_EXEC | 1}"
 
 
-def kind(*sockets: dict[str, Any], execs: list[dict[str, Any]] | None = None, parent: int = 1) -> Kind:
+def line(process: int, op: str, path: str, *, at_ns: int = 1_500_000_000) -> Line:
+    return Line(
+        process=process, op=op, category="net", result="ok", count=1, first_ns=at_ns, last_ns=at_ns, path=path
+    )
+
+
+def kind(*sockets: Line, execs: list[Exec] | None = None, parent: int = 1) -> Kind:
     """Of a connect of process 2, a child of 1."""
-    processes = [process(1, "sh"), process(2, parent=parent, execs=execs or [])]
-    lines = [*sockets, line(2, "connect", "inet:1.2.3.4:80", result="ok")]
-    used = SocketsUsed(msgspec.convert(lines, list[Line]), msgspec.convert(processes, list[Process]))
-    return used.kind(msgspec.convert(lines[-1], Line), "inet")
+    processes = [
+        Process(process=1, parent=0, first_ns=1_000_000_000),
+        Process(process=2, parent=parent, first_ns=1_000_000_000, execs=execs or []),
+    ]
+    connect = line(2, "connect", "inet:1.2.3.4:80")
+    return SocketsUsed([*sockets, connect], processes).kind(connect, "inet")
 
 
 def test_a_socket_that_is_made_later_is_not_the_one() -> None:
-    later = line(2, "socket", STREAM, first_ns=9_000_000_000, last_ns=9_000_000_000)
+    later = line(2, "socket", STREAM, at_ns=9_000_000_000)
     assert kind(line(2, "socket", DATAGRAM), later) is Kind.DATAGRAM
 
 
@@ -49,7 +53,7 @@ def test_a_socket_that_exec_closes_is_not_inherited_beyond_it(
     at_ns: int, result: str, expected: Kind
 ) -> None:
     sockets = [line(2, "socket", DATAGRAM), line(1, "socket", CLOSED_STREAM)]
-    assert kind(*sockets, execs=[execution("curl", at_ns=at_ns, result=result)]) is expected
+    assert kind(*sockets, execs=[Exec(["curl"], at_ns=at_ns, result=result)]) is expected
 
 
 def test_parents_that_are_in_a_circle_come_to_an_end() -> None:

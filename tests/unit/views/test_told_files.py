@@ -1,42 +1,39 @@
-"""What `show --json` has beyond the summary: the derived files, unchanged."""
+"""What `show --json` has beyond the summary: what is derived of the evidence, unchanged."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kernel_bundles import file, kernel_run, process
-from making import FINISHED, make_run, start
-from steno.bundle.folder import Folder
 from steno.derive.catalogue import derivations
 from steno.errors import UnreadableBundleError
-from steno.views.record import open_record
+from steno.events import canonical
 from steno.views.summary import summary
 from steno.views.told_files import told_files
+from support.reading import record, sealed
+from support.run_builder import RunBuilder
 
 
 def told(run: Path) -> dict[str, Any]:
-    with Folder(run) as folder, open_record(folder) as record:
-        return told_files(record)
+    with record(run) as found:
+        return told_files(found)
 
 
-def test_each_file_is_told_as_the_bundle_has_it(tmp_path: Path) -> None:
-    files = [file(b"/\xff", "created")]
-    run = kernel_run(tmp_path, start(), *FINISHED, processes=[process(1, "sh")], files=files)
-    found = told(run)
-    assert {"processes.json", "files.json", "calls.json"} < found.keys()
-    for name, data in found.items():
-        assert data == json.loads((run / name).read_bytes())
+def test_each_file_is_told_as_the_evidence_gives_it(tmp_path: Path) -> None:
+    with record(sealed(RunBuilder().process("sh").wrote(b"/\xff"), tmp_path)) as found:
+        derived, shown = derivations(found.layers), told_files(found)
+        for name, data in shown.items():
+            assert data == canonical.decode(b"".join(derived[name](found.layers)))
+    assert {"processes.json", "files.json", "calls.json"} < shown.keys()
 
 
 def test_no_derived_json_file_is_out_of_reach(tmp_path: Path) -> None:
-    run = kernel_run(tmp_path, start(), *FINISHED)
-    with Folder(run) as folder, open_record(folder) as record:
-        derived = {name for name in derivations(record.layers) if name.endswith(".json")}
-        shown = summary(record, run)
+    run = sealed(RunBuilder().process("sh"), tmp_path)
+    with record(run) as found:
+        derived = {name for name in derivations(found.layers) if name.endswith(".json")}
+        shown = summary(found, run)
     under_own_names = {
         "run.json": "run",
         "observation-health.json": "health",
@@ -48,7 +45,7 @@ def test_no_derived_json_file_is_out_of_reach(tmp_path: Path) -> None:
 
 
 def test_without_a_kernel_layer_its_files_are_not_made_up(tmp_path: Path) -> None:
-    assert told(make_run(tmp_path)).keys() == {
+    assert told(sealed(RunBuilder(observer="none"), tmp_path)).keys() == {
         "calls.json",
         "capability-surface.json",
         "correlation-report.json",
@@ -56,11 +53,11 @@ def test_without_a_kernel_layer_its_files_are_not_made_up(tmp_path: Path) -> Non
 
 
 def test_a_run_that_is_not_sealed_has_none(tmp_path: Path) -> None:
-    assert told(make_run(tmp_path, start(), sealed=False)) == {}
+    assert told(RunBuilder().process("sh").spool(tmp_path)) == {}
 
 
 def test_a_file_that_is_no_json_is_an_error_of_the_bundle(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
+    run = RunBuilder().seal(tmp_path)
     (run / "calls.json").write_bytes(b"[")
     with pytest.raises(UnreadableBundleError, match=r"calls\.json"):
         told(run)
