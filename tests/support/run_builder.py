@@ -241,7 +241,7 @@ class RunBuilder:
 
     # The network
 
-    def connected(self, address: str, result: int | None = 0, *, times: int = 1, **call: Any) -> Self:
+    def connected(self, address: Name, result: int | None = 0, *, times: int = 1, **call: Any) -> Self:
         for _ in range(times):
             self.call("connect", address, result=result, **call)
         return self

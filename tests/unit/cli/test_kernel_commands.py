@@ -11,38 +11,35 @@ from typing import Any
 import pexpect
 import pytest
 
-from capabilities_made import surface
 from conftest import PROGRAM, SECONDS, Steno
-from kernel_bundles import file, kernel_run, line, process, row, state
-from making import RUN_ID
+from frames_made import Found
+from support.reading import sealed
+from support.run_builder import WRITING, Content, RunBuilder
 
 SECRET = b"password=correct-horse-battery-staple\n"
+A_SECOND = {"at": 0, "until": 1_000_000_000}
 
 
 @pytest.fixture
 def run(store: Path) -> Path:
-    return kernel_run(
-        store,
-        processes=[process(1, "make", "all"), process(2, "cc", "a\x1b[2J.c", parent=1, code=1)],
-        files=[
-            file("/w/a.o", "created", after=state(3, blob="after:/w/a.o")),
-            file("/w/.env", "modified", before=state(5, blob="b"), after=state(38, blob="a")),
-            file("/w/a.c", "none"),
-        ],
-        lines=[
-            line(2, "open", "/w/a.o", access="write", create=True),
-            line(2, "connect", "inet:1.2.3.4:80"),
-        ],
-        rows=[row(1, "exec", b"/usr/bin/make", extra=b"make\0all\0"), row(2, "open", b"/w/caf\xe9")],
-        blobs=[("after:/w/a.o", b"o\xff\n"), ("b", b"old!\n")],
-        secret_blobs=[("a", SECRET)],
+    builder = (
+        RunBuilder("make", "all")
+        .process("make", "all", **A_SECOND)
+        .process("cc", "a\x1b[2J.c", parent=1, code=1, **A_SECOND)
+        .read("/w/a.c")
+        .call("open", b"/w/caf\xe9", state=b"x", result=0)
+        .wrote("/w/a.o", b"o\xff\n")
+        .connected("inet:1.2.3.4:80", None)
+        .by(1)
+        .wrote("/w/.env", Content(SECRET, secret=True), before=b"old!\n")
     )
+    return sealed(builder, store)
 
 
 def test_the_tree_is_printed_and_is_data(steno: Steno, run: Path) -> None:
     done = steno("tree", "@last")
     assert done.stdout.decode().splitlines()[1:] == [
-        "   0  1.00s         make all",
+        "   0  1.00s      1  make all",
         "   1  1.00s      1  └─ cc 'a\\x1b[2J.c'",
     ]
     assert (done.returncode, done.stderr) == (0, b"")
@@ -52,7 +49,7 @@ def test_the_tree_is_printed_and_is_data(steno: Steno, run: Path) -> None:
 
 def test_files_are_listed_and_chosen(steno: Steno, run: Path) -> None:
     done = steno("files", "@last")
-    assert done.stdout.decode().splitlines() == ["A   +3 B  -  /w/a.o", "M  +33 B  -  /w/.env"]
+    assert done.stdout.decode().splitlines() == ["M  +33 B  -  /w/.env", "A   +3 B  -  /w/a.o"]
     assert steno("files", "@last", "--read").stdout.decode().split()[-1] == "/w/a.c"
     assert len(steno("files", "@last", "--all").stdout.splitlines()) == 3
     assert len(steno("files", "@last", "--all", "*/a.*", cwd=Path("/")).stdout.splitlines()) == 2
@@ -60,7 +57,7 @@ def test_files_are_listed_and_chosen(steno: Steno, run: Path) -> None:
     assert len(steno("files", "@last", "*.o", cwd=Path("/usr")).stdout.splitlines()) == 1
     assert steno("files", "@last", "w/a.o", cwd=Path("/")).stdout == b"A  +3 B  -  /w/a.o\n"
     found = json.loads(steno("files", "@last", "--all", "--json").stdout)
-    assert [one["change"] for one in found["files"]] == ["created", "modified", "none"]
+    assert [one["change"] for one in found["files"]] == ["modified", "none", "created"]
 
 
 def test_when_there_is_no_such_file_stdout_stays_empty(steno: Steno, run: Path) -> None:
@@ -72,8 +69,14 @@ def test_when_there_is_no_such_file_stdout_stays_empty(steno: Steno, run: Path) 
 def test_what_was_changed_without_a_kept_state_is_counted_and_listed_when_asked(
     steno: Steno, store: Path
 ) -> None:
-    changed = surface(RUN_ID, files_created=["/x/.git/hooks/pre-commit"], files_written=["/x/.cache/evil"])
-    kernel_run(store, files=[file("/w/a", "none", "read")], surface=changed)
+    builder = (
+        RunBuilder()
+        .process("sh")
+        .read("/w/a")
+        .call("open", "/x/.git/hooks/pre-commit", state=None, arg=WRITING, result=0)
+        .call("open", "/x/.cache/evil", state=b"x", arg=WRITING, result=0)
+    )
+    sealed(builder, store)
     done = steno("files", "@last")
     assert done.stdout == b""
     assert done.stderr.decode() == (
@@ -95,7 +98,7 @@ def test_what_was_changed_without_a_kept_state_is_counted_and_listed_when_asked(
 
 
 def test_a_run_that_changed_no_file_says_so(steno: Steno, store: Path) -> None:
-    kernel_run(store, files=[file("/w/a", "none", "read")])
+    sealed(RunBuilder().process("sh").read("/w/a"), store)
     assert steno("files", "@last").stderr == b"steno: the run changed no file\n"
 
 
@@ -105,7 +108,7 @@ def test_a_diff_is_exact_for_programs_and_never_shows_a_secret(steno: Steno, run
     assert b"# /w/.env: modified, not shown: its content holds a secret" in done.stdout
     assert b"correct-horse" not in done.stdout
     found = json.loads(steno("files", "@last", "--diff", "--json").stdout)
-    assert "+o\\xff\n" in found["files"][0]["diff"]
+    assert "+o\\xff\n" in {one["path"]: one["diff"] for one in found["files"]}["/w/a.o"]
 
 
 def test_the_network_is_printed_and_is_data(steno: Steno, run: Path) -> None:
@@ -115,7 +118,7 @@ def test_the_network_is_printed_and_is_data(steno: Steno, run: Path) -> None:
 
 
 def test_a_run_without_network_says_so_beside_the_data(steno: Steno, store: Path) -> None:
-    kernel_run(store)
+    sealed(RunBuilder().process("sh"), store)
     done = steno("net", "@last")
     assert (done.returncode, done.stdout, done.stderr) == (
         0,
@@ -125,11 +128,16 @@ def test_a_run_without_network_says_so_beside_the_data(steno: Steno, store: Path
 
 
 def test_events_are_printed_one_a_line(steno: Steno, run: Path) -> None:
-    assert steno("events", "@last", "--limit", "1").stdout.endswith(b"exec        /usr/bin/make make all\n")
+    executed = steno("events", "@last", "--op", "exec", "--limit", "1").stdout
+    assert executed.endswith(b"exec        /usr/bin/make make all\n")
+    assert executed.count(b"\n") == 1
     assert steno("events", "@last", "--path", "*caf*").stdout.endswith(b"open        /w/caf\\xe9 read\n")
-    first, second = map(json.loads, steno("events", "@last", "--json").stdout.splitlines())
-    assert (first["op"], second["path_b64"]) == ("exec", "L3cvY2Fm6Q==")
-    assert steno("events", "@last", "--op", "exit").stdout == b""
+    found = [json.loads(line) for line in steno("events", "@last", "--json").stdout.splitlines()]
+    assert [one["op"] for one in found] == [
+        *("process", "process", "exec", "exec", "open", "open", "open", "connect", "open", "exit", "exit")
+    ]
+    assert found[5]["path_b64"] == "L3cvY2Fm6Q=="
+    assert steno("events", "@last", "--op", "chmod").stdout == b""
 
 
 def on_terminal(env: dict[str, str], *words: str) -> bytes:
@@ -161,13 +169,11 @@ def test_the_kernel_layer_is_part_of_show(steno: Steno, run: Path) -> None:
 def test_a_reader_that_goes_away_is_met_without_a_word(
     store: Path, clean_env: dict[str, str], command: str
 ) -> None:
-    kernel_run(
-        store,
-        processes=[process(number, "sh", str(number)) for number in range(1, 3000)],
-        files=[file(f"/{number}", "created") for number in range(3000)],
-        lines=[line(1, "connect", f"inet:1.2.3.4:{number}") for number in range(3000)],
-        rows=[row(1, "open", b"/%d" % number) for number in range(3000)],
-    )
+    builder = RunBuilder()
+    for number in range(3000):
+        builder.process("sh", str(number)).wrote(f"/{number}", Found(size=1))
+        builder.connected(f"inet:1.2.3.4:{number}")
+    builder.seal(store)
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(

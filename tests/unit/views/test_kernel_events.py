@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +13,30 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kernel_bundles import EVENTS, kernel_run, row
-from steno.bundle.folder import Folder
+from frames_made import Found
 from steno.errors import UnreadableBundleError
 from steno.events.wire import OPS
 from steno.views import kernel_events
 from steno.views.kernel_events import Wanted
-from steno.views.kernel_layer import KernelLayer
 from steno.views.paint import Paint
 from steno.views.plain import columns
-from steno.views.record import open_record
+from support.reading import kernel_layer, sealed
+from support.run_builder import LINK, RunBuilder
 
 EVIL = b"/\x1b]0;owned\x07\xe2\x80\xae\n\xff"
+TABLE = "layers/kernel.parquet"
+
+
+def opened(*paths: bytes) -> RunBuilder:
+    run = RunBuilder()
+    for path in paths:
+        run.call("open", path, process=1)
+    return run
 
 
 def events(path: Path, wanted: Wanted = Wanted()) -> list[dict[str, Any]]:  # noqa: B008 - frozen
-    with Folder(path) as folder, open_record(folder) as record:
-        return list(kernel_events.events(KernelLayer(record), wanted))
+    with kernel_layer(path) as layer:
+        return list(kernel_events.events(layer, wanted))
 
 
 def told(path: Path, width: int | None = None) -> list[str]:
@@ -36,21 +44,22 @@ def told(path: Path, width: int | None = None) -> list[str]:
 
 
 def test_every_event_is_there_in_order(tmp_path: Path) -> None:
-    path = kernel_run(tmp_path, rows=[row(number, "open", b"/%d" % number) for number in range(1000)])
-    assert [one["path"] for one in events(path)] == [b"/%d" % number for number in range(1000)]
+    paths = [b"/%d" % number for number in range(1000)]
+    assert [one["path"] for one in events(sealed(opened(*paths), tmp_path))] == paths
 
 
 def test_the_choice_is_by_operation_process_category_and_path(tmp_path: Path) -> None:
-    path = kernel_run(
-        tmp_path,
-        rows=[
-            row(1, "exec", b"/bin/sh"),
-            row(1, "open", b"x.py", resolved=b"/w/x.py"),
-            row(2, "open", b"/w/y.c"),
-            row(2, "connect", b"inet:1.2.3.4:443"),
-            row(2, "stat", None),
-        ],
+    run = (
+        RunBuilder()
+        .by(1)
+        .call("exec", "/bin/sh")
+        .call("open", "x.py", resolved="/w/x.py")
+        .by(2)
+        .call("open", "/w/y.c")
+        .connected("inet:1.2.3.4:443")
+        .call("stat")
     )
+    path = sealed(run, tmp_path)
 
     def found(**wanted: Any) -> list[int]:
         every = events(path)
@@ -70,94 +79,89 @@ def test_the_choice_is_by_operation_process_category_and_path(tmp_path: Path) ->
 
 
 def test_a_line_tells_what_matters_of_its_operation(tmp_path: Path) -> None:
-    rows = {
-        "process": row(2, "process", arg=4242 | 1 << 32),
-        "fork": row(1, "fork", arg2=2),
-        "exec": row(1, "exec", b"/bin/sh", extra=b"sh\0-c\0a b\0", arg=3),
-        "interpreter": row(1, "interpreter", b"/bin/env", extra=b"python3"),
-        "code": row(1, "exit", arg=3 << 8),
-        "signal": row(1, "exit", arg=9),
-        "kill": row(1, "signal", arg=15, arg2=77),
-        "open": row(1, "open", b"f", resolved=b"/w/f", arg=os.O_WRONLY | os.O_CREAT | os.O_TRUNC),
-        "absent": row(1, "open", b"/no", arg=os.O_RDONLY, result=-2),
-        "link": row(1, "symlink", b"/l", extra=b"target"),
-        "rename": row(1, "rename", b"/a", extra=b"/b"),
-        "chmod": row(1, "chmod", b"/a", arg=0o755),
-        "refused": row(1, "io_uring", notes=128),
-    }
-    path = kernel_run(tmp_path, rows=rows.values())
-    found = dict(zip(rows, (one[20:] for one in told(path)), strict=True))
-    assert found == {
-        "process": "process     pid 4242, started by 1",
-        "fork": "fork        process 2",
-        "exec": "exec        /bin/sh sh -c 'a b'",
-        "interpreter": "interpreter /bin/env python3",
-        "code": "exit        code 3",
-        "signal": "exit        by SIGKILL",
-        "kill": "signal      SIGTERM to pid 77",
-        "open": "open        /w/f write, create, truncate",
-        "absent": "open        /no read ENOENT",
-        "link": "symlink     /l -> target",
-        "rename": "rename      /a -> /b",
-        "chmod": "chmod       /a mode 755",
-        "refused": "io_uring    [refused]",
-    }
-    assert told(path)[0].startswith("    1.500000     2  process")
+    run = (
+        RunBuilder()
+        .process(pid=4242, parent=1, code=None, at=1_500_000_000)
+        .call("fork", arg2=2)
+        .call("exec", "/bin/sh", extra=b"sh\0-c\0a b\0", arg=3)
+        .call("interpreter", "/bin/env", extra="python3")
+        .call("exit", arg=3 << 8)
+        .call("exit", arg=9)
+        .call("signal", arg=15, arg2=77)
+        .call("open", "f", resolved="/w/f", arg=os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        .call("open", "/no", arg=os.O_RDONLY, result=-2)
+        .call("symlink", "/l", extra="target")
+        .call("rename", "/a", extra="/b")
+        .call("chmod", "/a", arg=0o755)
+        .call("io_uring", notes=["refused"])
+    )
+    path = sealed(run, tmp_path)
+    assert [one[20:] for one in told(path)] == [
+        "process     pid 4242, started by 1",
+        "fork        process 2",
+        "exec        /bin/sh sh -c 'a b'",
+        "interpreter /bin/env python3",
+        "exit        code 3",
+        "exit        by SIGKILL",
+        "signal      SIGTERM to pid 77",
+        "open        /w/f write, create, truncate",
+        "open        /no read ENOENT",
+        "symlink     /l -> target",
+        "rename      /a -> /b",
+        "chmod       /a mode 755",
+        "io_uring    [refused]",
+    ]
+    assert told(path)[0].startswith("    1.500000     1  process")
 
 
 @pytest.mark.parametrize("op", [op.name for op in OPS.values()])
 def test_every_operation_has_a_line_and_an_object_also_with_wild_numbers(tmp_path: Path, op: str) -> None:
     most = 2**64 - 1
-    path = kernel_run(
-        tmp_path,
-        rows=[
-            row(1, op),
-            row(1, op, EVIL, resolved=EVIL, extra=EVIL, target=EVIL, exists=True, arg=most, arg2=most),
-        ],
-    )
+    wild = Found(mode=LINK, target=EVIL, dev=most, size=2**63 - 1)
+    run = RunBuilder().call(op).call(op, EVIL, extra=EVIL, state=wild, arg=most, arg2=most)
+    path = sealed(run, tmp_path)
     assert len(told(path)) == 2
     assert not {"\x1b", "\x07", "\u202e", "\n"} & set("".join(told(path)))
-    _, wild = map(kernel_events.to_json, events(path))
-    assert wild["arg"] == str(most)
-    assert wild["op"] == op
+    _, found = map(kernel_events.to_json, events(path))
+    assert found["arg"] == str(most)
+    assert found["op"] == op
 
 
 @pytest.mark.parametrize("width", [10, 40, 80])
 def test_a_line_fits_the_terminal(tmp_path: Path, width: int) -> None:
-    path = kernel_run(tmp_path, rows=[row(1, "open", b"/" + b"x" * 500)])
+    path = sealed(opened(b"/" + b"x" * 500), tmp_path)
     assert all(columns(one) <= max(width, 33) for one in told(path, width))
 
 
 def test_as_data_an_event_has_all_its_fields(tmp_path: Path) -> None:
-    path = kernel_run(
-        tmp_path,
-        rows=[
-            row(
-                3,
-                "open",
-                b"caf\xe9",
-                resolved=b"/w/x",
-                call="i386:open",
-                result=-13,
-                notes=4 | 8,
-                arg=1,
-                exists=True,
-                dev=2**63,
-                ino=7,
-                mode=0o100644,
-                size=5,
-                mtime_ns=1_770_000_000_000_000_001,
-                ctime_ns=1,
-                uid=0,
-                gid=0,
-                nlink=1,
-                content="kept",
-            ),
-            row(3, "follow", b"/l", exists=True, target=b"there"),
-            row(3, "open", b"/no", exists=False),
-        ],
+    seen = Found(
+        dev=2**63,
+        ino=7,
+        size=5,
+        mtime_ns=1_770_000_000_000_000_001,
+        ctime_ns=1,
+        uid=0,
+        gid=0,
+        content="kept",
     )
-    first, second, third = map(kernel_events.to_json, events(path))
+    run = (
+        RunBuilder()
+        .by(3)
+        .call(
+            "open",
+            b"caf\xe9",
+            resolved="/w/x",
+            call=5,
+            result=-13,
+            notes=["compat", "not_resolved"],
+            arg=1,
+            state=seen,
+            at=1_500_000_000,
+        )
+        .call("follow", "/l", resolved=b"", state=Found(mode=LINK, target="there"))
+        .call("open", "/no", state=None)
+    )
+    first, second, third = map(kernel_events.to_json, events(sealed(run, tmp_path)))
     assert first == {
         "mono_ns": 1_500_000_000,
         "process": 3,
@@ -186,44 +190,74 @@ def test_as_data_an_event_has_all_its_fields(tmp_path: Path) -> None:
             "content": "kept",
         },
     }
-    assert second["state"] == {"exists": True, "target": "there"}
+    assert (second["state"]["target"], second.get("resolved")) == ("there", None)
     assert third["state"] == {"exists": False}
     assert (third["result"], third["call"]) == ("unknown", None)
 
 
+def without_a_column(table: pa.Table) -> pa.Table:
+    return table.drop_columns(["op"])
+
+
+def of_another_type(table: pa.Table) -> pa.Table:
+    return table.set_column(0, "mono_ns", table["mono_ns"].cast(pa.string()))
+
+
+def without_a_time(table: pa.Table) -> pa.Table:
+    return table.set_column(0, "mono_ns", pa.array([None], pa.int64()))
+
+
+def with_an_unknown_operation(table: pa.Table) -> pa.Table:
+    return of_operation(table, "no such operation")
+
+
+def without_an_operation(table: pa.Table) -> pa.Table:
+    return of_operation(table, None)
+
+
+def of_operation(table: pa.Table, op: str | None) -> pa.Table:
+    at = table.column_names.index("op")
+    return table.set_column(at, "op", pa.array([op], pa.string()).cast(table.schema.field(at).type))
+
+
 @pytest.mark.parametrize(
-    "make",
+    "changed",
     [
-        lambda: b"",
-        lambda: b"PAR1" + bytes(range(200)) + b"PAR1",
-        lambda: table_of(EVENTS.remove(3)),
-        lambda: table_of(EVENTS.set(0, pa.field("mono_ns", pa.string()))),
-        lambda: table_of(EVENTS, mono_ns=None),
-        lambda: table_of(EVENTS, op="no such operation"),
-        lambda: table_of(EVENTS, op=None),
+        without_a_column,
+        of_another_type,
+        without_a_time,
+        with_an_unknown_operation,
+        without_an_operation,
     ],
-    ids=["empty", "garbage", "column missing", "wrong type", "no time", "unknown word", "no operation"],
 )
-def test_a_table_that_is_not_ours_is_an_error_of_the_bundle(tmp_path: Path, make: Any) -> None:
-    path = kernel_run(tmp_path)
-    (path / "layers" / "kernel.parquet").write_bytes(make())
+def test_a_table_of_another_form_is_an_error_of_the_bundle(
+    tmp_path: Path, changed: Callable[[pa.Table], pa.Table]
+) -> None:
+    path = opened(b"/x").seal(tmp_path)
+    pq.write_table(changed(pq.read_table(path / TABLE)), path / TABLE)
     with pytest.raises(UnreadableBundleError) as raised:
         events(path)
     assert "steno verify" in raised.value.hint
 
 
-def table_of(schema: pa.Schema, **changed: Any) -> bytes:
-    one = dict.fromkeys(EVENTS.names) | row(1, "open", b"/x") | changed
-    if schema.field(0).type == pa.string():
-        one["mono_ns"] = "1"
-    out = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist([one], schema=schema), out)
-    return bytes(out.getvalue())
+@pytest.mark.parametrize("content", [b"", b"PAR1" + bytes(range(200)) + b"PAR1"], ids=["empty", "garbage"])
+def test_a_table_that_is_none_is_an_error_of_the_bundle(tmp_path: Path, content: bytes) -> None:
+    path = opened(b"/x").seal(tmp_path)
+    (path / TABLE).write_bytes(content)
+    with pytest.raises(UnreadableBundleError) as raised:
+        events(path)
+    assert "steno verify" in raised.value.hint
+
+
+def test_a_table_that_is_written_anew_is_read(tmp_path: Path) -> None:
+    path = opened(b"/x").seal(tmp_path)
+    pq.write_table(pq.read_table(path / TABLE), path / TABLE)
+    assert len(events(path)) == 1
 
 
 def test_damage_at_any_place_is_an_error_of_the_bundle_or_other_facts(tmp_path: Path) -> None:
-    path = kernel_run(tmp_path, rows=[row(number, "open", b"/%d" % number) for number in range(200)])
-    table = path / "layers" / "kernel.parquet"
+    path = opened(*(b"/%d" % number for number in range(200))).seal(tmp_path)
+    table = path / TABLE
     whole = table.read_bytes()
     dice = random.Random(7)
     for _ in range(150):
@@ -238,10 +272,10 @@ def test_damage_at_any_place_is_an_error_of_the_bundle_or_other_facts(tmp_path: 
 
 
 def test_many_events_are_chosen_quickly(tmp_path: Path) -> None:
-    rows = [row(number % 50, "open", b"/%d" % number) for number in range(2000)]
-    path = kernel_run(tmp_path, rows=[*rows, row(7, "connect", b"inet:1.2.3.4:80")])
-    table = pq.read_table(path / "layers" / "kernel.parquet")
-    pq.write_table(pa.concat_tables([table] * 100), path / "layers" / "kernel.parquet")
+    run = opened(*(b"/%d" % number for number in range(2000))).connected("inet:1.2.3.4:80")
+    path = run.seal(tmp_path)
+    table = pq.read_table(path / TABLE)
+    pq.write_table(pa.concat_tables([table] * 100), path / TABLE)
     began = time.process_time()
     assert len(events(path, Wanted(category="net"))) == 100
     assert len(events(path, Wanted(path=b"/17"))) == 100

@@ -50,8 +50,9 @@ def test_what_files_json_has_no_line_for_is_told_with_what_was_done(tmp_path: Pa
 
 def test_why_there_is_no_state_is_told(tmp_path: Path) -> None:
     paths = ["/dev/shm/x", "/proc/sys/kernel/core_pattern", "/repo/.git/hooks/pre-commit", "/repo/.github/x"]
-    elsewhere = {"state": b"x", "arg": os.O_WRONLY, "notes": ["other_root"]}
-    builder = wrote(*paths).call("open", "/repo/.git/x", **elsewhere)
+    builder = wrote(*paths).call(
+        "open", "/repo/.git/x", state=b"x", arg=os.O_WRONLY, notes=["other_root"], result=0
+    )
     assert found(tmp_path, builder) == [
         NotKept("/dev/shm/x", ("written",), LEFT_OUT),
         NotKept("/proc/sys/kernel/core_pattern", ("written",), LEFT_OUT),
