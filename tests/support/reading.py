@@ -17,7 +17,8 @@ from support.run_builder import RunBuilder
 def sealed(run: RunBuilder, store: Path) -> Path:
     """The run as a bundle that verifies, with its gaps if it has any."""
     path = run.seal(store)
-    assert Recorded(path).verdict().status in {Status.VALID, Status.INCOMPLETE}
+    verdict = Recorded(path).verdict()
+    assert verdict.status in {Status.VALID, Status.INCOMPLETE}, verdict.steps[-1]
     return path
 
 
