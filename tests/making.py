@@ -10,7 +10,7 @@ from steno.bundle.seal import seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, publish_run_folder
 from steno.bundle.sweep import Sweeper
-from steno.events import canonical, kinds, layout
+from steno.events import kinds, layout
 from steno.events.kinds import EventData
 from steno.events.observed import Host
 from steno.redact.engine import Redactor
@@ -72,16 +72,6 @@ def make_run(
         seal(folder, run_id, Sweeper())
     folder.close()
     return store / run_id
-
-
-def retime(path: Path, *moments_ms: int) -> None:
-    """The same record with other times of its events, for views: they never verify."""
-    events = path / layout.EVENTS
-    lines = [canonical.decode(line) for line in events.read_bytes().splitlines()]
-    told = zip(lines, moments_ms, strict=True)
-    events.write_bytes(
-        b"".join(canonical.encode_line(line | {"mono_ns": ms * 1_000_000}) for line, ms in told)
-    )
 
 
 def opened(path: Path) -> Folder:

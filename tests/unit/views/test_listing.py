@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from making import FINISHED, make_run, retime, start
+from making import FINISHED, make_run, start
 from steno.bundle.folder import Folder
 from steno.bundle.spool import LOCK, holding
 from steno.bundle.store import RunState
@@ -17,6 +17,7 @@ from steno.events import kinds, layout
 from steno.views import listing
 from steno.views.listing import Row, rows, table
 from steno.views.paint import Paint
+from support.run_builder import RunBuilder
 
 NOW_MS = 1_769_342_400_000
 
@@ -44,7 +45,7 @@ def test_a_sealed_run_has_its_facts(tmp_path: Path) -> None:
 
 
 def test_the_time_of_a_run_is_that_of_its_command(tmp_path: Path) -> None:
-    retime(make_run(tmp_path), 0, 400, 1400, 1700)
+    RunBuilder().events_at(0, 400, 1400, 1700).seal(tmp_path)
     (row,) = rows(tmp_path)
     assert row.command_ns == 1_000_000_000
     assert "  1.00s  " in printed([row])[1]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from making import FINISHED, PTY, RUN_ID, make_run, retime, start
+from making import FINISHED, PTY, RUN_ID, make_run, start
 from steno.bundle.folder import Folder
 from steno.bundle.spool import holding
 from steno.errors import UnreadableBundleError
@@ -17,6 +17,7 @@ from steno.views import summary_text
 from steno.views.paint import Paint
 from steno.views.record import open_record
 from steno.views.summary import summary
+from support.run_builder import RunBuilder
 
 STARTED, ENDED, FINISH = FINISHED
 CLEAN = {"changed_files": 0, "added": 0, "modified": 0, "deleted": 0, "renamed": 0, "untracked": 0}
@@ -186,8 +187,7 @@ def test_a_long_name_moves_no_other_row(tmp_path: Path) -> None:
 
 
 def test_the_time_is_that_of_the_command_without_the_recorder(tmp_path: Path) -> None:
-    path = make_run(tmp_path)
-    retime(path, 0, 400, 1400, 1700)
+    path = RunBuilder().events_at(0, 400, 1400, 1700).seal(tmp_path)
     assert data_of(path)["command_ns"] == 1_000_000_000
     assert ", for 1.00s\n" in text_of(path)
     path = make_run(tmp_path / "unfinished", start(), STARTED, sealed=False)
