@@ -37,7 +37,7 @@ EXPORTS = ("agent-audit", "agent-snapshot", "asciicast", "assay-runner", "captur
 
 def answers(bundle: Path) -> dict[str, Any]:
     """By command: its answer with the exit code; under `exports`, the digest of each file that is written."""
-    found: dict[str, Any] = {name: _answer(name, words, bundle) for name, words in COMMANDS.items()}
+    found: dict[str, Any] = {name: asked(name, bundle) for name in COMMANDS}
     return {**found, "exports": {form: _exported(form, bundle) for form in EXPORTS}}
 
 
@@ -50,8 +50,8 @@ def _beside(bundle: Path) -> Path:
     return bundle.with_name(bundle.name.replace(".tar.gz", ".answers.json.gz"))
 
 
-def _answer(name: str, words: list[str], bundle: Path) -> dict[str, Any]:
-    code, printed = _steno(*words, str(bundle), "--json")
+def asked(name: str, bundle: Path) -> dict[str, Any]:
+    code, printed = _steno(*COMMANDS[name], str(bundle), "--json")
     printed = printed.replace(str(bundle).encode(), bundle.name.encode())
     if name in LINES:
         return {"exit": code, "lines": [json.loads(line) for line in printed.splitlines()]}

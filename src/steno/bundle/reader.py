@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from steno.bundle.folder import Folder
 from steno.events import canonical, kinds, layout
@@ -18,6 +18,10 @@ from steno.events.kinds import Event
 MAX_LINE = 64 << 20
 MAX_SMALL_FILE = 256 << 20
 MAX_KEPT_EVENTS = 1 << 20
+
+
+class _Readable(Protocol):
+    def read(self, path: str, start: int = 0) -> Iterator[bytes]: ...
 
 
 class FolderLayers:
@@ -47,7 +51,9 @@ class FolderLayers:
         self._parsed = None
 
     def has(self, path: str) -> bool:
-        return self._folder.has(path)
+        """What an older Steno made of the layers, and put beside them, is none of them."""
+        made = path == layout.OUTPUT and not self._folder.has(layout.index_of(path))
+        return not made and self._folder.has(path)
 
     def size(self, path: str) -> int:
         return self._folder.size(path)
@@ -74,7 +80,7 @@ def event_lines(folder: Folder) -> Iterator[bytes]:
     return lines_of(folder, layout.EVENTS, MAX_LINE, kinds.BadEventError)
 
 
-def lines_of(folder: Folder, path: str, longest: int, too_long: type[ValueError]) -> Iterator[bytes]:
+def lines_of(folder: _Readable, path: str, longest: int, too_long: type[ValueError]) -> Iterator[bytes]:
     """The lines of a file with their newlines; the last one may have none."""
     begun: list[bytes] = []  # of a line whose end has not come; joined once, however long it is
     size = 0

@@ -56,7 +56,7 @@ def command(run: str, tool_call_id: str | None, store: str | None, as_json: bool
     at the end.
     """
     with open_run(run, store) as folder, open_record(folder) as record:
-        found = read_calls(record, again=True)
+        found = read_calls(record)
     if tool_call_id is not None:
         found = found.only(tool_call_id)
     if as_json:

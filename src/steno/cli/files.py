@@ -86,7 +86,7 @@ def command(
         files = layer.files()
         found = list(file_list.chosen(files, wanted))
         names = (seen.file.name for seen in files)
-        unkept = file_list.chosen_not_kept(not_kept(layer.run, layer.run_id, names), wanted)
+        unkept = file_list.chosen_not_kept(not_kept(layer.judged, layer.run_id, names), wanted)
         if as_json:
             print_json(_to_json(layer, found, unkept, diff=diff))
             return

@@ -16,12 +16,14 @@ from pathlib import Path
 import click
 
 from steno.bundle.folder import Folder
-from steno.bundle.reader import FolderLayers
+from steno.bundle.judged import JudgedFiles
+from steno.bundle.reader import MAX_SMALL_FILE, FolderLayers
 from steno.cli.opening import chosen_store, open_run, print_json, print_lines, recorded_path, say, say_hint
 from steno.derive.changed_by_others import Others, changed_by_others
 from steno.derive.facts import RunFacts
 from steno.derive.renamed import renamed
 from steno.errors import BadRequestError
+from steno.events import canonical
 from steno.events.layout import FILES, KERNEL_TABLE
 from steno.restore.applying import carry_out
 from steno.restore.closed_directories import opened
@@ -68,16 +70,17 @@ def put_back(
     user = User.of_this_process()
     with open_run(run, store) as folder:
         verdict = trusted(folder)
-        if not folder.has(FILES):
+        if not folder.has(KERNEL_TABLE):
             raise BadRequestError(
                 f"{folder.path.name} has no record of files",
                 hint="it was recorded without the kernel observer; `steno doctor` says why that may be",
             )
         layers = FolderLayers(folder, verdict.run_id or "")
-        records = _read(layers, chosen_store(store))
+        judged = JudgedFiles(folder, layers, verdict.root or "")
+        records = _read(judged, layers, chosen_store(store))
         chosen = [recorded_path(path) for path in paths]
-        others = changed_by_others(layers) if layers.has(KERNEL_TABLE) else Others({}, {})
-        unkept = _not_kept(folder, layers.run_id, records, chosen)
+        others = changed_by_others(layers)
+        unkept = _not_kept(judged, layers.run_id, records, chosen)
         unkept += [
             Problem(one.path, _ATTRIBUTES)
             for one in records.files
@@ -117,13 +120,11 @@ def put_back(
     return outcome.exit_code
 
 
-def _read(layers: FolderLayers, store: Path) -> FileRecords:
+def _read(judged: JudgedFiles, layers: FolderLayers, store: Path) -> FileRecords:
     """`files.json`, and what the table knows beside it: files that were renamed, also from and to where no
     state is kept. The store itself is nobody's to put back."""
-    value = layers.json(FILES)
+    value = canonical.decode(judged.read_all(FILES, MAX_SMALL_FILE))
     records = read_records(value)
-    if not layers.has(KERNEL_TABLE):
-        return records
     found = renamed(layers, {record.path for record in records.files})
     more = read_records(value | {"files": found.strays, "directory_renames": found.renames})
     home = os.fsencode(store.resolve())
@@ -173,9 +174,11 @@ def _tell(outcome: Outcome) -> None:
         print_lines([visible(summary_line(outcome)), *(visible(line) for line in trash_lines(outcome))])
 
 
-def _not_kept(folder: Folder, run_id: str, records: FileRecords, chosen: Sequence[bytes]) -> list[Problem]:
+def _not_kept(
+    judged: JudgedFiles, run_id: str, records: FileRecords, chosen: Sequence[bytes]
+) -> list[Problem]:
     """What the run changed and nothing here can bring back, because its states are not in the record."""
-    found = not_kept(folder, run_id, (record.path for record in records.files))
+    found = not_kept(judged, run_id, (record.path for record in records.files))
     problems = [Problem(one.path.encode(), f"its state is not kept ({one.why})") for one in found]
     return [one for one in problems if _is_chosen(one.path, chosen)]
 

@@ -17,6 +17,8 @@ from steno.cli.opening import (
 from steno.cli.paging import print_paged
 from steno.views.capability import capabilities, surface_text
 from steno.views.capability.evidence import read_surface
+from steno.views.kernel_layer import not_yet
+from steno.views.record import open_record
 
 
 @click.command(
@@ -39,11 +41,13 @@ Examples:
 def command(run: str, everything: bool, projected: bool, store: str | None, as_json: bool) -> None:
     """Say what a run touched, reached and started: every file, endpoint and program once.
 
-    What only ever failed stands apart, below the rest. With --json it is capability-surface.json as the
-    bundle has it, projected if that is asked for.
+    What only ever failed stands apart, below the rest. With --json it is
+    capability-surface.json of the spec, projected if that is asked for.
     """
-    with open_run(run, store) as folder:
-        surface = read_surface(folder)
+    with open_run(run, store) as folder, open_record(folder) as record:
+        if why_not := not_yet(record, "its surface is"):
+            raise why_not
+        surface = read_surface(record.files)
     layer = surface["steno"]["kernel_layer"]
     if layer != "complete":
         say(f"the kernel layer is {layer}: there may be more than this")

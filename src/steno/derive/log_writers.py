@@ -8,7 +8,6 @@ a bind mount, another root. Writes through a descriptor that was handed over are
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 
@@ -121,7 +120,7 @@ class LogWatch:
         found = self._place.search(path)
         if found is None:
             return None
-        name = os.fsdecode(found["name"] or b"")
+        name = (found["name"] or b"").decode("utf-8", "surrogateescape")
         if not name:
             return _FOLDER
         return name if name == intake_names.HOOKS or intake_names.policy_log_owner(name) else None
@@ -148,7 +147,7 @@ def _place(run_id: str) -> re.Pattern[bytes]:
 
 def _own_name(path: bytes) -> str | None:
     """For a row of which no more is known: the name of a proxy's log is nobody else's name for a file."""
-    name = os.fsdecode(path.rpartition(b"/")[2])
+    name = path.rpartition(b"/")[2].decode("utf-8", "surrogateescape")
     return name if intake_names.policy_log_owner(name) else None
 
 

@@ -59,6 +59,24 @@ PRIMARY_FILES = (
     BLOBS,
     *CLAIM_LAYERS,
 )
+# What follows from the files above, under the names that the first format gave it. `output` is one of them
+# where it is made of the two streams.
+JUDGED_FILES = (
+    RUN,
+    HASHES,
+    REDACTION_REPORT,
+    HEALTH,
+    SURFACE,
+    CORRELATION,
+    CALLS,
+    KERNEL_LINES,
+    PROCESSES,
+    FILES,
+    REPO_BEFORE,
+    REPO_AFTER,
+    TIMING,
+    CAST,
+)
 
 
 def index_of(tape: str) -> str:

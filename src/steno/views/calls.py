@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steno.bundle.store import RunState
-from steno.derive.calls import calls
 from steno.derive.surface_names import is_file
 from steno.errors import BadRequestError
 from steno.events import layout
@@ -171,18 +170,14 @@ class Calls(NamedTuple):
 
 
 def has_calls(record: Record) -> bool:
-    return record.state is RunState.SEALED and record.run.has(layout.CALLS)
+    return record.state is RunState.SEALED and record.files.has(layout.CALLS)
 
 
-def read_calls(record: Record, *, again: bool = False) -> Calls:
-    """`again`: made of the layers once more, whatever the file says."""
+def read_calls(record: Record) -> Calls:
     if not has_calls(record):
         raise _why_not(record)
-    told: dict[str, Any] = read_json(record.run, layout.CALLS, dict)
-    if again:
-        with checked(record.run, layout.CALLS):
-            told = msgspec.json.decode(b"".join(calls(record.layers)))
-    with checked(record.run, layout.CALLS):
+    told: dict[str, Any] = read_json(record.files, layout.CALLS, dict)
+    with checked(record.files, layout.CALLS):
         found = msgspec.convert(told, _Told)
     cwd, correlation = record.facts.start.cwd, _correlation(record)
     return Calls(
@@ -191,10 +186,10 @@ def read_calls(record: Record, *, again: bool = False) -> Calls:
 
 
 def _correlation(record: Record) -> Correlation | None:
-    if not record.run.has(layout.CORRELATION):
+    if not record.files.has(layout.CORRELATION):
         return None
-    told: dict[str, Any] = read_json(record.run, layout.CORRELATION, dict)
-    with checked(record.run, layout.CORRELATION):
+    told: dict[str, Any] = read_json(record.files, layout.CORRELATION, dict)
+    with checked(record.files, layout.CORRELATION):
         return msgspec.convert(told, Correlation)
 
 

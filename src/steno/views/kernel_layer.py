@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from steno.bundle.folder import Folder
+from steno.bundle.judged import Files
 from steno.bundle.reader import MAX_LINE, MAX_SMALL_FILE, lines_of
 from steno.bundle.store import RunState
 from steno.errors import BadRequestError, UnreadableBundleError
@@ -167,35 +167,36 @@ class KernelLayer:
         if not has_kernel_layer(record):
             raise _why_not(record)
         self.run = record.run
+        self.judged = record.files
         self.run_id = record.run_id
         self.layers = record.layers
 
     def told_processes(self) -> list[dict[str, Any]]:
-        return read_json(self.run, layout.PROCESSES, _Processes).processes
+        return read_json(self.judged, layout.PROCESSES, _Processes).processes
 
     def processes(self) -> list[Process]:
-        with checked(self.run, layout.PROCESSES):
+        with checked(self.judged, layout.PROCESSES):
             return msgspec.convert(self.told_processes(), list[Process])
 
     def files(self) -> list[Seen]:
-        told = read_json(self.run, layout.FILES, _Files).files
-        with checked(self.run, layout.FILES):
+        told = read_json(self.judged, layout.FILES, _Files).files
+        with checked(self.judged, layout.FILES):
             files = msgspec.convert(told, list[File])
         return [Seen(one, file) for one, file in zip(told, files, strict=True)]
 
     def repositories(self) -> list[Repository]:
-        return read_json(self.run, layout.FILES, _Repositories).git_repositories
+        return read_json(self.judged, layout.FILES, _Repositories).git_repositories
 
     def lines(self, category: str) -> Iterator[Line]:
         """The lines of one category, in order."""
-        with checked(self.run, layout.KERNEL_LINES):
-            for text in lines_of(self.run, layout.KERNEL_LINES, MAX_LINE, ValueError):
+        with checked(self.judged, layout.KERNEL_LINES):
+            for text in lines_of(self.judged, layout.KERNEL_LINES, MAX_LINE, ValueError):
                 found = _line.decode(text)
                 if found.category == category:
                     yield found
 
 
-def read_files(run: Folder) -> list[File]:
+def read_files(run: Files) -> list[File]:
     """Without a look at anything else of the record."""
     return read_json(run, layout.FILES, _CheckedFiles).files
 
@@ -220,7 +221,7 @@ def whole(number: Whole) -> int:
 
 
 @contextmanager
-def checked(run: Folder, path: str) -> Iterator[None]:
+def checked(run: Files, path: str) -> Iterator[None]:
     """What is wrong with one file of a bundle is told as an error of the bundle."""
     try:
         yield
@@ -231,7 +232,7 @@ def checked(run: Folder, path: str) -> Iterator[None]:
         ) from error
 
 
-def read_json(run: Folder, path: str, kind: type[_Decoded]) -> _Decoded:
+def read_json(run: Files, path: str, kind: type[_Decoded]) -> _Decoded:
     """A whole file of a bundle, as a kind of data; what is there beyond that is passed over."""
     with checked(run, path):
         limit = min(run.size(path), MAX_SMALL_FILE)  # as much is set aside before it is read

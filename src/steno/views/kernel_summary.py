@@ -61,7 +61,7 @@ def kernel(record: Record) -> dict[str, Any] | None:
         "files_gone_again": sum(letter_of(one.file) == GONE_AGAIN for one in files),
         "files_not_kept": [
             one.to_json()
-            for one in not_kept.not_kept(layer.run, layer.run_id, (one.file.name for one in files))
+            for one in not_kept.not_kept(layer.judged, layer.run_id, (one.file.name for one in files))
         ],
         "content_missing": [
             one.to_json() for one in content_missing.content_missing(one.file for one in files)

@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steno.bundle.folder import Folder
+from steno.bundle.reader import FolderLayers
 from steno.bundle.store import RunState, run_ids, state_of
+from steno.derive.facts import RunFacts
 from steno.events import layout
 from steno.views import measures
 from steno.views.paint import Paint
@@ -67,17 +69,6 @@ def _agents_words(command: list[str]) -> str:
     return shlex.join(command[1:])
 
 
-class _Run(msgspec.Struct):
-    """What of `run.json` a list needs."""
-
-    started_at_ms: int
-    duration_ns: int
-    exit_code: int | None
-    signal: str | None
-    name: str | None
-    command: list[str]
-
-
 class _Completeness(msgspec.Struct):
     complete: bool
 
@@ -96,20 +87,8 @@ class _Start(msgspec.Struct):
     data: _StartData
 
 
-class _Told(msgspec.Struct):
-    at_ns: int | None = None
-
-
-class _Moment(msgspec.Struct):
-    type: str
-    mono_ns: int
-    data: _Told
-
-
-_run = msgspec.json.Decoder(_Run)
 _manifest = msgspec.json.Decoder(_Manifest)
 _start = msgspec.json.Decoder(_Start)
-_moment = msgspec.json.Decoder(_Moment)
 
 
 def rows(store: Path, limit: int | None = None) -> Iterator[Row]:
@@ -195,32 +174,20 @@ def _cells(one: Row, now_ms: int) -> tuple[str, ...]:
 
 
 def _sealed_row(run: Folder, run_id: str) -> Row:
-    facts = _run.decode(run.read_all(layout.RUN, MAX_RUN_FILE))
+    facts = RunFacts.of(FolderLayers(run, run_id))
     manifest = _manifest.decode(run.read_all(layout.MANIFEST, MAX_RUN_FILE))
     return Row(
         run_id=run_id,
         state=RunState.SEALED,
         started_at_ms=facts.started_at_ms,
-        duration_ns=facts.duration_ns,
+        duration_ns=facts.end_ns,
         exit_code=facts.exit_code,
         signal=facts.signal,
-        name=facts.name,
-        command=facts.command,
+        name=facts.start.name,
+        command=facts.start.cmd_redacted,
         complete=manifest.completeness.complete,
-        command_ns=_command_ns(run),
+        command_ns=facts.command_ns,
     )
-
-
-def _command_ns(run: Folder) -> int | None:
-    """What the command took, without the recorder's own work; None: its start or its end is not known."""
-    try:
-        lines = run.read_all(layout.EVENTS, MAX_RUN_FILE).splitlines()
-        told = map(_moment.decode, lines)
-        moments = {one.type: one.mono_ns if one.data.at_ns is None else one.data.at_ns for one in told}
-    except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
-        return None
-    started, finished = moments.get("command_started"), moments.get("command_finished")
-    return None if started is None or finished is None else max(finished - started, 0)
 
 
 def _spooled_row(run: Folder, run_id: str, state: RunState) -> Row:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steno.bundle.folder import Folder
+from steno.bundle.judged import Files
 from steno.derive import surface_names
 from steno.events import layout
 from steno.views.kernel_layer import read_json
@@ -51,7 +51,7 @@ class _Surface(msgspec.Struct, frozen=True):
     steno: _Own = _Own()
 
 
-def not_kept(run: Folder, run_id: str, files: Iterable[bytes]) -> list[NotKept]:
+def not_kept(run: Files, run_id: str, files: Iterable[bytes]) -> list[NotKept]:
     """`files` are the paths that `files.json` has."""
     if not run.has(layout.SURFACE):
         return []

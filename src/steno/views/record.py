@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.inventory import completeness_of
+from steno.bundle.judged import Files, JudgedFiles
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers, event_lines
 from steno.bundle.store import RunState, state_of
@@ -26,6 +27,7 @@ from steno.events.run_id import is_run_id
 
 class Record(NamedTuple):
     run: Folder
+    files: Files  # of a sealed run, with what follows from them
     state: RunState
     layers: FolderLayers
     facts: RunFacts
@@ -73,7 +75,9 @@ def moments(record: Record) -> Iterator[Moment]:
 def _sealed(run: Folder) -> Record:
     manifest = manifests.parse(run.read_all(layout.MANIFEST, manifests.MAX_BYTES))
     layers = FolderLayers(run, manifest.run_id)
-    return Record(run, RunState.SEALED, layers, RunFacts.of(layers), manifest)
+    return Record(
+        run, JudgedFiles(run, layers, manifest.root), RunState.SEALED, layers, RunFacts.of(layers), manifest
+    )
 
 
 def _spooled(run: Folder, spool: Folder, state: RunState) -> Record:
@@ -81,7 +85,7 @@ def _spooled(run: Folder, spool: Folder, state: RunState) -> Record:
     if first is None or not is_run_id(first.run_id):
         raise ValueError("nothing is recorded in it yet")
     layers = _SoFar(spool, first.run_id)
-    return Record(run, state, layers, RunFacts.of(layers), None)
+    return Record(run, run, state, layers, RunFacts.of(layers), None)
 
 
 class _SoFar(FolderLayers):

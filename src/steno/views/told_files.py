@@ -21,4 +21,4 @@ FILES = (layout.PROCESSES, layout.FILES, layout.CALLS, layout.SURFACE, layout.CO
 def told_files(record: Record) -> dict[str, Any]:
     if record.state is not RunState.SEALED:
         return {}
-    return {path: read_json(record.run, path, dict) for path in FILES if record.run.has(path)}
+    return {path: read_json(record.files, path, dict) for path in FILES if record.files.has(path)}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from steno.bundle.folder import Folder
+from steno.bundle.judged import JudgedFiles
 from steno.bundle.verify import EXIT_CODES, STEPS, Status, Step, Verdict
 from steno.events import layout
 from steno.views import content_missing as missing
@@ -41,9 +42,9 @@ def unreadable(problem: str) -> Verdict:
 
 def content_missing(run: Folder, verdict: Verdict) -> list[ContentMissing]:
     """Of a bundle that is right as far as it goes."""
-    if verdict.status not in _RIGHT or not run.has(layout.FILES):
+    if verdict.status not in _RIGHT or not run.has(layout.KERNEL_TABLE):
         return []
-    return missing.content_missing(read_files(run))
+    return missing.content_missing(read_files(JudgedFiles.of(run)))
 
 
 def exit_code(judged: Iterable[Judged]) -> int:

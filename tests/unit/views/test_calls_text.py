@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from calls_made import EMPTY, SCOPE, TICKS, decision, said, said_call
-from steno.errors import BadRequestError, UnreadableBundleError
+from steno.errors import BadRequestError
 from steno.events import layout
 from steno.events.claims import PolicyLine, SdkLine
 from steno.views import calls_text
@@ -221,17 +221,8 @@ def test_a_narrow_terminal_shows_all_of_a_contradiction(tmp_path: Path) -> None:
     assert all(columns(line) <= 40 for line in lines)
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b'{"calls":[1]}', b"{"])
-def test_a_file_that_is_damaged_is_told_as_an_error_of_the_bundle(tmp_path: Path, data: bytes) -> None:
-    with opened(run(), tmp_path) as found:
-        (found.run.path / layout.CALLS).write_bytes(data)
-        with pytest.raises(UnreadableBundleError):
-            read_calls(found)
-
-
-def test_what_is_made_again_does_not_believe_a_forged_file(tmp_path: Path) -> None:
+def test_forged_calls_in_a_bundle_are_not_believed(tmp_path: Path) -> None:
     with opened(some_calls(), tmp_path) as found:
         made = (found.run.path / layout.CALLS).read_bytes()
         (found.run.path / layout.CALLS).write_bytes(made.replace(b"contradicted", b"confirmed"))
-        assert read_calls(found).verdicts != read_calls(found, again=True).verdicts
-        assert read_calls(found, again=True).verdicts["contradicted"] == 1
+        assert read_calls(found).verdicts["contradicted"] == 1

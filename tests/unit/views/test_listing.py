@@ -51,15 +51,6 @@ def test_the_time_of_a_run_is_that_of_its_command(tmp_path: Path) -> None:
     assert "  1.00s  " in printed([row])[1]
 
 
-@pytest.mark.parametrize("damage", [b"{}\n", b"not JSON", None])
-def test_a_list_does_without_events_that_cannot_be_read(tmp_path: Path, damage: bytes | None) -> None:
-    events = make_run(tmp_path) / layout.EVENTS
-    events.unlink() if damage is None else events.write_bytes(damage)
-    (row,) = rows(tmp_path)
-    assert (row.state, row.command_ns) == (RunState.SEALED, None)
-    assert row.duration_ns
-
-
 ATTEMPT = "20260125T120000-claude-0123abcd attempt 2"
 CHAIN = "echo >/proc/7/fd/9; exec env -u SHELL /usr/bin/strace -o /proc/7/fd/3 -- /opt/claude -p 'Fix it.'"
 
@@ -94,7 +85,7 @@ def test_a_spool_is_unsealed_and_a_locked_one_is_running(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b'{"started_at_ms":"x"}', b"[" * 100_000])
 def test_a_run_with_a_bad_file_is_damaged(tmp_path: Path, content: bytes) -> None:
-    (make_run(tmp_path) / "run.json").write_bytes(content)
+    (make_run(tmp_path) / layout.EVENTS).write_bytes(content)
     assert [row.state for row in rows(tmp_path)] == [RunState.DAMAGED]
 
 

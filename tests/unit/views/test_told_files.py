@@ -5,10 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from steno.derive.catalogue import derivations
-from steno.errors import UnreadableBundleError
 from steno.events import canonical
 from steno.views.summary import summary
 from steno.views.told_files import told_files
@@ -54,10 +51,3 @@ def test_without_a_kernel_layer_its_files_are_not_made_up(tmp_path: Path) -> Non
 
 def test_a_run_that_is_not_sealed_has_none(tmp_path: Path) -> None:
     assert told(RunBuilder().process("sh").spool(tmp_path)) == {}
-
-
-def test_a_file_that_is_no_json_is_an_error_of_the_bundle(tmp_path: Path) -> None:
-    run = RunBuilder().seal(tmp_path)
-    (run / "calls.json").write_bytes(b"[")
-    with pytest.raises(UnreadableBundleError, match=r"calls\.json"):
-        told(run)

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from steno.bundle.folder import Folder
+from steno.bundle.judged import Files, JudgedFiles
 from steno.bundle.verify import Status, Verdict
 from steno.errors import BadBundleError, BadRequestError, UnreadableBundleError
 from steno.events import layout
@@ -75,8 +76,8 @@ class _Health(msgspec.Struct, frozen=True):
     steno: _OwnHealth
 
 
-def read_surface(run: Folder) -> dict[str, Any]:
-    """The surface of a bundle as it stands there, its shape checked. Not verified."""
+def read_surface(run: Files) -> dict[str, Any]:
+    """The surface of a run, its shape checked."""
     surface = read_json(run, layout.SURFACE, dict[str, Any])
     with checked(run, layout.SURFACE):
         capabilities.of_surface(surface, projected=False)
@@ -86,7 +87,7 @@ def read_surface(run: Folder) -> dict[str, Any]:
 def verified_evidence(run: Folder) -> Evidence:
     with _usable():
         verdict = trusted(run)
-    return _evidence(run, verdict)
+    return _evidence(JudgedFiles.of(run), verdict)
 
 
 def evidence_of_archive(path: Path) -> Evidence:
@@ -107,7 +108,7 @@ def _usable() -> Iterator[None]:
         raise UnreadableBundleError(str(error), hint=error.hint) from error
 
 
-def _evidence(run: Folder, verdict: Verdict) -> Evidence:
+def _evidence(run: Files, verdict: Verdict) -> Evidence:
     health = read_json(run, layout.HEALTH, _Health)
     with checked(run, layout.HEALTH):
         source = Source(

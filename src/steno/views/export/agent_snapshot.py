@@ -26,7 +26,7 @@ from steno.views.export import Exported
 from steno.views.export.blob_table import blob_table
 from steno.views.export.placing import place_tree
 from steno.views.file_diff import kept_contents
-from steno.views.kernel_layer import File, KernelLayer, State, read_json, whole
+from steno.views.kernel_layer import File, KernelLayer, State, whole
 from steno.views.plain import listed
 from steno.views.record import Record, open_record
 
@@ -36,13 +36,6 @@ _SHOWN = 5
 _SPECIAL = {"fifo", "socket", "char", "block"}
 
 Data = dict[str, Any]
-
-
-class _User(msgspec.Struct, frozen=True):
-    """What `run.json` tells of whoever recorded the run."""
-
-    uid: int | None = None
-    gid: int | None = None
 
 
 def export(folder: Folder, directory: Path) -> Exported:
@@ -83,13 +76,12 @@ class _Snapshot:
         yield from content_missing.lines(content_missing.content_missing(self._files))
 
     def _manifest(self) -> Data:
-        user = read_json(self._layer.run, layout.RUN, _User)
         return {
             "command": self._facts.start.cmd_redacted,
             "exit_status": self._facts.exit_code,
             "start_cwd": self._facts.start.cwd,
-            "uid": user.uid,
-            "gid": user.gid,
+            "uid": self._facts.start.uid,
+            "gid": self._facts.start.gid,
             "git_repositories": [msgspec.to_builtins(one) for one in self._layer.repositories()],
             "files": [self._file(file) for file in self._files],
         }

@@ -25,7 +25,7 @@ def export(folder: Folder, directory: Path) -> Exported:
 
         def write(out: IO[bytes]) -> None:
             with readable(folder):
-                out.writelines(record.layers.read(layout.CAST))
+                out.writelines(record.files.read(layout.CAST))
 
         path = place_below(directory, NAME.format(run_id=record.run_id), write)
         return Exported(path, () if _has_output(record) else (_NOTHING,))
@@ -34,4 +34,4 @@ def export(folder: Folder, directory: Path) -> Exported:
 def _has_output(record: Record) -> bool:
     header = len(layout.typescript_header(record.run_id))
     with readable(record.run):
-        return record.layers.size(layout.OUTPUT) > header
+        return record.files.size(layout.OUTPUT) > header

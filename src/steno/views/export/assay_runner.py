@@ -59,7 +59,7 @@ def _files(record: Record) -> Iterator[tuple[str, Iterable[bytes]]]:
     yield layout.EVENTS, run_events(record.run_id, carried(root, record.layers.events()))
     yield layout.KERNEL_LINES, kernel_events(record.layers)
     yield layout.KERNEL_ROWS, kernel_rows(record.layers)
-    report = b"".join(record.layers.read(layout.CORRELATION))
+    report = b"".join(record.files.read(layout.CORRELATION))
     yield layout.CORRELATION, [correlation.in_archive(report, record.facts.start.shim)]
     for path in _AS_THEY_ARE:
-        yield path, record.layers.read(path)
+        yield path, record.files.read(path)

@@ -13,6 +13,7 @@ import msgspec
 
 from steno.bundle.blobs import BlobsError, open_blobs
 from steno.bundle.folder import Folder
+from steno.bundle.judged import JudgedFiles
 from steno.errors import StenoError
 from steno.events import layout
 from steno.views.kernel_layer import Whole, read_json, whole
@@ -38,7 +39,7 @@ class _Files(msgspec.Struct):
 
 def changed_contents(folder: Folder, most: int) -> bytes:
     try:
-        files = read_json(folder, layout.FILES, _Files).files
+        files = read_json(JudgedFiles.of(folder), layout.FILES, _Files).files
         wanted = _that_fit([one for one in files if one.change != _UNCHANGED], most)
         with open_blobs(folder) as blobs:
             return blobs.as_kept(wanted.__contains__, most)

@@ -110,7 +110,7 @@ def _about(found: Subject) -> Iterator[str]:
         return
     if found.summary is None:
         yield _command(shlex.join(found.command or []))
-        yield '<p class="verdict-when">This is what run.json says. Nothing vouches for it.</p>'
+        yield '<p class="verdict-when">This is what the first event says. Nothing vouches for it.</p>'
         return
     run = found.summary["run"]
     yield _command(command(found.summary))

@@ -89,7 +89,7 @@ def _sections(record: Record) -> Iterator[Section]:
         if changed:
             lines = _items(file_list.lines(changed, _plain, width=None))
             yield folded(f"Files: {len(changed)} changed", lines)
-        if unkept := not_kept(layer.run, layer.run_id, (seen.file.name for seen in files)):
+        if unkept := not_kept(layer.judged, layer.run_id, (seen.file.name for seen in files)):
             title = f"Files: {len(unkept)} changed without a kept state"
             yield folded(title, _items([not_kept_row(one) for one in unkept]))
         endpoints = [

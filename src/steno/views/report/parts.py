@@ -30,24 +30,8 @@ from steno.views.report.extract import EXTRACT, changed_contents
 LARGEST = 64 << 20  # of a part that a page carries
 LARGEST_BY_URL = 512 << 20  # of one that a page asks for: a browser holds a few of these
 _LEVEL = 9
-_DERIVED = (
-    layout.RUN,
-    layout.HASHES,
-    layout.REDACTION_REPORT,
-    layout.HEALTH,
-    layout.SURFACE,
-    layout.CORRELATION,
-    layout.CALLS,
-    layout.KERNEL_LINES,
-    layout.PROCESSES,
-    layout.FILES,
-    layout.REPO_BEFORE,
-    layout.REPO_AFTER,
-    layout.TIMING,
-    layout.CAST,
-)
 _TAPES = tuple(name for tape in layout.TAPES for name in (tape, layout.index_of(tape)))
-_KNOWN = (layout.MANIFEST, *layout.PRIMARY_FILES, *_TAPES, *_DERIVED)
+_KNOWN = (layout.MANIFEST, *layout.PRIMARY_FILES, *_TAPES, *layout.JUDGED_FILES)
 
 
 class Part(NamedTuple):

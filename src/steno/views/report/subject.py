@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steno.bundle.folder import Folder
+from steno.bundle.reader import event_lines
 from steno.bundle.store import RunState, state_of
 from steno.bundle.verify import Status, Verdict, verify
 from steno.errors import UnreadableBundleError
 from steno.events import layout
 from steno.events.run_id import is_run_id
-from steno.views.listing import MAX_RUN_FILE
 from steno.views.network import ADDRESS_SET, CONNECTED, CONNECTED_OR_SET, NOT_SEEN
 from steno.views.record import open_record
 from steno.views.summary import summary
@@ -44,7 +44,7 @@ class Subject(NamedTuple):
     reached: list[str]  # endpoints on other machines that were connected or sent to
     attempted: list[str]  # those whose outcome was not seen
     addressed: Sequence[str] = ()  # those that a datagram socket was given as its peer
-    command: list[str] | None = None  # of run.json, where no summary can be made and nothing vouches for it
+    command: list[str] | None = None  # where no summary can be made, and nothing vouches for it
 
     @property
     def summary_in_page(self) -> Data | None:
@@ -56,8 +56,12 @@ class Subject(NamedTuple):
         return {"status": self.status, "gaps": self.gaps, "problems": self.problems}
 
 
-class _Run(msgspec.Struct):
-    command: list[str]
+class _StartData(msgspec.Struct):
+    cmd_redacted: list[str]
+
+
+class _Start(msgspec.Struct):
+    data: _StartData
 
 
 def subject_of(folder: Folder) -> Subject:
@@ -96,7 +100,8 @@ def subject_of(folder: Folder) -> Subject:
 def _command_alone(folder: Folder) -> list[str] | None:
     """What the command was, of a record that lost something else; None where that cannot be read either."""
     try:
-        return msgspec.json.decode(folder.read_all(layout.RUN, MAX_RUN_FILE), type=_Run).command
+        first = next(event_lines(folder), b"")
+        return msgspec.json.decode(first, type=_Start).data.cmd_redacted
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
         return None
 

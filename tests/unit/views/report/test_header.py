@@ -198,14 +198,14 @@ def test_a_record_that_cannot_be_read_has_a_head_all_the_same(tmp_path: Path) ->
     html = head(run)
     assert ">Unverified</strong>" in html
     assert "<code>make test</code>" in html
-    assert "This is what run.json says. Nothing vouches for it." in html
+    assert "This is what the first event says. Nothing vouches for it." in html
     assert facts(html)["Verification"] == ["unverified: there was nothing that could be"]
 
 
 def test_a_command_that_cannot_be_read_is_told_as_that(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     (run / layout.MANIFEST).unlink()
-    (run / layout.RUN).write_bytes(b'{"command":7}')
+    (run / layout.EVENTS).write_bytes(b"{}\n")
     assert "What the command was cannot be read" in head(run)
 
 

@@ -1,0 +1,20 @@
+"""The rules by which evidence is judged: one number for all of them, and what changed with each.
+
+What follows from a record is made by whoever reads it, by the rules of the Steno that reads. A change of a
+rule, a name of a tool or a word included, gets a new number and a line here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Change(NamedTuple):
+    rules: int
+    what: str
+
+
+CHANGES = [
+    Change(1, "the rules by which bundles of the first format were made"),
+]
+RULES = CHANGES[-1].rules
