@@ -409,7 +409,9 @@ def test_twenty_thousand_paths_are_written_in_good_time(tmp_path: Path) -> None:
     run = made.seal(tmp_path / "store")
     with counting_calls() as counted:
         found = exported(run, tmp_path / "snapshot")
-    assert counted["call"] + counted["c_call"] < 100 * count
+    assert (
+        counted["call"] + counted["c_call"] < 250 * count
+    )  # 190 of them, most to conclude what became of it
     assert len(found.manifest["files"]) == count
 
 
