@@ -164,11 +164,11 @@ def generated() -> dict[str, str]:
     intro = (ROOT / "docs" / "coverage.md").read_text().partition(TABLES_BELOW)[0]
     return {
         "native/trace/wire.h": wire_header(wire),
-        "src/steno/events/wire.py": wire_codec(wire),
+        "src/steno/evidence/wire.py": wire_codec(wire),
         "native/trace/calls.h": generate_calls.calls_header(described, known),
         "native/trace/calls.c": generate_calls.calls_source(known),
         "docs/coverage.md": intro + TABLES_BELOW + generate_calls.coverage_tables(described, known),
-        "src/steno/events/calls.py": generate_calls.names_module(known),
+        "src/steno/evidence/calls.py": generate_calls.names_module(known),
     }
 
 

@@ -22,7 +22,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.seal import seal
 from steno.bundle.sweep import Sweeper
 from steno.bundle.verify import Verdict
-from steno.events import layout
+from steno.evidence import layout
 from steno.views.export.assay_runner import export
 
 Files = dict[str, bytes]

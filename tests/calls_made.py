@@ -10,11 +10,11 @@ import msgspec
 from frames_made import FakeFrames
 from kernel_tables import OBSERVED, Line, lines_of, table_of
 from spools import FINISH, RUN_ID, MemoryLayers, numbered, start
-from steno.derive.calls import calls
-from steno.derive.correlation import correlation
-from steno.events import canonical, claims, kinds, layout
-from steno.events.claims import PolicyLine, ProcessKey, SdkLine
-from steno.events.kinds import EventData
+from steno.evidence import canonical, claims, kinds, layout
+from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
+from steno.evidence.kinds import EventData
+from steno.judge.calls import calls
+from steno.judge.correlation import correlation
 
 TICKS = 7
 SCOPE = kinds.CgroupScope(hierarchy="unified", path="/x", cgroup_id=77)

@@ -12,7 +12,7 @@ import pytest
 
 from ordinary import user_id
 from steno.capture.cgroup import PREFIX, Hierarchy, own_hierarchy
-from steno.events.run_id import format_run_id
+from steno.evidence.run_id import format_run_id
 from waiting import until
 
 _HIERARCHY = own_hierarchy()

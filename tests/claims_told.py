@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from spools import RUN_ID
-from steno.events import canonical, claims, intake
-from steno.events.claims import PolicyDetail, PolicyLine, ProcessKey, SdkLine
+from steno.evidence import canonical, claims, intake
+from steno.evidence.claims import PolicyDetail, PolicyLine, ProcessKey, SdkLine
 
 PROXY, SERVER, HOOK, AGENT = (ProcessKey(pid, 100 + pid) for pid in (11, 12, 13, 14))
 POLICY = intake.policy_log(PROXY.pid, PROXY.start_ticks)

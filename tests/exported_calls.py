@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from calls_made import EMPTY, SCOPE, TICKS
-from steno.events.claims import PolicyLine, SdkLine
+from steno.evidence.claims import PolicyLine, SdkLine
 from support.run_builder import RunBuilder
 
 

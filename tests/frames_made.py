@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from steno.events import wire
+from steno.evidence import wire
 
 KEY = bytes(range(32))
 NONCE = bytes(range(100, 116))

@@ -12,7 +12,7 @@ from looks import state_of
 from steno.bundle import blobs, local_key
 from steno.bundle.folder import Folder
 from steno.capture.ignore import IgnoreRules
-from steno.events import layout
+from steno.evidence import layout
 from steno.record.kernel import KernelKept, keep_kernel_layer
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings

@@ -14,8 +14,8 @@ from spools import FINISH, START, MemoryLayers, numbered, open_spool
 from steno.bundle import kernel_table
 from steno.bundle.folder import Folder
 from steno.bundle.frames import open_frames
-from steno.events import canonical, kinds, layout
-from steno.events.kinds import EventData
+from steno.evidence import canonical, kinds, layout
+from steno.evidence.kinds import EventData
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 

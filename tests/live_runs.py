@@ -15,8 +15,8 @@ from steno.bundle.folder import Folder
 from steno.bundle.seal import seal
 from steno.bundle.spool import Spool
 from steno.bundle.sweep import Sweeper
-from steno.events import kinds, layout
-from steno.events.intake_names import FOLDER_PREFIX
+from steno.evidence import kinds, layout
+from steno.evidence.intake_names import FOLDER_PREFIX
 
 SECRET = b"correct-horse-battery"  # only the recorder knows that it is one
 

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from steno.bundle.frames import FirstLook
-from steno.derive.operations import CHANGING
-from steno.events import wire
+from steno.evidence import wire
+from steno.judge.operations import CHANGING
 
 
 def state_of(path: Path | bytes, *, blob: int = 0, content: str = "not_kept") -> wire.State | None:

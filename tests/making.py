@@ -10,9 +10,9 @@ from steno.bundle.seal import seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, publish_run_folder
 from steno.bundle.sweep import Sweeper
-from steno.events import kinds, layout
-from steno.events.kinds import EventData
-from steno.events.observed import Host
+from steno.evidence import kinds, layout
+from steno.evidence.kinds import EventData
+from steno.evidence.observed import Host
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import waiting
 from conftest import PROGRAM
 from mcp_wrapped import told_in
-from steno.events import intake
+from steno.evidence import intake
 
 SERVER = Path(__file__).with_name("mcp_http_server.py")
 SECONDS = 60.0

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from steno.events import intake
+from steno.evidence import intake
 from steno.mcp import http_address
 from steno.mcp.globs import Globs
 from steno.mcp.http_client import Clients

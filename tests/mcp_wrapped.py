@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from steno.events import intake
-from steno.events.claims import ProcessKey
+from steno.evidence import intake
+from steno.evidence.claims import ProcessKey
 from steno.mcp.globs import Globs
 from steno.mcp.journal import Journal
 from steno.mcp.policy import Action, Policy, Rule

@@ -9,7 +9,7 @@ from typing import Any
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
 from steno.bundle.verify import Status, Verdict, verify
-from steno.derive.streams import stream_bytes
+from steno.judge.streams import stream_bytes
 
 
 class Recorded:

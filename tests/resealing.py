@@ -9,7 +9,7 @@ from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import Completeness, FileDigest
 from steno.bundle.verify import Status, Verdict, verify
-from steno.events import layout
+from steno.evidence import layout
 
 BAD = {Status.INVALID, Status.UNREADABLE}
 

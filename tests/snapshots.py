@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from steno.events import canonical
+from steno.evidence import canonical
 from steno.restore.applying import carry_out
 from steno.restore.contents import LackingContentError
 from steno.restore.judging import User

@@ -14,10 +14,10 @@ from steno.bundle.manifest import Manifest
 from steno.bundle.seal import seal
 from steno.bundle.spool import Spool
 from steno.bundle.sweep import Sweeper
-from steno.events import index, kinds, layout
-from steno.events.index import Arrival
-from steno.events.kinds import Event, EventData
-from steno.events.observed import Host
+from steno.evidence import index, kinds, layout
+from steno.evidence.index import Arrival
+from steno.evidence.kinds import Event, EventData
+from steno.evidence.observed import Host
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 

@@ -16,8 +16,8 @@ from steno import errors
 from steno.bundle.verify import EXIT_CODES, STEPS
 from steno.capture import host
 from steno.cli.main import COMMANDS
-from steno.events import kinds, layout
-from steno.events.observed import Host
+from steno.evidence import kinds, layout
+from steno.evidence.observed import Host
 from steno.record import counted_gaps
 from steno.redact import RULES
 
@@ -47,7 +47,7 @@ def page(name: str) -> str:
 
 
 def file_names() -> set[str]:
-    """Every file name that `events/layout.py` knows."""
+    """Every file name that `evidence/layout.py` knows."""
     constants = [value for name, value in vars(layout).items() if name.isupper()]
     texts = {text for value in constants for text in ([value] if isinstance(value, str) else value)}
     return (texts - {layout.INDEX_SUFFIX, layout.TABLE_SUFFIX}) | {

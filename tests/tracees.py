@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from recorded import Recorded
-from steno.events import wire
+from steno.evidence import wire
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "native" / "tests" / "tracees"

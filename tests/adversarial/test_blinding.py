@@ -19,7 +19,7 @@ from observers import STOPPING, observers, strongest
 from ordinary import Somebody, as_the_user, place_of_the_user
 from recorded import Recorded, only_run
 from steno.capture.native_program import find_program
-from steno.events import wire
+from steno.evidence import wire
 from tracees import rows
 
 SOURCES = Path(__file__).parents[2] / "native" / "tests"

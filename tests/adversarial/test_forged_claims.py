@@ -18,7 +18,7 @@ from recorded import Recorded
 from resealing import reseal
 from spools import RUN_ID
 from steno.bundle.verify import Status
-from steno.events import canonical, kinds, layout
+from steno.evidence import canonical, kinds, layout
 
 Change = Callable[[list[dict[str, Any]]], object]
 CONNECTION = kinds.McpConnection(

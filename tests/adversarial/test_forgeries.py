@@ -15,8 +15,8 @@ from steno.bundle.folder import Folder
 from steno.bundle.manifest import Completeness, FileDigest
 from steno.bundle.recover import recover
 from steno.bundle.verify import Status
-from steno.events import canonical, index, layout
-from steno.events.index import Arrival
+from steno.evidence import canonical, index, layout
+from steno.evidence.index import Arrival
 
 
 def change_json(path: Path, change: Callable[[Any], None]) -> None:

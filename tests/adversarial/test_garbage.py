@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from resealing import BAD, caught, event_lines, put_events, reseal, verdict_of
 from steno.bundle.verify import Status
-from steno.events import canonical, layout
+from steno.evidence import canonical, layout
 
 
 @pytest.mark.parametrize("depth", [40, 70, 300, 900, 100_000])

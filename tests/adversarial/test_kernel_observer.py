@@ -14,7 +14,7 @@ from observers import STOPPING, observers
 from ordinary import Somebody, as_the_user, place_of_the_user, root_may_mount
 from recorded import Recorded, only_run, runs
 from steno.bundle.verify import Status
-from steno.events import wire
+from steno.evidence import wire
 from tracees import Row, built, cases, compare, exits, furnish, rows
 
 # Cases of the tracees in which a user's privileges make a difference.

@@ -15,7 +15,7 @@ from conftest import PROGRAM, SECONDS
 from mcp_wrapped import told_in
 from recorded import Recorded, only_run
 from steno.bundle.verify import Status
-from steno.events import intake
+from steno.evidence import intake
 
 SOURCES = Path(steno.__file__).parent
 SERVER = Path(__file__).parents[1] / "mcp_raw_server.py"
@@ -163,7 +163,7 @@ def test_a_monotonic_clock_of_its_own_is_told_as_it_is(
 
 @pytest.mark.parametrize(
     "part",
-    ["mcp/*.py", "capture/telling.py", "derive/call*.py", "derive/correl*.py", "events/claims.py"],
+    ["mcp/*.py", "capture/telling.py", "judge/call*.py", "judge/correl*.py", "evidence/claims.py"],
 )
 def test_nothing_that_makes_or_joins_windows_looks_at_the_wall_clock(part: str) -> None:
     wall = {

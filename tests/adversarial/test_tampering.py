@@ -21,7 +21,7 @@ from steno.bundle import assay_archive, pack
 from steno.bundle.folder import Folder
 from steno.bundle.recover import recover
 from steno.bundle.verify import STEPS, Status, verify
-from steno.events import canonical, layout
+from steno.evidence import canonical, layout
 
 SMALL = 400
 STRIDE = 29

@@ -16,7 +16,7 @@ from typing import Any
 from figures import Table, ratio, spread, times, verdict
 from recorders import STENO
 
-from steno.events import intake_names
+from steno.evidence import intake_names
 
 MOST_MILLISECONDS = 60.0
 ROUNDS = 20  # for each that is asked for: a start is short

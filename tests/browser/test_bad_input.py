@@ -12,7 +12,7 @@ from making import FINISHED, PTY, make_run, start
 from report_page import PANELS, ReportPage
 from reported import Reports
 from resealing import reseal
-from steno.events import kinds, layout
+from steno.evidence import kinds, layout
 
 GAP = kinds.Gap(reason="stream_lost", detail="the disk was full", lost_bytes=7)
 

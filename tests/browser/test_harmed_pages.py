@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from browsing import PageOf, keep_screenshot
 from report_page import ReportPage
 from reported import Reports
-from steno.events import layout
+from steno.evidence import layout
 from support.run_builder import RunBuilder
 
 # Every element with a text of its own in the green that says: shown to be right.

@@ -22,7 +22,7 @@ from steno.agents.observing import UNKNOWN_PLACE
 from steno.agents.read_again import judged_again
 from steno.agents.translate import translate
 from steno.bundle.folder import Folder
-from steno.derive.audit_meta import Meta
+from steno.judge.audit_meta import Meta
 from steno.views.export.agent_audit import export
 
 PARTS = {

@@ -27,7 +27,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.local_key import LOCAL_KEY
 from steno.cli import export as export_command
 from steno.errors import BadRequestError
-from steno.events import layout
+from steno.evidence import layout
 from steno.views.export import Exported
 from steno.views.export.agent_snapshot import export
 from support.reading import kernel_layer, sealed

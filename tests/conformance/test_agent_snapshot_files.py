@@ -12,7 +12,7 @@ from pyarrow import parquet
 from frames_made import ABSENT
 from kernel_runs import READ, WRITE, Run
 from steno.capture.ignore import load
-from steno.events import layout
+from steno.evidence import layout
 from watched import git
 
 pytestmark = pytest.mark.usefixtures("clean_git")

@@ -28,7 +28,7 @@ from conftest import Steno
 from making import FINISHED, HOST, make_run, start
 from observers import a_run_has_a_cgroup, observers
 from steno.bundle.verify import Status
-from steno.events import layout
+from steno.evidence import layout
 
 AGENT = Path(__file__).parent.parent / "workloads" / "kernel-only-agent.sh"
 FILES = [

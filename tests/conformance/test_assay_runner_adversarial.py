@@ -13,7 +13,7 @@ from assay_archives import Measure, Measured, exported, failed_step, sealed_run,
 from conftest import Steno
 from frames_made import FakeFrames, Found
 from observers import PROBING, observers, working
-from steno.events import layout
+from steno.evidence import layout
 
 # Forks and lets the child do it; the parent waits, so that the order is always the same.
 FORK_FIRST = """

@@ -12,7 +12,7 @@ from assay_archives import Measure, forged, lines_in, verdict_of
 from conftest import Steno
 from observers import observers
 from steno.bundle.verify import Status
-from steno.events import canonical, layout
+from steno.evidence import canonical, layout
 
 every_observer = pytest.mark.parametrize("observer", observers())
 

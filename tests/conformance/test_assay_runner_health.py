@@ -25,8 +25,8 @@ from steno.bundle.folder import Folder
 from steno.bundle.seal import seal
 from steno.bundle.sweep import Sweeper
 from steno.bundle.verify import Status
-from steno.events import kinds, layout, wire
-from steno.events.kinds import EventData
+from steno.evidence import kinds, layout, wire
+from steno.evidence.kinds import EventData
 
 HEALTH_FIELDS = {
     "schema", "run_id", "platform", "kernel_layer", "ringbuf_drops", "policy_layer", "sdk_layer",

@@ -11,7 +11,7 @@ from assay_archives import Measure, exported, taken_apart, verdict_of
 from making import FINISHED, HOST, make_run, start
 from observers import PROBING, strongest, working
 from steno.bundle.verify import Status
-from steno.events import layout
+from steno.evidence import layout
 
 SMALLEST_RING = {"STENO_RING_BYTES": "4096"}
 FLOOD = "i=0; while [ $i -lt 3000 ]; do [ -e /nowhere/$i ]; i=$((i+1)); done"

@@ -22,8 +22,8 @@ from javascript import FILESYSTEM_SERVER, needs_filesystem_server, needs_openai_
 from observers import a_run_has_a_cgroup, strongest
 from recorded import Recorded, runs
 from steno.bundle.verify import Status
-from steno.derive.projection import project
-from steno.events import layout
+from steno.evidence import layout
+from steno.judge.projection import project
 
 WORKLOADS = Path(__file__).parent.parent / "workloads"
 PYTHON, JAVASCRIPT = "openai-agents", "openai-agents-js"

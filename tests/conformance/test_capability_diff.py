@@ -14,7 +14,7 @@ import pytest
 
 from conftest import Steno
 from recorded import runs
-from steno.events import canonical, layout
+from steno.evidence import canonical, layout
 
 Recorder = Callable[..., str]
 SAFE = "cat kept.txt >/dev/null"

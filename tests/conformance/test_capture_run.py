@@ -17,7 +17,7 @@ from artifacts import Artifacts, Capture, git, sha256
 from conftest import Steno
 from making import make_run, start
 from recorded import only_run
-from steno.events import kinds
+from steno.evidence import kinds
 
 HEX = re.compile(r"[0-9a-f]{64}")
 RUN_ID = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-\d{3}Z_[0-9a-f]{8}")

@@ -22,7 +22,7 @@ from recorded import Recorded, only_run, spooled
 from spools import RUN_ID
 from steno.bundle.verify import Status
 from steno.capture.shadow import memory_directories
-from steno.events import layout
+from steno.evidence import layout
 from waiting import until
 
 QUICK = ("--no-git", "--observer", "none")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from steno.bundle.judged import JudgedFiles
 from steno.bundle.pack import unpacked
-from steno.derive.rules import RULES
-from steno.events import layout
+from steno.evidence import layout
+from steno.judge.rules import RULES
 
 HERE = Path(__file__).parent
 KEPT = HERE / "judged" / f"rules-{RULES}.json"

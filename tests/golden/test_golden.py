@@ -10,7 +10,7 @@ import pytest
 
 from golden import judged
 from golden.answers import COMMANDS, answers, asked, kept_answers
-from steno.events import layout
+from steno.evidence import layout
 
 BUNDLES = sorted(Path(__file__).parent.glob("v*/*.tar.gz"))
 
@@ -46,5 +46,5 @@ def test_what_stands_in_a_bundle_of_what_somebody_concluded_is_never_shown(
 
 
 def test_a_rule_that_changed_has_a_number_and_a_line() -> None:
-    """Red, and the change is meant? Add a line to `derive/rules.py`, then run `golden/judged.py`."""
+    """Red, and the change is meant? Add a line to `judge/rules.py`, then run `golden/judged.py`."""
     assert judged.digests() == json.loads(judged.KEPT.read_bytes())

@@ -14,7 +14,7 @@ import pytest
 from conftest import Steno
 from observers import observers
 from recorded import only_run
-from steno.events import wire
+from steno.evidence import wire
 from strace import CALLS, witnessed
 from tracees import Row, exits, rows
 

@@ -23,7 +23,7 @@ from sought import assert_nowhere
 from stand_in_agent import Attempt, Started, stand_in
 from steno.agents.steps import Step
 from steno.bundle.folder import Folder
-from steno.events import layout
+from steno.evidence import layout
 from steno.views.export.agent_audit import export
 from waiting import until
 

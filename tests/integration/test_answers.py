@@ -14,7 +14,7 @@ from conftest import Steno
 from observers import PROBING, observers, working
 from programs import compiled
 from recorded import Recorded, only_run
-from steno.events import wire
+from steno.evidence import wire
 from tracees import rows
 
 pytestmark = [

@@ -19,7 +19,7 @@ from steno.errors import BadRequestError
 AGENT = """
 import os, subprocess, sys
 from steno.capture.telling import Intake, process_key
-from steno.events import intake
+from steno.evidence import intake
 
 place = sys.argv[3]
 told = Intake.of(os.environ)

@@ -18,7 +18,7 @@ from observer_processes import observer_processes
 from observers import observers, working
 from recorded import Recorded, runs
 from steno.bundle.verify import Status
-from steno.events import wire
+from steno.evidence import wire
 from tracees import rows
 from waiting import until
 

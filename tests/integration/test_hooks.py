@@ -18,8 +18,8 @@ import pytest
 from conftest import PROGRAM, SECONDS, Steno
 from hook_payloads import PAYLOADS, agent_of, payload
 from recorded import only_run
-from steno.events import intake
-from steno.events.intake import HookTold
+from steno.evidence import intake
+from steno.evidence.intake import HookTold
 from steno.hooks.reading import MAX_PAYLOAD
 
 SECRET = "ghp_" + "EXAMPLEexample0123456789EXAMPLEexampl"

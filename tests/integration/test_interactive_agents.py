@@ -18,7 +18,7 @@ from recorded import Recorded, only_run
 from screen import Screen
 from scripted_models import MessagesModel, Say
 from stand_in_agent import Started, stand_in
-from steno.events import layout
+from steno.evidence import layout
 
 DELETE, CONTROL_C = "\x7f", "\x03"
 

@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 import mcp_proxied
 import waiting
 from mcp_proxied import SECONDS, VERSION, Proxied, call, current
-from steno.events import intake
+from steno.evidence import intake
 
 ERAS = pytest.mark.parametrize("era", ["legacy", VERSION])
 MANY = 1000

@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 
 from conftest import PROGRAM, SECONDS, Steno
 from mcp_wrapped import is_alive, message, told_in, tool_call
-from steno.events import intake
+from steno.evidence import intake
 from waiting import until
 
 TESTS = Path(__file__).parents[1]

@@ -22,7 +22,7 @@ from conftest import PROGRAM, Steno
 from observer_processes import held_still
 from observers import PROBING, observers, working
 from recorded import Recorded, only_run
-from steno.events import wire
+from steno.evidence import wire
 from waiting import until
 
 SOURCE = Path(__file__).parents[2] / "native" / "tests" / "flood.c"

@@ -18,7 +18,7 @@ from conftest import PROGRAM, Steno
 from making import RUN_ID, make_run, start
 from observers import PROBING, strongest
 from recorded import only_run, spooled
-from steno.events import kinds, layout
+from steno.evidence import kinds, layout
 from waiting import until
 
 RESET = b"\x1b[0m\x1b[?25h"

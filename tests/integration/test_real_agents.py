@@ -22,7 +22,7 @@ from observers import a_run_has_a_cgroup
 from real_agents import CLAUDE, CODEX, FILES_SERVER, Agent, Place, Servers, claude, codex, needs
 from recorded import Recorded, only_run
 from scripted_models import MessagesModel, ResponsesModel, Say, ScriptedModel, Turn, Use
-from steno.events import layout
+from steno.evidence import layout
 
 LYING_SERVER = Path(__file__).parents[1] / "workloads" / "lying-mcp-server.py"
 POLICY = """\

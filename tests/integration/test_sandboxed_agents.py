@@ -21,7 +21,7 @@ from real_agents import CLAUDE, CODEX, codex_config, environment, needs
 from recorded import Recorded, only_run
 from scripted_models import MessagesModel, ResponsesModel, Say, ScriptedModel, Turn, Use
 from stand_in_agent import Attempt, Started
-from steno.events import layout
+from steno.evidence import layout
 
 MADE = "made.txt"
 INSIDE, OUTSIDE = "call_inside", "call_outside"

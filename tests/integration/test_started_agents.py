@@ -34,7 +34,7 @@ from recorded import Recorded, runs
 from scripted_models import GeminiModel, MessagesModel, ResponsesModel, Say, ScriptedModel, Turn, Use
 from sought import files_of
 from stand_in_agent import Attempt, Started
-from steno.events import layout
+from steno.evidence import layout
 
 KEY = "sk-scripted-8c1f0a5be2d94c7f9a36"
 PROMPT = "Make the files."

@@ -16,7 +16,7 @@ import pytest
 from conftest import Steno
 from observers import STOPPING, observers
 from recorded import Recorded, only_run
-from steno.events import wire
+from steno.evidence import wire
 from tracee_batches import batch
 from tracees import (
     FAMILIES,

@@ -20,7 +20,7 @@ from observers import STOPPING, observers, working
 from ordinary import Somebody, as_the_user, give_to_the_user, place_of_the_user
 from recorded import only_run
 from screen import Screen
-from steno.events import wire
+from steno.evidence import wire
 from tracees import rows
 
 SCRIPTS = sorted((Path(__file__).parent.parent / "workloads").glob("*.sh"))

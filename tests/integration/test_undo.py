@@ -19,7 +19,7 @@ from ordinary import as_the_user, give_to_the_user, place_of_the_user, root_may_
 from snapshots import snapshot
 from steno.bundle import local_key
 from steno.cli import main
-from steno.events import layout
+from steno.evidence import layout
 from support.run_builder import RUN_ID, WRITING, Content, RunBuilder
 
 IN_2400_NS = 13_569_465_600 * 10**9

@@ -23,7 +23,7 @@ from observers import PROBING, observers, working
 from ordinary import Somebody, as_the_user, place_of_the_user
 from programs import compiled
 from recorded import Recorded, only_run
-from steno.events import wire
+from steno.evidence import wire
 from tracees import Row, rows
 
 ROOT = Path(__file__).parents[2]

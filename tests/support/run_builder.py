@@ -25,10 +25,10 @@ from steno.bundle.seal import seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, publish_run_folder
 from steno.bundle.sweep import Sweeper
-from steno.events import canonical, claims, kinds, layout
-from steno.events.claims import PolicyLine, ProcessKey, SdkLine
-from steno.events.kinds import EventData
-from steno.events.observed import Host
+from steno.evidence import canonical, claims, kinds, layout
+from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
+from steno.evidence.kinds import EventData
+from steno.evidence.observed import Host
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 

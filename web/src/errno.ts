@@ -1,5 +1,5 @@
 // The names of Linux's error numbers, as `result` of the kernel table has them negated.
-// src/steno/events/linux_numbers.py has the same; a test compares.
+// src/steno/evidence/linux_numbers.py has the same; a test compares.
 const ERRORS = (
   "1 EPERM 2 ENOENT 3 ESRCH 4 EINTR 5 EIO 6 ENXIO 7 E2BIG 8 ENOEXEC 9 EBADF 10 ECHILD 11 EAGAIN 12 ENOMEM " +
   "13 EACCES 14 EFAULT 15 ENOTBLK 16 EBUSY 17 EEXIST 18 EXDEV 19 ENODEV 20 ENOTDIR 21 EISDIR 22 EINVAL 23 ENFILE " +

@@ -18,7 +18,7 @@ const NO_FILE = /^\/(dev\/(?!shm\/)|proc\/|memfd:)|^(pipe|socket|anon_inode):/;
 // In these programs of the run tell the recorder something: that is no change of the command's.
 const OWN_LOG = /\/(\.?steno-intake-[^/]+|spool\/intake)\/(hooks|sdk|policy\.([0-9]+-[0-9]+|PID))\.ndjson$/;
 
-/** Whether a path can be a file that a run changes; `is_file` of derive/surface_names.py says the same. */
+/** Whether a path can be a file that a run changes; `is_file` of judge/surface_names.py says the same. */
 export function isFile(path: string): boolean {
   return !NO_FILE.test(path) && !OWN_LOG.test(path);
 }

@@ -21,13 +21,13 @@ from steno.agents.snapshot import Look
 from steno.agents.split_streams import SplitStreams
 from steno.agents.steps import Step, Steps
 from steno.bundle.reader import FolderLayers
-from steno.derive.audit_meta import ended
-from steno.derive.facts import RunFacts
-from steno.derive.snapshot_diff import diff
-from steno.derive.streams import stream_bytes
 from steno.errors import StenoError
-from steno.events import layout
-from steno.events.kinds import EventData
+from steno.evidence import layout
+from steno.evidence.kinds import EventData
+from steno.judge.audit_meta import ended
+from steno.judge.facts import RunFacts
+from steno.judge.snapshot_diff import diff
+from steno.judge.streams import stream_bytes
 
 
 class Judging:

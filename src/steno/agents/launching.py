@@ -40,7 +40,8 @@ from steno.agents.steps import Step, Steps
 from steno.agents.strace_chain import STRACE, StraceChain, find_programs
 from steno.bundle.folder import Folder
 from steno.capture.observer import NONE
-from steno.derive.audit_meta import (
+from steno.errors import StenoError
+from steno.judge.audit_meta import (
     Ended,
     Known,
     Launch,
@@ -51,7 +52,6 @@ from steno.derive.audit_meta import (
     describe,
     ended,
 )
-from steno.errors import StenoError
 from steno.record.run import OWN_FAILURE, Outcome, RunRequest, new_run_id, record
 from steno.views.record import Record, open_record
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from steno.derive.audit_meta import Known
-from steno.derive.snapshot_diff import Diff, Snapshot
+from steno.judge.audit_meta import Known
+from steno.judge.snapshot_diff import Diff, Snapshot
 from steno.redact.engine import PLACEHOLDER, Redactor
 from steno.redact.findings import Findings
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from steno.agents.register import Entry
 from steno.bundle.folder import Folder
 from steno.bundle.reader import event_lines
-from steno.events import kinds, layout
-from steno.events.intake_names import RUN_ID
+from steno.evidence import kinds, layout
+from steno.evidence.intake_names import RUN_ID
 
 _MOST_LETTERS = 120
 

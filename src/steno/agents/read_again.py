@@ -18,10 +18,10 @@ from steno.agents.register import AttemptRecord, Entry, attempts
 from steno.agents.run_directory import RunName, find_run, open_run, open_runs
 from steno.agents.terminal_signal import Log
 from steno.bundle.folder import Folder
-from steno.derive.audit_meta import Meta
-from steno.derive.audit_streams import AUDIT, file_name
 from steno.errors import BadRequestError
-from steno.events import layout
+from steno.evidence import layout
+from steno.judge.audit_meta import Meta
+from steno.judge.audit_streams import AUDIT, file_name
 
 _LOGS: dict[Log, str] = {"pty": "pty-output", "stdout": "stdout", "stderr": "stderr"}
 _WITH_HEADER = {"stdin", "pty-output"}

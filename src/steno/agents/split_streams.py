@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from steno.agents.terminal_signal import Log
-from steno.derive.audit_meta import Ended
-from steno.derive.audit_streams import Chunks, chunks, tapes
-from steno.derive.streams import stream_bytes
-from steno.events import layout
-from steno.events.layers import Layers
+from steno.evidence import layout
+from steno.evidence.layers import Layers
+from steno.judge.audit_meta import Ended
+from steno.judge.audit_streams import Chunks, chunks, tapes
+from steno.judge.streams import stream_bytes
 
 Logs = Mapping[Log, Iterable[bytes]]
 

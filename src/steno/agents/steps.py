@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from steno.events.kinds import AgentStep
+from steno.evidence.kinds import AgentStep
 
 
 class Step(IntEnum):

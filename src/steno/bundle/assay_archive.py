@@ -20,12 +20,12 @@ from steno.bundle.claims_check import claim_problems
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers, digest_of
 from steno.bundle.verify import Status, Step, Verdict
-from steno.derive import assay_events
-from steno.derive.assay_events import Carried
-from steno.derive.catalogue import derivations
-from steno.derive.correlation import in_archive
-from steno.derive.facts import RunFacts
-from steno.events import canonical, kinds, layout, run_id
+from steno.evidence import canonical, kinds, layout, run_id
+from steno.judge import assay_events
+from steno.judge.assay_events import Carried
+from steno.judge.catalogue import derivations
+from steno.judge.correlation import in_archive
+from steno.judge.facts import RunFacts
 
 MAX_EVENTS = 64 << 20
 MAX_REPORT = 16 << 20

@@ -12,8 +12,8 @@ import msgspec
 
 from steno.bundle.folder import Folder
 from steno.bundle.reader import digest_of
-from steno.events import canonical, layout
-from steno.events.run_id import is_run_id
+from steno.evidence import canonical, layout
+from steno.evidence.run_id import is_run_id
 
 SCHEMA = "assay.runner.archive_manifest.v0"
 MAX_BYTES = 1 << 20

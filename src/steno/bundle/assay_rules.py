@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
-from steno.events import canonical
+from steno.evidence import canonical
 
 _LINUX = "linux"
 _COMPLETE, _DROPS, _ABSENT = "complete", "partial_ringbuf_drops", "absent"

@@ -13,10 +13,10 @@ from typing import Any
 
 from steno.bundle.folder import Folder
 from steno.bundle.reader import MAX_LINE, lines_of
-from steno.derive import assay_lines
-from steno.derive.assay_lines import SeenCall, Telling
-from steno.derive.kernel_rows import BATCH, COLUMNS, border
-from steno.events import layout
+from steno.evidence import layout
+from steno.judge import assay_lines
+from steno.judge.assay_lines import SeenCall, Telling
+from steno.judge.kernel_rows import BATCH, COLUMNS, border
 
 _GROUP_BYTES = 64 << 20  # of lines; the table is shorter
 

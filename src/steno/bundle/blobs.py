@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from steno.bundle.folder import Folder
 from steno.bundle.room import TEMPORARY
-from steno.events import layout
+from steno.evidence import layout
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from steno.derive.claim_layers import policy_lines, sdk_lines
-from steno.derive.facts import RunFacts
-from steno.events import kinds, layout
-from steno.events.claims import PolicyLine
-from steno.events.layers import Layers
+from steno.evidence import kinds, layout
+from steno.evidence.claims import PolicyLine
+from steno.evidence.layers import Layers
+from steno.judge.claim_layers import policy_lines, sdk_lines
+from steno.judge.facts import RunFacts
 
 DISTURBED = "intake_disturbed"  # the gap: then the events may tell of less than the layers have
 

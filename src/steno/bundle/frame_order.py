@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steno.events import wire
+from steno.evidence import wire
 
 _LONGS = wire.EVENT.size // 8
 _FEW = 20_000  # so many are sorted before the library is loaded

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, overload
 
-from steno.events import wire
+from steno.evidence import wire
 
 # One argument list is at most 6 MiB on Linux; what is longer is no string of ours.
 MAX_STRING = 8 << 20

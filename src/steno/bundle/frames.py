@@ -17,12 +17,12 @@ from typing import NamedTuple, Self
 from steno.bundle.folder import Folder
 from steno.bundle.frame_order import in_order_of_time
 from steno.bundle.frame_records import LENGTH, Batch, FramesError, States, Strings, read_at
-from steno.derive.distinct import LARGE
-from steno.derive.mounts import lies_below, mounted_upon
-from steno.derive.operations import CHANGING, has_failed
-from steno.derive.path_ledger import FOUND, PathLedger, Rows
-from steno.events import wire
-from steno.events.file_times import file_time
+from steno.evidence import wire
+from steno.evidence.file_times import file_time
+from steno.judge.distinct import LARGE
+from steno.judge.mounts import lies_below, mounted_upon
+from steno.judge.operations import CHANGING, has_failed
+from steno.judge.path_ledger import FOUND, PathLedger, Rows
 
 KERNEL = "kernel"
 LOGS = tuple(

@@ -17,7 +17,7 @@ from typing import Self
 from steno.bundle.folder import Folder
 from steno.bundle.frame_records import LENGTH, MAX_STRING, FramesError, read_at
 from steno.bundle.frames import BATCH, STRINGS_NONCE_BYTES, decryptor, parse_header
-from steno.events import wire
+from steno.evidence import wire
 
 _FILES = (wire.HEADER_FILE, wire.EVENTS_FILE, wire.STATES_FILE, wire.STRINGS_FILE)
 _READ = 1 << 20

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import Completeness
-from steno.derive.facts import RunFacts
-from steno.events import layout
+from steno.evidence import layout
+from steno.judge.facts import RunFacts
 
 
 def completeness_of(facts: RunFacts) -> Completeness:

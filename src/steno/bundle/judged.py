@@ -18,10 +18,10 @@ from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.judgement_cache import JudgementCache
 from steno.bundle.reader import FolderLayers
-from steno.events import layout
+from steno.evidence import layout
 
 if TYPE_CHECKING:
-    from steno.derive.catalogue import Derivation
+    from steno.judge.catalogue import Derivation
 
 
 _SMALL = frozenset(
@@ -85,7 +85,7 @@ class JudgedFiles:
 
     @cached_property
     def _derivations(self) -> dict[str, Derivation]:
-        from steno.derive.catalogue import derivations  # late: a list of runs does without
+        from steno.judge.catalogue import derivations  # late: a list of runs does without
 
         return derivations(self._layers)
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from steno import __version__
 from steno.bundle import local_key
 from steno.bundle.folder import BLOCK, Folder
-from steno.derive.rules import RULES
 from steno.errors import StoreError
-from steno.events import canonical, layout
+from steno.evidence import canonical, layout
+from steno.judge.rules import RULES
 
 CACHE = ".judged"
 WORTH_KEEPING = 1 << 20  # of the table of system calls: below that, making is as fast as reading

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from steno.bundle.blobs import open_blobs
 from steno.bundle.folder import Folder
-from steno.derive.facts import RunFacts
-from steno.derive.files import FileLine, file_lines
-from steno.derive.kernel_rows import count_rows
-from steno.events import layout
-from steno.events.layers import Layers
+from steno.evidence import layout
+from steno.evidence.layers import Layers
+from steno.judge.facts import RunFacts
+from steno.judge.files import FileLine, file_lines
+from steno.judge.kernel_rows import count_rows
 
 _TABLES = (layout.KERNEL_TABLE, layout.FILE_LINES, layout.BLOBS)
 

@@ -17,9 +17,9 @@ from steno.bundle.frame_records import Batch
 from steno.bundle.frames import OP_NAMES, Frames
 from steno.bundle.masked_strings import MaskedStrings
 from steno.bundle.room import TEMPORARY
-from steno.derive.kernel_rows import DICTIONARIES, MAX_GROUP_BYTES
-from steno.events import calls, kinds, layout, wire
-from steno.events.observed import Split
+from steno.evidence import calls, kinds, layout, wire
+from steno.evidence.observed import Split
+from steno.judge.kernel_rows import DICTIONARIES, MAX_GROUP_BYTES
 from steno.redact.engine import Redactor
 
 COMPAT_MACHINE = "i386"

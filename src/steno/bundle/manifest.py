@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from steno.events import canonical
-from steno.events.run_id import is_run_id
+from steno.evidence import canonical
+from steno.evidence.run_id import is_run_id
 
 SCHEMA = "steno.bundle.v1"
 MAX_BYTES = 16 << 20

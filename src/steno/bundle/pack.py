@@ -17,8 +17,8 @@ from steno.bundle import manifest as manifests
 from steno.bundle import plain_tar
 from steno.bundle.folder import Folder
 from steno.errors import UnreadableBundleError
-from steno.events import layout
-from steno.events.run_id import is_run_id
+from steno.evidence import layout
+from steno.evidence.run_id import is_run_id
 
 
 def pack(run: Folder, out: IO[bytes]) -> None:

@@ -20,7 +20,7 @@ from typing import IO, cast
 
 from steno.bundle.folder import BLOCK, Folder
 from steno.bundle.tape import write_all
-from steno.events import layout
+from steno.evidence import layout
 
 # Whatever is wrong with the bytes of an archive is one of these.
 ERRORS = (OSError, tarfile.TarError, zlib.error, EOFError, ValueError)

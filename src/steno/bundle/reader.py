@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, Protocol
 
 from steno.bundle.folder import Folder
-from steno.events import canonical, kinds, layout
-from steno.events.kinds import Event
+from steno.evidence import canonical, kinds, layout
+from steno.evidence.kinds import Event
 
 MAX_LINE = 64 << 20
 MAX_SMALL_FILE = 256 << 20

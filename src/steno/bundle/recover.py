@@ -21,11 +21,11 @@ from steno.bundle.seal import seal_held
 from steno.bundle.spool import RESERVE, holding, is_live, remove_spool
 from steno.bundle.sweep import Sweeper
 from steno.bundle.tape import write_all
-from steno.derive.facts import RunFacts
 from steno.errors import BadRequestError, UnreadableBundleError
-from steno.events import canonical, index, kinds, layout
-from steno.events.index import Arrival
-from steno.events.kinds import Event, EventData
+from steno.evidence import canonical, index, kinds, layout
+from steno.evidence.index import Arrival
+from steno.evidence.kinds import Event, EventData
+from steno.judge.facts import RunFacts
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 

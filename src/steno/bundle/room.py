@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from steno.bundle.folder import Folder
 from steno.errors import SealError
-from steno.events import layout
+from steno.evidence import layout
 
 TEMPORARY = ".sealing"
 _SHOWN = 5

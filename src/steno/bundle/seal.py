@@ -23,10 +23,10 @@ from steno.bundle.room import TEMPORARY, clear_the_way
 from steno.bundle.spool import holding, remove_spool
 from steno.bundle.sweep import Sweeper, is_judged
 from steno.bundle.swept_table import is_swept
-from steno.derive.catalogue import derivations
-from steno.derive.facts import RunFacts
 from steno.errors import SealError
-from steno.events import canonical, kinds, layout
+from steno.evidence import canonical, kinds, layout
+from steno.judge.catalogue import derivations
+from steno.judge.facts import RunFacts
 
 WRITE_SIZE = 1 << 20
 # From here on a second thread is worth its start: masking and hashing leave the interpreter free.

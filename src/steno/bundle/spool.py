@@ -22,8 +22,8 @@ import msgspec
 from steno.bundle.folder import Folder, NotRegularError
 from steno.bundle.held_files import HeldFiles
 from steno.bundle.tape import Tape, write_all
-from steno.events import canonical, kinds, layout
-from steno.events.kinds import Event, EventData
+from steno.evidence import canonical, kinds, layout
+from steno.evidence.kinds import Event, EventData
 from steno.redact.engine import Redactor
 
 LOCK = "lock"

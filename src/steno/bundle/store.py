@@ -15,8 +15,8 @@ from pathlib import Path
 from steno.bundle.folder import Folder
 from steno.bundle.spool import is_live, is_orphaned
 from steno.errors import RunNotFoundError, StoreError
-from steno.events import layout
-from steno.events.run_id import is_run_id
+from steno.evidence import layout
+from steno.evidence.run_id import is_run_id
 
 LAST = "@last"
 UNPUBLISHED = ".new-"

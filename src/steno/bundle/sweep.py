@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from steno.bundle import swept_table
 from steno.bundle.manifest import FileDigest
-from steno.events import canonical, layout
+from steno.evidence import canonical, layout
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 

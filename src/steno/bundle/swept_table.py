@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from steno.bundle.masked_strings import MaskedStrings
-from steno.derive.kernel_rows import COLUMNS, border
-from steno.events import layout
+from steno.evidence import layout
+from steno.judge.kernel_rows import COLUMNS, border
 from steno.redact.engine import Redactor
 
 _TEXTS = {

@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import Protocol
 
 from steno.bundle.folder import Folder
-from steno.events import index, layout
-from steno.events.index import Arrival
+from steno.evidence import index, layout
+from steno.evidence.index import Arrival
 
 BATCH_BYTES = 64 * 1024
 # What comes within half a millisecond, with nothing on another stream in between, has come at one time.

@@ -20,10 +20,10 @@ from steno.bundle.inventory import completeness_of, primary_files
 from steno.bundle.kernel_check import kernel_problems
 from steno.bundle.manifest import FileDigest, Manifest
 from steno.bundle.reader import FolderLayers, digest_of
-from steno.derive.catalogue import derivations
-from steno.derive.facts import NoRunStartError, RunFacts
-from steno.events import canonical, index, kinds, layout
-from steno.events.run_id import is_run_id
+from steno.evidence import canonical, index, kinds, layout
+from steno.evidence.run_id import is_run_id
+from steno.judge.catalogue import derivations
+from steno.judge.facts import NoRunStartError, RunFacts
 
 
 class Status(StrEnum):

@@ -24,7 +24,7 @@ from steno.capture.cgroup import (
     own_hierarchy,
     remove_cgroup,
 )
-from steno.events.run_id import is_run_id
+from steno.evidence.run_id import is_run_id
 
 
 class Done(StrEnum):

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from steno.events.observed import Host
+from steno.evidence.observed import Host
 
 _SECONDS = 5.0  # for all of them together, from when they are asked
 _TOOLS = ("git", "node")

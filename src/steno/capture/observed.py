@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 from steno.capture.directories import Directories, by_directory
 from steno.capture.ignore import IgnoreRules, git_directory
-from steno.events import wire
+from steno.evidence import wire
 
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _TYPES = {stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}

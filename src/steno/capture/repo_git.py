@@ -20,7 +20,7 @@ import msgspec
 
 from steno.capture.host import find_trusted
 from steno.capture.repo_types import SnapshotFailedError
-from steno.events.linux_numbers import signal_name
+from steno.evidence.linux_numbers import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

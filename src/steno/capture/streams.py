@@ -22,7 +22,7 @@ from steno.capture.terminal import (
     open_pseudo_terminal,
 )
 from steno.errors import CaptureError
-from steno.events import layout
+from steno.evidence import layout
 
 
 class Outlet(NamedTuple):

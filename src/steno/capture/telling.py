@@ -13,10 +13,10 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from steno.events import intake_names as intake
+from steno.evidence import intake_names as intake
 
 if TYPE_CHECKING:
-    from steno.events.claims import ProcessKey
+    from steno.evidence.claims import ProcessKey
 
 _START_TICKS = 19  # of the fields behind the name of the program
 
@@ -66,7 +66,7 @@ class Log:
 
 def process_key(pid: int) -> ProcessKey | None:
     """None: there is no such process any more."""
-    from steno.events.claims import ProcessKey
+    from steno.evidence.claims import ProcessKey
 
     ticks = start_ticks(pid)
     return None if ticks is None else ProcessKey(pid, ticks)

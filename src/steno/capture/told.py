@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from steno.events import layout
+from steno.evidence import layout
 
 _RECORD = struct.Struct("<QBI")
 _TAPES = {1: layout.STDOUT, 2: layout.STDERR}

@@ -18,7 +18,7 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
-from steno.events.wire import OPS
+from steno.evidence.wire import OPS
 from steno.views import kernel_events
 from steno.views.kernel_layer import KernelLayer
 from steno.views.plain import visible_json

@@ -19,7 +19,7 @@ import click
 from steno.bundle.folder import Folder
 from steno.bundle.store import LAST, find_run, run_ids, store_path
 from steno.errors import RunNotFoundError, StenoError, StoreError, UnreadableBundleError
-from steno.events import canonical
+from steno.evidence import canonical
 from steno.views.paint import Paint, paint_for
 from steno.views.plain import utf8, visible, visible_json
 

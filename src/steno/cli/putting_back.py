@@ -19,12 +19,12 @@ from steno.bundle.folder import Folder
 from steno.bundle.judged import JudgedFiles
 from steno.bundle.reader import MAX_SMALL_FILE, FolderLayers
 from steno.cli.opening import chosen_store, open_run, print_json, print_lines, recorded_path, say, say_hint
-from steno.derive.changed_by_others import Others, changed_by_others
-from steno.derive.facts import RunFacts
-from steno.derive.renamed import renamed
 from steno.errors import BadRequestError
-from steno.events import canonical
-from steno.events.layout import FILES, KERNEL_TABLE
+from steno.evidence import canonical
+from steno.evidence.layout import FILES, KERNEL_TABLE
+from steno.judge.changed_by_others import Others, changed_by_others
+from steno.judge.facts import RunFacts
+from steno.judge.renamed import renamed
 from steno.restore.applying import carry_out
 from steno.restore.closed_directories import opened
 from steno.restore.contents import open_contents

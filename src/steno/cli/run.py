@@ -16,12 +16,12 @@ from steno.capture.host import original_environment
 from steno.capture.observer import AUTO, EBPF, NONE, WISHES
 from steno.capture.probe import may_load
 from steno.cli.opening import chosen_store, complete_command, say, say_hint
-from steno.derive.facts import ANY_SHIM, NO_SHIM
-from steno.derive.tails import MAX_TAIL_BYTES
 from steno.errors import BadRequestError, CaptureError, StenoError
-from steno.events import layout
-from steno.events.kinds import KernelObserved, SdkIntake
-from steno.events.run_id import is_run_id
+from steno.evidence import layout
+from steno.evidence.kinds import KernelObserved, SdkIntake
+from steno.evidence.run_id import is_run_id
+from steno.judge.facts import ANY_SHIM, NO_SHIM
+from steno.judge.tails import MAX_TAIL_BYTES
 from steno.record.claims import NOT_WANTED
 from steno.record.counted_gaps import counted
 from steno.record.run import Outcome, RunRequest, record

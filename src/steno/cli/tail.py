@@ -23,7 +23,7 @@ from steno.cli.opening import (
     store_option,
     terminal_width,
 )
-from steno.derive.happenings import Happening
+from steno.judge.happenings import Happening
 from steno.views.live import text
 from steno.views.live.ending import End, end_of
 from steno.views.live.following import Step, following

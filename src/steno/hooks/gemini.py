@@ -4,7 +4,7 @@ They tell no id of a call. What a hook writes on stderr is taken for its answer 
 the answer is always an empty object. Where Gemini CLI hides variables from hooks, ours are let through.
 """
 
-from steno.events.intake_names import FOLDER, ORIGIN_NS, RUN_ID
+from steno.evidence.intake_names import FOLDER, ORIGIN_NS, RUN_ID
 from steno.hooks.agent import Agent, Event
 
 AGENT = Agent(

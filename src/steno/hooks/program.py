@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from steno.capture.telling import Intake, start_ticks
-from steno.events.intake_names import HOOKS
+from steno.evidence.intake_names import HOOKS
 from steno.hooks.agent import Agent
 from steno.hooks.fitting import encoded
 from steno.hooks.reading import MAX_PAYLOAD, NotUnderstoodError, read

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from steno.events.intake_names import MAX_ID, MAX_NAME, MAX_TOLD
+from steno.evidence.intake_names import MAX_ID, MAX_NAME, MAX_TOLD
 from steno.hooks.agent import Agent, Event, Way
 from steno.hooks.fitting import fitted, fitted_text
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from steno.capture.telling import Intake
-from steno.events import intake
+from steno.evidence import intake
 
 MAX_ANCESTORS = 256
 _NAMES = (intake.RUN_ID, intake.FOLDER, intake.ORIGIN_NS)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from steno.events.claims import Outcome
+from steno.evidence.claims import Outcome
 from steno.mcp.frames import RequestId
 
 INTERNAL_ERROR = -32603

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steno.events.intake import MAX_TOLD
+from steno.evidence.intake import MAX_TOLD
 
 MAX_TEXT = 1024  # of a string in arguments that are too large
 _LOOKED_AT = 8 * MAX_TEXT  # a secret that begins in what is kept ends in here

@@ -12,7 +12,7 @@ import contextlib
 import secrets
 import threading
 
-from steno.events.claims import ProcessKey
+from steno.evidence.claims import ProcessKey
 from steno.mcp import approval, http_process
 from steno.mcp.approvals import MAX_AT_ONCE
 from steno.mcp.http_address import Endpoint

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from steno.capture.telling import process_key
-from steno.events.claims import ProcessKey
+from steno.evidence.claims import ProcessKey
 
 _LISTENING = "0A"
 _PROC = Path("/proc")

@@ -1,6 +1,6 @@
 """The decision log: where a proxy tells what it decided, before it acts on it.
 
-In: lines of `steno.events.intake`. Out: the same lines, appended to the intake of the run that we are part
+In: lines of `steno.evidence.intake`. Out: the same lines, appended to the intake of the run that we are part
 of, to the file that --log names, to both or to none. What cannot be written is a `JournalError`, unless the
 log was said to be optional. Never reads a log; what is in a line was masked by whoever made it.
 """
@@ -13,7 +13,7 @@ from functools import cached_property
 
 from steno.capture.telling import Intake, Log
 from steno.errors import StenoError
-from steno.events import intake
+from steno.evidence import intake
 from steno.mcp.ancestry import find_run
 from steno.mcp.arguments import Masker
 from steno.mcp.stderr import say

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any, NamedTuple
 
-from steno.events.claims import Outcome
+from steno.evidence.claims import Outcome
 from steno.mcp.frames import Frame, RequestId, is_id
 from steno.mcp.policy import Call
 from steno.mcp.teller import Caller, Teller

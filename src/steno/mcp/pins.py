@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from steno.events import canonical
+from steno.evidence import canonical
 from steno.mcp.constraints import quoted
 
 MAX_TITLE = 80

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from steno.events.claims import Outcome
+from steno.evidence.claims import Outcome
 
 CANCELLED = "notifications/cancelled"
 DELICATE = ("tools", "method", "inputRequests")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeGuard
 
-from steno.events.claims import Outcome, ProcessKey
+from steno.evidence.claims import Outcome, ProcessKey
 from steno.mcp import answers, server_frames
 from steno.mcp.frames import INVALID_REQUEST, Frame, RequestId, classify
 from steno.mcp.journal import Journal, JournalError

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from steno.capture.telling import process_key
-from steno.events import intake
-from steno.events.claims import Decision, Outcome, ProcessKey
+from steno.evidence import intake
+from steno.evidence.claims import Decision, Outcome, ProcessKey
 from steno.mcp.frames import RequestId
 from steno.mcp.journal import Journal, JournalError
 

@@ -19,11 +19,11 @@ import msgspec
 from steno.bundle.claims_check import DISTURBED
 from steno.bundle.folder import Folder
 from steno.bundle.seal import write_file
-from steno.derive.claim_layers import MAX_LAYER
-from steno.derive.facts import ANY_SHIM, NO_SHIM
-from steno.events import canonical, claims, intake, kinds, layout
-from steno.events.claims import BadClaimError, FileKey, PolicyLine, ProcessKey, ProxyLog, SdkLine
-from steno.events.kinds import EventData
+from steno.evidence import canonical, claims, intake, kinds, layout
+from steno.evidence.claims import BadClaimError, FileKey, PolicyLine, ProcessKey, ProxyLog, SdkLine
+from steno.evidence.kinds import EventData
+from steno.judge.claim_layers import MAX_LAYER
+from steno.judge.facts import ANY_SHIM, NO_SHIM
 from steno.record import sdk_contract
 from steno.record.counted_gaps import counted
 from steno.record.hook_fold import HookFold, fold_hooks

@@ -19,7 +19,7 @@ from steno.bundle.frames import FirstLook
 from steno.capture.contents import CHANGING, Contents
 from steno.capture.observed import FileState, Seen, differs
 from steno.capture.observed_git import GitClass
-from steno.events import wire
+from steno.evidence import wire
 from steno.redact.contents import holds_secret
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings

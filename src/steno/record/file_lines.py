@@ -13,7 +13,7 @@ from typing import Any
 
 from steno.capture.observed import FileState, Seen
 from steno.capture.observed_git import GitClass, Repository
-from steno.events import canonical, wire
+from steno.evidence import canonical, wire
 from steno.record.file_contents import Content
 
 _SECOND = 1_000_000_000

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple, cast
 
-from steno.derive.inferred_ids import with_ids
-from steno.events import intake
-from steno.events.claims import ProcessKey, SdkDetail, SdkEventType, SdkLine
-from steno.events.intake import HookTold
+from steno.evidence import intake
+from steno.evidence.claims import ProcessKey, SdkDetail, SdkEventType, SdkLine
+from steno.evidence.intake import HookTold
+from steno.judge.inferred_ids import with_ids
 from steno.record.policy_fold import is_process
 from steno.record.sdk_contract import is_call_id
 from steno.record.told_lines import Damage, DamagedError, take_lines

@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 from steno.capture.ignore import IgnoreRules
 from steno.capture.shadow import memory_directories, room_in
-from steno.events import canonical, intake, intake_names, layout
-from steno.events.claims import SDK_SCHEMA, FileKey, ProcessKey
-from steno.events.run_id import is_run_id
+from steno.evidence import canonical, intake, intake_names, layout
+from steno.evidence.claims import SDK_SCHEMA, FileKey, ProcessKey
+from steno.evidence.run_id import is_run_id
 
 PREFIX, ON_DISK = intake_names.FOLDER_PREFIX, intake_names.ON_DISK
 MEMORY, DISK = "memory", "disk"

@@ -29,7 +29,7 @@ from steno.capture.ignore import IgnoreRules
 from steno.capture.observed import Seen, observe
 from steno.capture.observed_git import GitFacts, classify
 from steno.errors import SealError, StoreError
-from steno.events import kinds, layout, wire
+from steno.evidence import kinds, layout, wire
 from steno.record import counted_gaps
 from steno.record.counted_gaps import counted
 from steno.record.file_contents import LOST, Content, ContentKeeper, without_blobs

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from steno.events import canonical, intake, kinds
-from steno.events.claims import NoticedByProxy, PolicyDetail, PolicyLine, ProcessKey
-from steno.events.intake import Closed, Decided, Ended, Noticed, Opened, PolicyTold
+from steno.evidence import canonical, intake, kinds
+from steno.evidence.claims import NoticedByProxy, PolicyDetail, PolicyLine, ProcessKey
+from steno.evidence.intake import Closed, Decided, Ended, Noticed, Opened, PolicyTold
 from steno.record.told_lines import Damage, DamagedError, take_lines
 
 MAX_CONNECTIONS = 10_000

@@ -28,8 +28,8 @@ from steno.capture import cgroup_leftovers
 from steno.capture.ignore import IgnoreRules, load
 from steno.capture.shadow import abandoned_shadows, remove_shadow
 from steno.errors import BadRequestError, CaptureError, StenoError, StoreError, UnreadableBundleError
-from steno.events import canonical, kinds, layout
-from steno.events.kinds import Event, EventData
+from steno.evidence import canonical, kinds, layout
+from steno.evidence.kinds import Event, EventData
 from steno.record import intake
 from steno.record.claims import Told, keep_claims
 from steno.record.kernel import KernelKept, keep_kernel_layer

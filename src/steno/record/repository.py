@@ -11,7 +11,7 @@ from typing import Any
 from steno.bundle.spool import Spool
 from steno.capture.repo import RepoWatch
 from steno.capture.repo_types import Change, Skip, Snapshot
-from steno.events import kinds, layout
+from steno.evidence import kinds, layout
 from steno.record.witness import SpoolWitness
 from steno.redact.findings import Findings
 

@@ -39,10 +39,10 @@ from steno.capture.repo_git import ending_at
 from steno.capture.signals import ignore_library_signals
 from steno.capture.streams import wire
 from steno.capture.terminal import DEFAULT_SIZE
-from steno.derive.facts import ANY_SHIM
 from steno.errors import CaptureError, SealError, StoreError
-from steno.events import kinds, layout
-from steno.events.run_id import format_run_id
+from steno.evidence import kinds, layout
+from steno.evidence.run_id import format_run_id
+from steno.judge.facts import ANY_SHIM
 from steno.record.counted_gaps import OUTLIVED, counted
 from steno.record.kernel import keep_kernel_layer, load_libraries
 from steno.record.repository import RepositoryRecord

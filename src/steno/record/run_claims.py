@@ -14,7 +14,7 @@ from steno.bundle.claims_check import DISTURBED
 from steno.bundle.folder import Folder
 from steno.capture.ignore import IgnoreRules
 from steno.errors import StoreError
-from steno.events import kinds, layout
+from steno.evidence import kinds, layout
 from steno.record import intake
 from steno.record.claims import Told, keep_claims
 from steno.record.witness import SpoolWitness

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, cast, get_args
 
 import msgspec
 
-from steno.events import canonical, intake
-from steno.events.claims import SDK_SCHEMA, SdkDetail, SdkEventType, SdkLine
+from steno.evidence import canonical, intake
+from steno.evidence.claims import SDK_SCHEMA, SdkDetail, SdkEventType, SdkLine
 
 EMPTY = "empty_log"
 _TORN = "torn_line"

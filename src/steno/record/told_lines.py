@@ -11,7 +11,7 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import NamedTuple
 
-from steno.events.intake import BadIntakeError
+from steno.evidence.intake import BadIntakeError
 
 MOST_DAMAGED = 100
 

@@ -19,10 +19,10 @@ from steno.capture.probe import READY, state_of
 from steno.capture.repo_types import Skip
 from steno.capture.streams import Wiring
 from steno.capture.terminal import InputMode, Size
-from steno.events import kinds, layout
-from steno.events.kinds import EventData
-from steno.events.linux_numbers import signal_name
-from steno.events.observed import Split
+from steno.evidence import kinds, layout
+from steno.evidence.kinds import EventData
+from steno.evidence.linux_numbers import signal_name
+from steno.evidence.observed import Split
 from steno.record.counted_gaps import EVENTS_LOST, split_hole
 from steno.redact.findings import Findings
 

@@ -16,7 +16,7 @@ from steno.bundle import local_key
 from steno.bundle.blobs import BlobReader, BlobsError, open_blobs
 from steno.bundle.folder import Folder
 from steno.errors import BadBundleError, StoreError
-from steno.events.layout import BLOBS
+from steno.evidence.layout import BLOBS
 
 
 class LackingContentError(Exception):

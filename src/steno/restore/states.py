@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from steno.errors import BadBundleError
-from steno.events import canonical
+from steno.evidence import canonical
 
 _MAX_ID = 2**32 - 2  # one more means "leave it as it is" to chown(2)
 _MAX_MODE = 0o177777

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 
 from steno.bundle.store import RunState, run_ids
-from steno.events import layout
+from steno.evidence import layout
 from steno.views import listing
 
 _Key = tuple[int, int, int]

@@ -25,7 +25,7 @@ from steno.bundle.folder import BLOCK, Folder
 from steno.bundle.pack import pack
 from steno.bundle.store import RunState, state_of
 from steno.errors import StenoError
-from steno.events.run_id import is_run_id
+from steno.evidence.run_id import is_run_id
 from steno.site import answers, live
 from steno.site.answers import Answer
 from steno.site.listed import Listed

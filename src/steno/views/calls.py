@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steno.bundle.store import RunState
-from steno.derive.surface_names import is_file
 from steno.errors import BadRequestError
-from steno.events import layout
+from steno.evidence import layout
+from steno.judge.surface_names import is_file
 from steno.views.kernel_layer import checked, not_yet, read_json
 from steno.views.plain import near
 from steno.views.record import Record

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from steno.events import canonical
+from steno.evidence import canonical
 from steno.views import measures
 from steno.views.calls import Call, Calls, Correlation, Seen, has_calls, read_calls
 from steno.views.folding import folded

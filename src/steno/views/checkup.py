@@ -27,7 +27,7 @@ from steno.capture.observer import BOTH, EBPF, NOTIFY
 from steno.capture.probe import NOT_BUILT, READY, UNKNOWN, check_probe, hint_of
 from steno.capture.shadow import memory_directories, room_in
 from steno.errors import CaptureError, StoreError
-from steno.events.run_id import format_run_id
+from steno.evidence.run_id import format_run_id
 from steno.views import listing, measures
 from steno.views.paint import Paint
 from steno.views.plain import listed, pad, visible

@@ -15,7 +15,7 @@ from typing import AnyStr
 
 from steno.bundle.blobs import BlobReader, open_blobs
 from steno.bundle.folder import Folder
-from steno.events import layout
+from steno.evidence import layout
 from steno.views.kernel_layer import File, State, bytes_of, checked, whole
 
 LARGEST = 4 << 20

@@ -12,8 +12,12 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any, NamedTuple
 
-from steno.derive.effects import has_failed_to_reach
-from steno.derive.kernel_rows import (
+from steno.evidence import layout
+from steno.evidence.canonical import SAFE_INTEGER
+from steno.evidence.linux_numbers import signal_name
+from steno.evidence.wire import NOTES, OPS
+from steno.judge.effects import has_failed_to_reach
+from steno.judge.kernel_rows import (
     COLUMNS,
     DICTIONARIES,
     RowBatch,
@@ -22,11 +26,7 @@ from steno.derive.kernel_rows import (
     named_text,
     result_word,
 )
-from steno.derive.operations import access
-from steno.events import layout
-from steno.events.canonical import SAFE_INTEGER
-from steno.events.linux_numbers import signal_name
-from steno.events.wire import NOTES, OPS
+from steno.judge.operations import access
 from steno.views.kernel_layer import NO_ERROR, KernelLayer, checked
 from steno.views.paint import Paint
 from steno.views.plain import cut, pad, visible

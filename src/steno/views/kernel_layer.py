@@ -18,7 +18,7 @@ from steno.bundle.judged import Files
 from steno.bundle.reader import MAX_LINE, MAX_SMALL_FILE, lines_of
 from steno.bundle.store import RunState
 from steno.errors import BadRequestError, UnreadableBundleError
-from steno.events import canonical, layout
+from steno.evidence import canonical, layout
 from steno.views.record import Record
 
 Whole = int | str  # canonical JSON writes an integer beyond 2^53 as a string

@@ -19,8 +19,8 @@ import msgspec
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
 from steno.bundle.store import RunState, run_ids, state_of
-from steno.derive.facts import RunFacts
-from steno.events import layout
+from steno.evidence import layout
+from steno.judge.facts import RunFacts
 from steno.views import measures
 from steno.views.paint import Paint
 from steno.views.plain import columns, cut, pad, visible

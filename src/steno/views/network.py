@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from steno.derive import surface_names
-from steno.events.linux_numbers import THERE_ALREADY, UNDER_WAY
+from steno.evidence.linux_numbers import THERE_ALREADY, UNDER_WAY
+from steno.judge import surface_names
 from steno.views import measures
 from steno.views.kernel_layer import NO_ERROR, KernelLayer, Line, Process, whole
 from steno.views.paint import Paint

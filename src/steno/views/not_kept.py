@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steno.bundle.judged import Files
-from steno.derive import surface_names
-from steno.events import layout
+from steno.evidence import layout
+from steno.judge import surface_names
 from steno.views.kernel_layer import read_json
 from steno.views.measures import counted
 from steno.views.plain import listed, visible

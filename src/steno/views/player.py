@@ -12,8 +12,8 @@ import base64
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from steno.derive import streams
-from steno.derive.streams import Moment
+from steno.judge import streams
+from steno.judge.streams import Moment
 
 # Attributes off, cursor on, main screen, no mouse or paste reports, normal keys and character set.
 RESET = (

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from steno.events.wire import OPS
+from steno.evidence.wire import OPS
 from steno.views import measures
 from steno.views.kernel_layer import NO_ERROR, Exec, KernelLayer, Line, Process, bytes_of, whole
 from steno.views.paint import Paint

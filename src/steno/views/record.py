@@ -17,12 +17,12 @@ from steno.bundle.judged import Files, JudgedFiles
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers, event_lines
 from steno.bundle.store import RunState, state_of
-from steno.derive.facts import RunFacts
-from steno.derive.streams import Moment, timeline
 from steno.errors import UnreadableBundleError
-from steno.events import kinds, layout
-from steno.events.kinds import Event
-from steno.events.run_id import is_run_id
+from steno.evidence import kinds, layout
+from steno.evidence.kinds import Event
+from steno.evidence.run_id import is_run_id
+from steno.judge.facts import RunFacts
+from steno.judge.streams import Moment, timeline
 
 
 class Record(NamedTuple):

@@ -14,9 +14,9 @@ import msgspec
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL
 from steno.bundle.store import RunState
-from steno.derive import health as healths
-from steno.derive.kernel_health import ABSENT
-from steno.events import canonical, layout
+from steno.evidence import canonical, layout
+from steno.judge import health as healths
+from steno.judge.kernel_health import ABSENT
 from steno.views.record import Record
 
 UNSEALED = "unsealed"

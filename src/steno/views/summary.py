@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from steno.derive import summaries
-from steno.derive.streams import tape_start
-from steno.events import canonical, index, kinds, layout
-from steno.events.kinds import RepoSnapshot
+from steno.evidence import canonical, index, kinds, layout
+from steno.evidence.kinds import RepoSnapshot
+from steno.judge import summaries
+from steno.judge.streams import tape_start
 from steno.views import calls_text, so_far
 from steno.views.kernel_summary import kernel
 from steno.views.record import Record, readable

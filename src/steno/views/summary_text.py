@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from steno.events import kinds
+from steno.evidence import kinds
 from steno.views import calls_text, health_text, kernel_summary, measures
 from steno.views.folding import folded
 from steno.views.paint import Paint

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from steno.bundle.store import RunState
-from steno.events import layout
+from steno.evidence import layout
 from steno.views.kernel_layer import read_json
 from steno.views.record import Record
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from steno.bundle.folder import Folder
 from steno.bundle.judged import JudgedFiles
 from steno.bundle.verify import EXIT_CODES, STEPS, Status, Step, Verdict
-from steno.events import layout
+from steno.evidence import layout
 from steno.views import content_missing as missing
 from steno.views.content_missing import ContentMissing
 from steno.views.kernel_layer import read_files

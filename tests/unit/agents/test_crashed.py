@@ -21,7 +21,7 @@ from steno.agents.register import AttemptState, attempts, keep, open_register, r
 from steno.agents.run_directory import PreparedRun, prepare_run
 from steno.bundle.folder import Folder
 from steno.errors import BadRequestError, RunNotFoundError
-from steno.events import kinds, layout
+from steno.evidence import kinds, layout
 from steno.record.recovery import recover_run
 
 NOW = datetime(2026, 1, 25, 12, tzinfo=UTC)

@@ -35,7 +35,7 @@ from steno.agents.run_directory import (
 from steno.bundle.folder import Folder
 from steno.bundle.spool import holding
 from steno.errors import BadRequestError, RunNotFoundError, StoreError
-from steno.events.kinds import CommandStarted
+from steno.evidence.kinds import CommandStarted
 
 NOW = datetime(2026, 1, 25, 12, 0, 0, tzinfo=UTC)
 

@@ -28,7 +28,7 @@ from frames_made import ABSENT, FakeFrames, Found
 from spools import RUN_ID, sealed
 from steno.bundle import assay_archive, assay_manifest, assay_table
 from steno.bundle.verify import Status
-from steno.events import canonical, layout
+from steno.evidence import canonical, layout
 
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 OPENAT, CONNECT, SENDTO = 257, 42, 44

@@ -10,10 +10,10 @@ import pytest
 from claims_told import PROXY, SERVER, policy_line, sdk_line
 from spools import FINISH, START, MemoryLayers, numbered
 from steno.bundle.claims_check import claim_problems
-from steno.derive.facts import RunFacts
-from steno.events import kinds, layout
-from steno.events.claims import ProxyLog
-from steno.events.kinds import EventData
+from steno.evidence import kinds, layout
+from steno.evidence.claims import ProxyLog
+from steno.evidence.kinds import EventData
+from steno.judge.facts import RunFacts
 
 CONNECTION = kinds.McpConnection(
     connection="c1",

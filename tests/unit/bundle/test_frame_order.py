@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from steno.bundle import frame_order
 from steno.bundle.frame_order import in_order_of_time
-from steno.events import wire
+from steno.evidence import wire
 
 SIZE = wire.EVENT.size
 

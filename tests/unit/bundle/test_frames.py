@@ -17,7 +17,7 @@ from steno.bundle import frames as frames_room
 from steno.bundle.folder import Folder, NotRegularError
 from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import FirstLook, Frames, open_frames
-from steno.events import wire
+from steno.evidence import wire
 
 WRITE_AND_TRUNCATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 SMALL = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -15,7 +15,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import BATCH
 from steno.bundle.growing_frames import GrowingFrames
-from steno.events import wire
+from steno.evidence import wire
 
 
 class Growing:

@@ -13,9 +13,9 @@ from steno.bundle import judgement_cache
 from steno.bundle.folder import Folder
 from steno.bundle.judged import JudgedFiles
 from steno.bundle.judgement_cache import CACHE, MOST_RUNS
-from steno.derive import catalogue
-from steno.events import layout
-from steno.events.layers import Layers
+from steno.evidence import layout
+from steno.evidence.layers import Layers
+from steno.judge import catalogue
 from support.run_builder import RunBuilder
 
 

@@ -22,7 +22,7 @@ from steno.bundle.recover import Keepers, recover
 from steno.bundle.seal import seal
 from steno.bundle.sweep import Sweeper
 from steno.bundle.verify import Status, Verdict, verify
-from steno.events import canonical, kinds, layout
+from steno.evidence import canonical, kinds, layout
 
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 LINES = [{"path": "/a", "after": {"exists": False}}]

@@ -14,8 +14,8 @@ from kernel_tables import table_of, write_table
 from sought import strings_of
 from steno.bundle import frames as frames_room
 from steno.bundle import kernel_table
-from steno.derive.kernel_rows import COLUMNS
-from steno.events import layout, wire
+from steno.evidence import layout, wire
+from steno.judge.kernel_rows import COLUMNS
 
 TOKEN = "ghp_" + "EXAMPLEexample0123456789NOTREALabcdef"
 LITERAL = b"value-of-this-run"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spools import RUN_ID
 from steno.bundle import manifest as manifests
 from steno.bundle.manifest import BadManifestError, Completeness, FileDigest
-from steno.events import canonical
+from steno.evidence import canonical
 
 MANIFEST = manifests.build(
     RUN_ID,

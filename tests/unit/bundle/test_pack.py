@@ -23,7 +23,7 @@ from steno.bundle.manifest import Completeness, FileDigest
 from steno.bundle.pack import pack, unpacked
 from steno.bundle.verify import Status, verify
 from steno.errors import UnreadableBundleError
-from steno.events import layout
+from steno.evidence import layout
 
 HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 

@@ -11,7 +11,7 @@ from spools import RUN_ID, small_spool
 from steno.bundle import reader
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
-from steno.events import kinds, layout
+from steno.evidence import kinds, layout
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from steno.bundle.recover import KILLED, TORN, recover
 from steno.bundle.spool import RESERVE
 from steno.bundle.verify import Status, Verdict, verify
 from steno.errors import BadRequestError, UnreadableBundleError
-from steno.events import index, kinds, layout
+from steno.evidence import index, kinds, layout
 
 TAPES = (layout.STDIN, layout.OUTPUT)
 TAPE_FILES = [path for tape in TAPES for path in (tape, layout.index_of(tape))]

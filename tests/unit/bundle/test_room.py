@@ -17,7 +17,7 @@ from steno.bundle.spool import LOCK, holding, is_live
 from steno.bundle.sweep import Sweeper
 from steno.bundle.verify import Status, verify
 from steno.errors import SealError
-from steno.events import canonical, kinds, layout
+from steno.evidence import canonical, kinds, layout
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 

@@ -23,7 +23,7 @@ from steno.bundle.spool import holding
 from steno.bundle.sweep import Sweeper
 from steno.bundle.verify import Status, verify
 from steno.errors import SealError
-from steno.events import layout
+from steno.evidence import layout
 
 
 def status_of(run: Path) -> Status:

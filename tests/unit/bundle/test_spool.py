@@ -16,7 +16,7 @@ import pytest
 from spools import RUN_ID, START, open_spool, start
 from steno.bundle.folder import Folder
 from steno.bundle.spool import LOCK, RESERVE, RESERVE_BYTES, Spool, holding, is_live
-from steno.events import kinds, layout
+from steno.evidence import kinds, layout
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 

@@ -19,8 +19,8 @@ from steno.bundle.seal import seal
 from steno.bundle.sweep import Sweeper, is_judged
 from steno.bundle.verify import Status, verify
 from steno.errors import SealError
-from steno.events import canonical, index, layout
-from steno.events.index import Arrival
+from steno.evidence import canonical, index, layout
+from steno.evidence.index import Arrival
 
 SECRET = b"ghp_" + b"0aB1" * 9
 LITERAL = b"correct horse battery"
@@ -104,7 +104,7 @@ def test_a_secret_that_only_a_derived_file_would_hold_fails_the_seal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_spool(tmp_path / "run")
-    monkeypatch.setattr("steno.derive.summaries.EMPTY_TALLY", {"total": SECRET.decode()})
+    monkeypatch.setattr("steno.judge.summaries.EMPTY_TALLY", {"total": SECRET.decode()})
     with Folder(tmp_path / "run") as folder:
         with pytest.raises(SealError, match=layout.REDACTION_REPORT):
             seal(folder, RUN_ID, Sweeper())

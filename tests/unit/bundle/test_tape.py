@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from steno.bundle.folder import Folder
 from steno.bundle.tape import BATCH_BYTES, ONE_MOMENT_NS, Tape
-from steno.events import index, layout
-from steno.events.index import Arrival
+from steno.evidence import index, layout
+from steno.evidence.index import Arrival
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 

@@ -15,7 +15,7 @@ from steno.capture import pump
 from steno.capture.descendants import Awaited
 from steno.capture.keeper import Descriptors, StatusRecord, What
 from steno.capture.streams import Wiring
-from steno.events import layout
+from steno.evidence import layout
 
 WORDS = struct.pack("<QBI", 7, 1, 5) + b"late\n"
 

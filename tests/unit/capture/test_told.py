@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steno.capture.told import MAX_LENGTH, ToldStreams
-from steno.events import layout
+from steno.evidence import layout
 
 Told = list[tuple[str, int, bytes]]
 _TAPES = {1: layout.STDOUT, 2: layout.STDERR}

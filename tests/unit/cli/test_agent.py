@@ -11,7 +11,7 @@ from attempts_made import meta
 from steno.agents.launching import Attempted
 from steno.cli import agent
 from steno.cli.main import exit_code
-from steno.events.kinds import Gap
+from steno.evidence.kinds import Gap
 from steno.record.run import Outcome
 
 

@@ -10,7 +10,7 @@ import pytest
 from conftest import Steno
 from making import FINISHED, RUN_ID, make_run, start
 from steno.cli.main import exit_code
-from steno.events import layout
+from steno.evidence import layout
 
 PAGE = f"steno-{RUN_ID}.html"
 

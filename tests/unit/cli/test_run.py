@@ -9,7 +9,7 @@ import pytest
 
 from kernel_tables import OBSERVED
 from steno.cli import run
-from steno.events.kinds import SdkIntake
+from steno.evidence.kinds import SdkIntake
 from steno.record.run import Outcome
 
 

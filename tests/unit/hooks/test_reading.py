@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hook_payloads import PAYLOADS, agent_of, payload
-from steno.events import canonical, intake
+from steno.evidence import canonical, intake
 from steno.hooks import AGENTS, fitting, reading
 from steno.hooks.agent import Agent
 from steno.hooks.reading import NotUnderstoodError

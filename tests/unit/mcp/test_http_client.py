@@ -8,7 +8,7 @@ import resource
 from pathlib import Path
 
 from mcp_scripted import SECONDS, bench, call, post
-from steno.events import intake
+from steno.evidence import intake
 
 MANY = 1000
 _EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"

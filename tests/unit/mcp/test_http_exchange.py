@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import waiting
 from mcp_scripted import SECONDS, Bench, asked, bench, call, post, sends
-from steno.events import intake
+from steno.evidence import intake
 
 RESULT = b' {"id": 1,\n "jsonrpc":"2.0", "result":{"x":1.10, "content":[]}} \n'
 LAST = {"Connection": "close"}

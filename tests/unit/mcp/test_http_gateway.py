@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from steno.events.claims import ProcessKey
+from steno.evidence.claims import ProcessKey
 from steno.mcp import approval, http_address, http_process
 from steno.mcp.approvals import MAX_AT_ONCE
 from steno.mcp.http_gateway import Gateway

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from steno.events import intake
+from steno.evidence import intake
 from steno.mcp.http_sessions import Sessions
 from steno.mcp.journal import Journal
 from steno.mcp.policy import Policy

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_wrapped import told_in
 from steno.capture.telling import start_ticks
-from steno.events import intake
+from steno.evidence import intake
 from steno.mcp import ancestry
 from steno.mcp.arguments import MAX_TEXT, Masker
 from steno.mcp.journal import OUTSIDE, Journal, JournalError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conftest import PROGRAM, SECONDS
 from mcp_wrapped import is_alive, message, told_in, tool_call
-from steno.events import intake
+from steno.evidence import intake
 from waiting import until
 
 # Each look at the server comes too late, as on a machine that is busy with something else.

@@ -11,8 +11,8 @@ import pytest
 
 from mcp_wrapped import CURRENT, Wrapped, make_policy, message, result, said, tool_call
 from steno.errors import StenoError
-from steno.events import intake
-from steno.events.claims import Outcome, ProcessKey
+from steno.evidence import intake
+from steno.evidence.claims import Outcome, ProcessKey
 from steno.mcp.session import Answer, Forward
 
 ALLOWED, DENIED = tool_call(1), tool_call(2, "write_file")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcp_types import methods
 
 from mcp_wrapped import make_policy, told_in
-from steno.events import intake
+from steno.evidence import intake
 from steno.mcp import wrap
 from steno.mcp.journal import Journal
 from steno.mcp.lines import Lines, LineTooLongError

@@ -10,7 +10,7 @@ import pytest
 import generate
 import generate_calls
 from generate_calls import MACHINES, TableError, calls_of, numbers, tables
-from steno.events.calls import NAMES
+from steno.evidence.calls import NAMES
 
 ROOT = Path(__file__).parents[3]
 # Calls that programs make by the thousand: none of them may be stopped just to be counted.

@@ -14,11 +14,11 @@ from claims_told import HOOK, POLICY, PROXY, closed, decided, ended, hook, opene
 from spools import RUN_ID, open_spool
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
-from steno.derive.claim_layers import policy_lines, sdk_lines
-from steno.events import intake as names
-from steno.events import kinds, layout
-from steno.events.claims import FileKey, PolicyLine, ProcessKey, ProxyLog, SdkLine
-from steno.events.kinds import EventData
+from steno.evidence import intake as names
+from steno.evidence import kinds, layout
+from steno.evidence.claims import FileKey, PolicyLine, ProcessKey, ProxyLog, SdkLine
+from steno.evidence.kinds import EventData
+from steno.judge.claim_layers import policy_lines, sdk_lines
 from steno.record import intake
 from steno.record.claims import Told, keep_claims
 from steno.record.intake import IntakeFolder

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from claims_told import AGENT, HOOK, hook
 from spools import RUN_ID
-from steno.events import claims
-from steno.events.claims import ProcessKey
+from steno.evidence import claims
+from steno.evidence.claims import ProcessKey
 from steno.record.hook_fold import HookFold, fold_hooks
 
 LATEST = 1000

@@ -10,8 +10,8 @@ import pytest
 
 from making import RUN_ID, make_run
 from steno.capture.telling import Intake, start_ticks
-from steno.events import intake as names
-from steno.events.claims import ProcessKey
+from steno.evidence import intake as names
+from steno.evidence.claims import ProcessKey
 from steno.record import intake
 from steno.record.intake import IntakeFolder
 

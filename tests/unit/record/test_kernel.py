@@ -13,7 +13,7 @@ from sought import assert_nowhere
 from steno.bundle import blobs, frames, local_key
 from steno.capture import observed_git
 from steno.capture.ignore import IgnoreRules
-from steno.events import layout
+from steno.evidence import layout
 from steno.record import kernel
 from watched import git
 
@@ -101,7 +101,7 @@ def test_a_name_that_is_not_utf8_is_exact_beside_its_text(run: Run) -> None:
 
 
 def test_lines_are_sorted_by_the_bytes_of_the_path_and_canonical(run: Run) -> None:
-    from steno.events import canonical
+    from steno.evidence import canonical
 
     for name in ("b", "b-c", "b/x", "a\n", "\u00e9", "z"):
         (run.work / name).parent.mkdir(exist_ok=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kernel_runs import Run
-from steno.derive import kernel_health
-from steno.events import wire
+from steno.evidence import wire
+from steno.judge import kernel_health
 from steno.record import counted_gaps
 
 

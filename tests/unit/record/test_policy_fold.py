@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from claims_told import PROXY, SERVER, closed, decided, ended, noticed, opened
 from spools import RUN_ID
-from steno.events import claims
-from steno.events.claims import ProcessKey
+from steno.evidence import claims
+from steno.evidence.claims import ProcessKey
 from steno.record.policy_fold import MAX_CONNECTIONS, MAX_NOTICED, PolicyFold
 from steno.record.told_lines import MOST_DAMAGED, Damage
 

@@ -24,8 +24,8 @@ from steno.bundle.verify import Status, verify
 from steno.capture import shadow
 from steno.capture.shadow import make_shadow, remove_shadow
 from steno.errors import BadRequestError, UnreadableBundleError
-from steno.events import canonical, kinds, layout
-from steno.events.kinds import EventData
+from steno.evidence import canonical, kinds, layout
+from steno.evidence.kinds import EventData
 from steno.record import intake
 from steno.record.recovery import STALE_SECONDS, Done, recover_all, recover_run
 

@@ -12,8 +12,8 @@ import pytest
 from conftest import SECONDS
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
-from steno.derive.facts import RunFacts
-from steno.events.run_id import format_run_id
+from steno.evidence.run_id import format_run_id
+from steno.judge.facts import RunFacts
 from steno.record import intake
 from steno.views import listing
 

@@ -11,7 +11,7 @@ import pytest
 from steno.bundle.folder import Folder
 from steno.bundle.tape import Tape
 from steno.capture.terminal import InputMode
-from steno.events import index, layout
+from steno.evidence import index, layout
 from steno.record.witness import SpoolWitness
 
 BESIDE_EACH_OTHER = [

@@ -10,7 +10,7 @@ from steno.bundle import local_key
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
 from steno.errors import BadBundleError
-from steno.events.layout import BLOBS
+from steno.evidence.layout import BLOBS
 from steno.restore.contents import LackingContentError, open_contents
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from snapshots import new_trash, recording, snapshot
-from steno.events import canonical
+from steno.evidence import canonical
 from steno.restore.applying import carry_out
 from steno.restore.judging import User
 from steno.restore.looking import FileSystem

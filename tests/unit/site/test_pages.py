@@ -18,7 +18,7 @@ import pytest
 from live_runs import LiveRun
 from served import Client, served
 from spools import RUN_ID, sealed
-from steno.events import kinds, layout
+from steno.evidence import kinds, layout
 from steno.site import live, pages, server
 from steno.site.server import LONGEST_HEAD
 from steno.views.live import recorder

@@ -11,8 +11,8 @@ import pytest
 
 from calls_made import EMPTY, SCOPE, TICKS, decision, said, said_call
 from steno.errors import BadRequestError
-from steno.events import layout
-from steno.events.claims import PolicyLine, SdkLine
+from steno.evidence import layout
+from steno.evidence.claims import PolicyLine, SdkLine
 from steno.views import calls_text
 from steno.views.calls import Calls, read_calls
 from steno.views.paint import Paint

@@ -10,9 +10,9 @@ import pytest
 from frames_made import FakeFrames
 from kernel_tables import OBSERVED, kernel_layers
 from spools import FINISH, START, MemoryLayers, numbered
-from steno.derive.health import health
-from steno.events import canonical, kinds
-from steno.events.kinds import EventData
+from steno.evidence import canonical, kinds
+from steno.evidence.kinds import EventData
+from steno.judge.health import health
 from steno.views import health_text
 from steno.views.paint import Paint
 

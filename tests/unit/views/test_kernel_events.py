@@ -15,7 +15,7 @@ import pytest
 
 from frames_made import Found
 from steno.errors import UnreadableBundleError
-from steno.events.wire import OPS
+from steno.evidence.wire import OPS
 from steno.views import kernel_events
 from steno.views.kernel_events import Wanted
 from steno.views.paint import Paint

@@ -11,7 +11,7 @@ import pytest
 from steno.bundle.folder import Folder
 from steno.bundle.spool import holding
 from steno.errors import BadRequestError, UnreadableBundleError
-from steno.events import layout
+from steno.evidence import layout
 from steno.views import file_list, network, process_tree
 from steno.views.kernel_layer import KernelLayer
 from steno.views.paint import Paint

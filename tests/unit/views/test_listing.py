@@ -13,7 +13,7 @@ from making import FINISHED, make_run, start
 from steno.bundle.folder import Folder
 from steno.bundle.spool import LOCK, holding
 from steno.bundle.store import RunState
-from steno.events import kinds, layout
+from steno.evidence import kinds, layout
 from steno.views import listing
 from steno.views.listing import Row, rows, table
 from steno.views.paint import Paint

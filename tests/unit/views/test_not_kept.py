@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from steno.bundle.folder import Folder
-from steno.derive.surface import surface
-from steno.events import canonical
+from steno.evidence import canonical
+from steno.judge.surface import surface
 from steno.views import not_kept
 from steno.views.not_kept import INSIDE_GIT, LEFT_OUT, OTHER_ROOT, NotKept
 from support.reading import kernel_layer, sealed

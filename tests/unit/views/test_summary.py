@@ -11,8 +11,8 @@ from making import FINISHED, PTY, RUN_ID, make_run, start
 from steno.bundle.folder import Folder
 from steno.bundle.spool import holding
 from steno.errors import UnreadableBundleError
-from steno.events import canonical, kinds, layout
-from steno.events.observed import Host
+from steno.evidence import canonical, kinds, layout
+from steno.evidence.observed import Host
 from steno.views import summary_text
 from steno.views.paint import Paint
 from steno.views.record import open_record

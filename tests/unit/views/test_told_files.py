@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from steno.derive.catalogue import derivations
-from steno.events import canonical
+from steno.evidence import canonical
+from steno.judge.catalogue import derivations
 from steno.views.summary import summary
 from steno.views.told_files import told_files
 from support.reading import record, sealed

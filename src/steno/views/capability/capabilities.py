@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steno.derive import projection
-from steno.derive.surface_names import is_own_log
+from steno.judge import projection
+from steno.judge.surface_names import is_own_log
 
 SURFACE_SCHEMA = "assay.runner.capability_surface.v0"
 Names = Mapping[str, tuple[str, ...]]

@@ -19,7 +19,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.judged import Files, JudgedFiles
 from steno.bundle.verify import Status, Verdict
 from steno.errors import BadBundleError, BadRequestError, UnreadableBundleError
-from steno.events import layout
+from steno.evidence import layout
 from steno.views.capability import capabilities
 from steno.views.capability.capabilities import Capabilities
 from steno.views.export import sound, trusted

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from steno.derive import projection
+from steno.judge import projection
 from steno.views.capability.capabilities import split_endpoint
 
 MAX_LENGTH = 4096

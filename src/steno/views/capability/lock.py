@@ -13,8 +13,8 @@ from typing import Literal
 import msgspec
 
 from steno.errors import DegradedEvidenceError, UnreadableBundleError
-from steno.events import canonical
-from steno.events.run_id import is_run_id
+from steno.evidence import canonical
+from steno.evidence.run_id import is_run_id
 from steno.views.capability import capabilities
 from steno.views.capability.capabilities import Told
 from steno.views.capability.evidence import Evidence, Source

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from steno import __version__
-from steno.events import layout
+from steno.evidence import layout
 from steno.views.capability.capabilities import CATEGORIES, Category
 from steno.views.capability.comparison import Comparison, Entry
 from steno.views.capability.diff_text import verdict, words

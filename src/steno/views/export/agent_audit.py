@@ -18,10 +18,10 @@ import msgspec
 
 from steno.bundle.blobs import BlobReader
 from steno.bundle.folder import Folder
-from steno.derive.audit_meta import Known, PolicyGiven, TrustGiven, agent_steps, describe, ended
-from steno.derive.audit_streams import AUDIT, PARTS, TraceSource, file_name, stream_files
-from steno.derive.snapshot_diff import Diff, FileState, Snapshot, spelled
-from steno.events import canonical
+from steno.evidence import canonical
+from steno.judge.audit_meta import Known, PolicyGiven, TrustGiven, agent_steps, describe, ended
+from steno.judge.audit_streams import AUDIT, PARTS, TraceSource, file_name, stream_files
+from steno.judge.snapshot_diff import Diff, FileState, Snapshot, spelled
 from steno.views.export import Exported
 from steno.views.export.placing import place_tree
 from steno.views.file_diff import kept_contents

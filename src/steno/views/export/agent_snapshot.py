@@ -20,7 +20,7 @@ import msgspec
 from steno.bundle.blobs import BlobReader
 from steno.bundle.folder import Folder
 from steno.errors import BadRequestError
-from steno.events import canonical, layout
+from steno.evidence import canonical, layout
 from steno.views import content_missing
 from steno.views.export import Exported
 from steno.views.export.blob_table import blob_table

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from steno.bundle.folder import Folder
-from steno.events import layout
+from steno.evidence import layout
 from steno.views.export import Exported
 from steno.views.export.placing import place_below
 from steno.views.record import Record, open_record, readable

@@ -16,10 +16,10 @@ from typing import IO
 
 from steno.bundle import assay_manifest, plain_tar
 from steno.bundle.folder import Folder
-from steno.derive import correlation
-from steno.derive.assay_events import carried, run_events
-from steno.derive.assay_lines import kernel_events, kernel_rows
-from steno.events import layout
+from steno.evidence import layout
+from steno.judge import correlation
+from steno.judge.assay_events import carried, run_events
+from steno.judge.assay_lines import kernel_events, kernel_rows
 from steno.views.export import Exported
 from steno.views.export.placing import place_below
 from steno.views.record import Record, open_record, readable

@@ -20,13 +20,13 @@ from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers
-from steno.derive import summaries
-from steno.derive.facts import RunFacts
-from steno.derive.streams import stream_bytes
-from steno.derive.tails import tail
 from steno.errors import UnreadableBundleError
-from steno.events import canonical, kinds, layout
-from steno.events.kinds import Event, RepoSnapshot
+from steno.evidence import canonical, kinds, layout
+from steno.evidence.kinds import Event, RepoSnapshot
+from steno.judge import summaries
+from steno.judge.facts import RunFacts
+from steno.judge.streams import stream_bytes
+from steno.judge.tails import tail
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 from steno.views.export import Exported

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from steno.bundle.folder import Folder
-from steno.derive.facts import NO_SHIM
+from steno.judge.facts import NO_SHIM
 from steno.views.calls import has_calls, read_calls
 from steno.views.export import Exported
 from steno.views.export.otlp_calls import call_spans

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from steno.derive.claim_layers import sdk_lines
+from steno.judge.claim_layers import sdk_lines
 from steno.views.calls import Call, Calls
 from steno.views.export.otlp_spans import LONGEST_TEXT, Data, Spans, Value
 from steno.views.kernel_layer import whole

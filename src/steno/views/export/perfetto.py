@@ -17,8 +17,8 @@ from typing import IO, Any
 import msgspec
 
 from steno.bundle.folder import Folder
-from steno.derive.claim_layers import policy_lines, sdk_lines
-from steno.events import layout
+from steno.evidence import layout
+from steno.judge.claim_layers import policy_lines, sdk_lines
 from steno.views.calls import Call, has_calls, read_calls
 from steno.views.export import Exported
 from steno.views.export.perfetto_rows import KernelRows

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from steno.derive.kernel_rows import RowBatch, batches, category, result_word
-from steno.derive.operations import MEANING_OF_OPEN
-from steno.events.layers import Layers
-from steno.events.wire import OPS
+from steno.evidence.layers import Layers
+from steno.evidence.wire import OPS
+from steno.judge.kernel_rows import RowBatch, batches, category, result_word
+from steno.judge.operations import MEANING_OF_OPEN
 from steno.views import measures
 from steno.views.export.trace_events import (
     Lane,

@@ -11,7 +11,7 @@ import json
 from json.encoder import encode_basestring_ascii
 from typing import Any, NamedTuple
 
-from steno.events.canonical import SAFE_INTEGER
+from steno.evidence.canonical import SAFE_INTEGER
 from steno.views.plain import ELLIPSIS, visible
 
 LONGEST_NAME = 200

@@ -15,11 +15,20 @@ from typing import Any
 import msgspec
 
 from steno.bundle.folder import Folder
-from steno.derive.happenings import CALL, Happening, shortened
-from steno.events import canonical, intake, kinds, layout
-from steno.events.claims import PolicyLine, SdkLine
-from steno.events.intake import BadIntakeError, Closed, Decided, Ended, HookTold, Noticed, Opened, PolicyTold
-from steno.events.intake_names import FOLDER_PREFIX, ON_DISK
+from steno.evidence import canonical, intake, kinds, layout
+from steno.evidence.claims import PolicyLine, SdkLine
+from steno.evidence.intake import (
+    BadIntakeError,
+    Closed,
+    Decided,
+    Ended,
+    HookTold,
+    Noticed,
+    Opened,
+    PolicyTold,
+)
+from steno.evidence.intake_names import FOLDER_PREFIX, ON_DISK
+from steno.judge.happenings import CALL, Happening, shortened
 from steno.redact.engine import Redactor
 from steno.views.live.growing import GrowingLines
 

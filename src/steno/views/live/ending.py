@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.store import RunState
-from steno.events import layout
+from steno.evidence import layout
 from steno.views import listing
 
 

@@ -17,10 +17,10 @@ from typing import NamedTuple
 from steno.bundle import known_secrets, local_key
 from steno.bundle.folder import Folder
 from steno.bundle.store import RunState
-from steno.derive.happenings import RUN, Happening
 from steno.errors import StoreError
-from steno.events import kinds, layout
-from steno.events.kinds import Event
+from steno.evidence import kinds, layout
+from steno.evidence.kinds import Event
+from steno.judge.happenings import RUN, Happening
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 from steno.views.live.claims import ClaimsWatch, intakes, open_intake

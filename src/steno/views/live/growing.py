@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from steno.events import index
+from steno.evidence import index
 
 MOST_AT_ONCE = 4 << 20
 LONGEST_LINE = 1 << 20

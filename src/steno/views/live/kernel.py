@@ -17,9 +17,9 @@ from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import KERNEL, OP_NAMES
 from steno.bundle.growing_frames import GrowingFrames
 from steno.bundle.masked_strings import mask_arguments, mask_path
-from steno.derive.happenings import ALWAYS, OPENS, Happening, Row, Teller, gathered
-from steno.derive.operations import MEANING_OF_OPEN
-from steno.events import wire
+from steno.evidence import wire
+from steno.judge.happenings import ALWAYS, OPENS, Happening, Row, Teller, gathered
+from steno.judge.operations import MEANING_OF_OPEN
 from steno.redact.engine import Redactor
 
 _SIZE = wire.EVENT.size

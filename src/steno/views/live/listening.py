@@ -14,7 +14,7 @@ from typing import NamedTuple
 from steno.bundle.folder import Folder
 from steno.bundle.reader import event_lines
 from steno.bundle.store import RunState
-from steno.events import kinds, layout
+from steno.evidence import kinds, layout
 from steno.views.live.growing import GrowingTape, Heard, taken
 from steno.views.live.recorder import Recorder
 

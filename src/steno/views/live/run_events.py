@@ -10,9 +10,9 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-from steno.derive.happenings import RUN, Happening, shortened
-from steno.events import kinds
-from steno.events.kinds import Event, EventData
+from steno.evidence import kinds
+from steno.evidence.kinds import Event, EventData
+from steno.judge.happenings import RUN, Happening, shortened
 
 _Words = Callable[[Any], str | None]
 

@@ -10,12 +10,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from steno.bundle.reader import lines_of
-from steno.derive.happenings import ALWAYS, OPENS, Happening, Row, Teller, gathered
-from steno.derive.kernel_rows import RowBatch, batches
-from steno.derive.operations import MEANING_OF_OPEN
-from steno.events import claims, layout
-from steno.events.claims import BadClaimError
-from steno.events.intake_names import MAX_LINE
+from steno.evidence import claims, layout
+from steno.evidence.claims import BadClaimError
+from steno.evidence.intake_names import MAX_LINE
+from steno.judge.happenings import ALWAYS, OPENS, Happening, Row, Teller, gathered
+from steno.judge.kernel_rows import RowBatch, batches
+from steno.judge.operations import MEANING_OF_OPEN
 from steno.views.kernel_layer import checked, has_kernel_layer
 from steno.views.live.claims import intakes, of_policy_line, of_sdk_line
 from steno.views.live.kernel import Taken

@@ -7,7 +7,7 @@ terminal. Never prints text of a record that it has not made visible.
 from __future__ import annotations
 
 from steno.bundle.store import RunState
-from steno.derive.happenings import CALL, NET, PROCESS, Happening
+from steno.judge.happenings import CALL, NET, PROCESS, Happening
 from steno.views import measures
 from steno.views.live.ending import End
 from steno.views.paint import Paint

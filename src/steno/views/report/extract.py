@@ -15,7 +15,7 @@ from steno.bundle.blobs import BlobsError, open_blobs
 from steno.bundle.folder import Folder
 from steno.bundle.judged import JudgedFiles
 from steno.errors import StenoError
-from steno.events import layout
+from steno.evidence import layout
 from steno.views.kernel_layer import Whole, read_json, whole
 
 EXTRACT = f"extract/{layout.BLOBS}"

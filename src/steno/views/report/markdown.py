@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from steno.bundle.folder import Folder
 from steno.errors import UnreadableBundleError
-from steno.events import layout
+from steno.evidence import layout
 from steno.views import file_list
 from steno.views.calls import has_calls, read_calls
 from steno.views.comment import MAX_CHARACTERS, Line, Section, code, fitted, folded, folded_code

@@ -17,7 +17,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from steno.events import canonical
+from steno.evidence import canonical
 from steno.views.plain import utf8, visible
 
 SCHEMA = "steno.page.v1"

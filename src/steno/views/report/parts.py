@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.inventory import primary_files
-from steno.derive.catalogue import Derivation, derivations
 from steno.errors import UnreadableBundleError
-from steno.events import canonical, layout
-from steno.events.layers import Layers
+from steno.evidence import canonical, layout
+from steno.evidence.layers import Layers
+from steno.judge.catalogue import Derivation, derivations
 from steno.views import so_far
 from steno.views.record import open_record
 from steno.views.report.extract import EXTRACT, changed_contents

@@ -18,8 +18,8 @@ from steno.bundle.reader import event_lines
 from steno.bundle.store import RunState, state_of
 from steno.bundle.verify import Status, Verdict, verify
 from steno.errors import UnreadableBundleError
-from steno.events import layout
-from steno.events.run_id import is_run_id
+from steno.evidence import layout
+from steno.evidence.run_id import is_run_id
 from steno.views.network import ADDRESS_SET, CONNECTED, CONNECTED_OR_SET, NOT_SEEN
 from steno.views.record import open_record
 from steno.views.summary import summary

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from capabilities_made import RUN_A, RUN_B, compared, evidence
-from steno.events import canonical
+from steno.evidence import canonical
 from steno.views import comment
 from steno.views.capability import diff_text, ignore_file, markdown, sarif, surface_text
 from steno.views.capability.comparison import Comparison

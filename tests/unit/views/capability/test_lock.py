@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from capabilities_made import RUN_A, RUN_B, evidence
 from steno.errors import BadRequestError, DegradedEvidenceError, UnreadableBundleError
-from steno.events import canonical
+from steno.evidence import canonical
 from steno.views.capability import lock
 from steno.views.capability.evidence import Evidence
 from steno.views.capability.sides import Named, pair

@@ -11,9 +11,9 @@ import msgspec
 
 from making import FINISHED, RUN_ID, make_run, start
 from steno.bundle.folder import Folder
-from steno.derive.audit_meta import Meta
-from steno.events import layout
-from steno.events.kinds import AgentStep
+from steno.evidence import layout
+from steno.evidence.kinds import AgentStep
+from steno.judge.audit_meta import Meta
 from steno.views.export import Exported
 from steno.views.export.agent_audit import export
 from support.run_builder import UNKNOWN, Content, RunBuilder

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from making import FINISHED, PTY, RUN_ID, make_run, start
 from steno.bundle.folder import Folder
-from steno.events import layout
+from steno.evidence import layout
 from steno.views.export import Exported
 from steno.views.export.asciicast import export
 

@@ -13,7 +13,7 @@ from assay_archives import exported, lines_in, sealed_run, taken_apart
 from frames_made import FakeFrames, Found
 from spools import RUN_ID
 from steno.errors import BadRequestError, StoreError
-from steno.events import layout
+from steno.evidence import layout
 
 FILES = [
     "manifest.json",

@@ -15,8 +15,8 @@ import pytest
 from calls_made import decision, said
 from exported_calls import run_with_calls
 from steno.bundle.folder import Folder
-from steno.derive.kernel_rows import batches
 from steno.errors import UnreadableBundleError
+from steno.judge.kernel_rows import batches
 from steno.views.export import Exported
 from steno.views.export.perfetto import RUN, ChromeTrace, export
 from steno.views.export.perfetto_rows import MOST_STEPS

@@ -17,8 +17,8 @@ from live_runs import SECRET, LiveRun
 from steno.bundle.folder import Folder
 from steno.bundle.local_key import LOCAL_KEY
 from steno.bundle.store import RunState
-from steno.derive.happenings import Happening
-from steno.events import intake, kinds, layout, wire
+from steno.evidence import intake, kinds, layout, wire
+from steno.judge.happenings import Happening
 from steno.views.live.following import Following, Step, following
 
 TOKEN = b"ghp_abcdefghijklmnopqrstuvwxyz0123456789"

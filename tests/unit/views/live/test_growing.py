@@ -8,8 +8,8 @@ from pathlib import Path
 from spools import RUN_ID, open_spool, start
 from steno.bundle.folder import Folder
 from steno.bundle.store import RunState
-from steno.events import index, layout
-from steno.events.index import Arrival
+from steno.evidence import index, layout
+from steno.evidence.index import Arrival
 from steno.views.live.growing import LONGEST_LINE, MOST_AT_ONCE, GrowingLines, GrowingTape, Heard, taken
 from steno.views.live.listening import Listening
 

@@ -9,8 +9,8 @@ from live_runs import LiveRun
 from steno.bundle.folder import Folder
 from steno.bundle.store import RunState
 from steno.capture.ignore import IgnoreRules
-from steno.derive.happenings import CALL, FILE, NET, PROCESS, RUN, Happening
-from steno.events import intake, kinds
+from steno.evidence import intake, kinds
+from steno.judge.happenings import CALL, FILE, NET, PROCESS, RUN, Happening
 from steno.record.claims import Told, keep_claims
 from steno.record.intake import open_left
 from steno.record.kernel import keep_kernel_layer

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from steno.events.wire import OPS
+from steno.evidence.wire import OPS
 
 ROOT = Path(__file__).parents[4]
 WEB = ROOT / "web"

@@ -10,7 +10,7 @@ from pathlib import Path
 from making import FINISHED, RUN_ID, make_run, start
 from steno import __version__
 from steno.bundle.folder import Folder
-from steno.events import layout
+from steno.evidence import layout
 from steno.views.report.document import document
 from steno.views.report.subject import subject_of
 

@@ -13,8 +13,8 @@ from exported_calls import run_with_calls
 from making import FINISHED, make_run, start
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL
-from steno.events import kinds, layout
-from steno.events.claims import PolicyLine
+from steno.evidence import kinds, layout
+from steno.evidence.claims import PolicyLine
 from steno.views.report.answers import headline
 from steno.views.report.header import header, title
 from steno.views.report.subject import subject_of

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 
 from making import FINISHED, make_run, start
 from steno.bundle.folder import Folder
-from steno.events import kinds, layout
+from steno.evidence import kinds, layout
 from steno.views import comment
 from steno.views.report.markdown import MARKER, markdown
 from steno.views.report.subject import subject_of

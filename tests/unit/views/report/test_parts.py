@@ -16,7 +16,7 @@ from resealing import reseal
 from steno.bundle.blobs import open_blobs
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL
-from steno.events import canonical, layout
+from steno.evidence import canonical, layout
 from steno.views.report import parts
 from steno.views.report.extract import EXTRACT
 from steno.views.report.parts import Parts, parts_of

@@ -14,7 +14,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.spool import holding
 from steno.bundle.store import RunState
 from steno.errors import UnreadableBundleError
-from steno.events import canonical, kinds, layout
+from steno.evidence import canonical, kinds, layout
 from steno.views.report.subject import Subject, subject_of
 from support.run_builder import RunBuilder
 

@@ -1,0 +1,51 @@
+"""The names by which a run and its intake are known: variables of the environment, the logs, their bounds.
+
+In: nothing. Out: constants that the recorder, the proxies, the shims and the hooks share, and the name of a
+proxy's own log. Imports nothing: a hook is started for every call of a tool and has no time to load what
+reads the lines.
+"""
+
+# In the environment of every recorded command.
+RUN_ID = "STENO_RUN_ID"
+FOLDER = "STENO_INTAKE"  # a private folder in memory
+ORIGIN_NS = "STENO_CLOCK_ORIGIN_NS"
+SDK_LOG = "STENO_SDK_EVENT_LOG"
+SDK_LOG_SCHEMA = "STENO_SDK_EVENT_SCHEMA"
+# The third seed's names for three of them.
+ALIASES = {
+    RUN_ID: "ASSAY_RUNNER_RUN_ID",
+    SDK_LOG: "ASSAY_RUNNER_SDK_EVENT_LOG",
+    SDK_LOG_SCHEMA: "ASSAY_RUNNER_SDK_EVENT_SCHEMA",
+}
+
+# What the folder is called: in memory with the run's id behind it, else below the spool.
+FOLDER_PREFIX = "steno-intake-"
+ON_DISK = "intake"
+
+# In the folder.
+# Each proxy has a log of its own: see `policy_log`.
+HOOKS = "hooks.ndjson"
+SDK = "sdk.ndjson"  # of the seed's own contract: see `steno.evidence.claims`
+MAX_LINE = 1 << 20
+_MOST_DIGITS = 15  # so that JSON can hold it
+MAX_TOLD = 64 << 10  # of arguments, answers and messages: more is cut, and said to be
+MAX_ID = 256  # of the id of a call
+MAX_NAME = 1024
+
+
+def policy_log(pid: int, start_ticks: int) -> str:
+    """The log of one proxy: it makes it itself, and nobody else has a reason to touch it."""
+    return f"policy.{pid}-{start_ticks}.ndjson"
+
+
+def policy_log_owner(name: str) -> tuple[int, int] | None:
+    """The process that a log is named after: its number and start time. None: this is no such name."""
+    owner = name.removeprefix("policy.").removesuffix(".ndjson")
+    pid, _, ticks = owner.partition("-")
+    if not (_is_number(pid) and _is_number(ticks)) or policy_log(int(pid), int(ticks)) != name:
+        return None
+    return int(pid), int(ticks)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS

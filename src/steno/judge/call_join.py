@@ -1,0 +1,111 @@
+"""What policy, agents and the kernel tell of the calls of one run, brought together.
+
+In: layers. Out: `Joined`: the calls, the processes, the windows, and who wrote the logs. `calls.json` and
+`correlation-report.json` are both made of it. Never looks at what a call did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from steno.evidence import intake_names, layout
+from steno.evidence.claims import PolicyLine, SdkLine
+from steno.evidence.layers import Layers
+from steno.judge import kernel_health
+from steno.judge.call_processes import Processes, processes
+from steno.judge.call_windows import Windows, windows
+from steno.judge.claim_layers import policy_lines, sdk_lines
+from steno.judge.facts import NO_SHIM, RunFacts
+from steno.judge.log_faults import is_of_policy, log_faults
+from steno.judge.log_writers import HOOK, PROXY, was_used
+from steno.judge.told_calls import ToldCall, is_of_hook, told_calls
+
+
+class Joined(NamedTuple):
+    facts: RunFacts
+    kernel: str  # how whole the kernel layer is
+    policy: Sequence[PolicyLine]
+    sdk: Sequence[SdkLine]
+    calls: Sequence[ToldCall]
+    processes: Processes
+    windows: Windows
+    log_faults: tuple[str, ...]  # what is wrong with who wrote the logs, in fixed strings
+
+    @property
+    def is_complete(self) -> bool:
+        return self.kernel == kernel_health.COMPLETE
+
+    @property
+    def policy_is_trusted(self) -> bool:
+        return not is_of_policy(self.log_faults)
+
+
+def join(layers: Layers) -> Joined:
+    facts = RunFacts.of(layers)
+    policy = policy_lines(layers)
+    sdk = [] if facts.shim == NO_SHIM else sdk_lines(layers)
+    calls = told_calls(policy, sdk)
+    is_told = _is_told(layers, facts, policy or sdk)
+    found = processes(layers, facts.intake_logs, facts.start.cwd) if is_told else Processes()
+    proxies, hooks = _proxies(facts, policy, found), _hooks(facts, sdk, found)
+    ends = {one.connection: one.closed_ns for one in facts.connections if one.closed_ns is not None}
+    return Joined(
+        facts,
+        kernel_health.of(facts).layer,
+        policy,
+        sdk,
+        calls,
+        found,
+        windows(
+            calls,
+            found,
+            ends,
+            proxies | _seen_as_hooks(hooks, found),
+            _servers(facts, policy, found),
+            facts.end_ns,
+        ),
+        log_faults(facts, found, hooks),
+    )
+
+
+def _is_told(layers: Layers, facts: RunFacts, lines: Sequence[object]) -> bool:
+    """Whether anybody told anything, also what is lost."""
+    told = lines or facts.intake_logs is not None
+    return bool(told) or (layers.has(layout.KERNEL_TABLE) and was_used(layers))
+
+
+def _proxies(facts: RunFacts, policy: Sequence[PolicyLine], found: Processes) -> frozenset[int]:
+    """Processes that say they are proxies, and are not seen to be another program."""
+    told = [
+        *((one.proxy_process, one.opened_ns) for one in facts.connections),
+        *((one.steno.proxy_process, one.steno.start_ns) for one in policy),
+    ]
+    return frozenset(
+        process.number
+        for key, at_ns in told
+        if (process := found.of(key)) is not None and not found.ran_another(process.number, at_ns, PROXY)
+    )
+
+
+def _servers(facts: RunFacts, policy: Sequence[PolicyLine], found: Processes) -> dict[int, str]:
+    told = [
+        *((one.server_process, one.server) for one in facts.connections),
+        *((one.steno.server_process, one.steno.server) for one in policy),
+    ]
+    return {process.number: label for key, label in told if (process := found.of(key)) is not None}
+
+
+def _seen_as_hooks(hooks: frozenset[int], found: Processes) -> frozenset[int]:
+    """What else calls itself a hook is part of what the agent does."""
+    told = found.writers[intake_names.HOOKS]
+    return frozenset(one for one in hooks if not found.ran_another(one, told[one], HOOK))
+
+
+def _hooks(facts: RunFacts, sdk: Sequence[SdkLine], found: Processes) -> frozenset[int]:
+    """Processes that say they are hooks, and that were seen to open the log of the hooks."""
+    keys = {line.steno.process for line in sdk if line.steno is not None and is_of_hook(line)}
+    keys |= set(facts.intake_logs.hook_processes if facts.intake_logs else ())
+    told = map(found.of, keys)
+    writers = found.writers[intake_names.HOOKS]
+    return frozenset(one.number for one in told if one is not None and one.number in writers)

@@ -1,0 +1,59 @@
+"""Which derived files a recording has, and the function that writes each.
+
+Sealing writes the files with these functions; verification runs the same functions over the layers
+and compares. A derived file is never read to make another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from steno.evidence import layout
+from steno.evidence.layers import Layers
+from steno.judge import (
+    calls,
+    correlation,
+    files,
+    health,
+    kernel_lines,
+    processes,
+    replay,
+    summaries,
+    surface,
+)
+from steno.judge.facts import RunFacts
+
+Derivation = Callable[[Layers], Iterator[bytes]]
+
+
+def derivations(layers: Layers) -> dict[str, Derivation]:
+    facts = RunFacts.of(layers)
+    found: dict[str, Derivation] = {layout.KERNEL_LINES: _empty}
+    found |= {
+        layout.RUN: summaries.run,
+        layout.HASHES: summaries.hashes,
+        layout.REDACTION_REPORT: summaries.redaction_report,
+        layout.HEALTH: health.health,
+        layout.SURFACE: surface.surface,
+        layout.CORRELATION: correlation.correlation,
+        layout.CALLS: calls.calls,
+        layout.TIMING: replay.timing,
+        layout.CAST: replay.cast,
+    }
+    if layers.has(layout.KERNEL_TABLE):
+        found |= {
+            layout.KERNEL_LINES: kernel_lines.kernel_lines,
+            layout.PROCESSES: processes.processes,
+            layout.FILES: files.files,
+        }
+    if not layers.has(layout.index_of(layout.OUTPUT)):
+        found[layout.OUTPUT] = replay.merged_output
+    if facts.before is not None and facts.before.reason is None:
+        found[layout.REPO_BEFORE] = summaries.repo_before
+    if facts.after is not None and facts.after.reason is None:
+        found[layout.REPO_AFTER] = summaries.repo_after
+    return found
+
+
+def _empty(_layers: Layers) -> Iterator[bytes]:
+    return iter(())

@@ -1,0 +1,317 @@
+"""What a call says it does: a path, a command, an exit status, tests that pass.
+
+In: the name of a tool, what it was given, what it answered, or an agent's last words; all of it is foreign.
+Out: the claim in a form that can be compared, or None where there is none. Only fixed lists and forms, which
+docs/calls.md names; nothing is guessed from prose. Never looks at what was done.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, AnyStr, NamedTuple
+
+import msgspec
+
+from steno.judge.call_processes import SHELLS
+from steno.judge.told_calls import MCP_TOOL
+
+# Tools that only read, by the names that agents and common servers give them.
+READING = frozenset(
+    {
+        "Read",
+        "NotebookRead",
+        "Glob",
+        "Grep",
+        "LS",
+        "read_file",
+        "read_text_file",
+        "read_media_file",
+        "read_multiple_files",
+        "read_many_files",
+        "list_directory",
+        "list_directory_with_sizes",
+        "list_dir",
+        "directory_tree",
+        "search_files",
+        "search_file_content",
+        "grep_search",
+        "glob",
+        "get_file_info",
+        "list_allowed_directories",
+        "view_image",
+    }
+)
+WRITING = frozenset(
+    {
+        "Write",
+        "Edit",
+        "MultiEdit",
+        "NotebookEdit",
+        "write_file",
+        "edit_file",
+        "create_file",
+        "replace",
+        "apply_patch",
+    }
+)
+# Of those that write: the ones that leave what is in `content`, and those that change what is there.
+_WRITING_CONTENT = frozenset({"Write", "write_file", "create_file"})
+EDITING = frozenset({"Edit", "MultiEdit", "NotebookEdit", "edit_file", "replace"})
+REMOVING = frozenset({"apply_patch"})  # and those of which a file may be gone afterwards
+# Of those that read: the ones that open what they are given by its name.
+_READING_ONE = frozenset(
+    {
+        "Read",
+        "NotebookRead",
+        "read_file",
+        "read_text_file",
+        "read_media_file",
+        "read_multiple_files",
+        "view_image",
+    }
+)
+COMMANDING = frozenset(
+    {
+        "Bash",
+        "BashTool",
+        "bash",
+        "shell",
+        "local_shell",
+        "exec_command",
+        "shell_command",
+        "run_shell_command",
+        "run_command",
+        "execute_command",
+    }
+)
+_SHELL_OPTIONS = frozenset({b"-c", b"-l", b"-lc", b"-cl"})
+_PATH_KEYS = ("file_path", "path", "notebook_path", "filePath", "absolute_path")
+_PATHS_KEY = "paths"
+_COMMAND_KEYS = ("command", "cmd")
+_CONTENT_KEY, _DRY_RUN_KEY = "content", "dryRun"
+_PATCH = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
+_PATCH_BEGIN = "*** Begin Patch"
+_MASKS = (b"[REDACTED:", b"***")
+_CODE_KEYS = ("exit_code", "exitCode", "exit_status", "exitStatus", "returncode", "return_code")
+_ERROR_KEYS = ("is_error", "isError")
+_ERROR_TEXT = "error"  # of a hook that tells of a failure
+_CODE_LINE = re.compile(r"^(?:Exit code|Exit Code|Process exited with code)[: ] ?(-?[0-9]{1,10})\s*$")
+_OUTPUT_LINE = "Output:"
+_TEXT_KEYS = frozenset({"output", "text", "content", "error", "first"})
+_DEEPEST = 3
+_MOST_LINES = 20
+# Only what can mean nothing else than that all tests pass. "8 tests passed" does not say how many failed.
+_PASSING = re.compile(
+    r"\b(?:all(?: of)?(?: the| our| my)?(?: [0-9]+)? tests (?:now )?"
+    r"(?:pass|passed|are passing|are green|succeed)"
+    r"|(?:the )?tests (?:now |all |are now |are all |are )*(?:pass|passed|passing|succeeded)"
+    r"|(?:the )?(?:entire |full |whole )?test suite (?:now )?"
+    r"(?:passes|passed|is passing|is green|succeeds))\b",
+    re.IGNORECASE,
+)
+# What may stand before the phrase in its sentence: a word such as "most", "unit" or "8" limits it.
+_LEADING = re.compile(
+    r"(?:.*[,:*_`(\u2013\u2014-]|.*\b(?:and|so|now|that|done|yes|great|perfect))?\W*",
+    re.IGNORECASE | re.DOTALL,
+)
+# Before such words, in the same sentence, the phrase is no claim.
+_UNSAID = re.compile(
+    r"\b(?:not|no|n't|never|none|if|once|until|unless|when|whether|should|would|could|will|may|might|must|cannot"
+    r"|make|making|ensure|ensures|so that|need|needs|want|verify that|check that|to have|before|far from"
+    r"|most|some|many|few|half|almost|nearly|only|other|remaining|rest|except|of)\b"
+    r"|n['\u2019]t\b",
+    re.IGNORECASE,
+)
+# Behind the phrase, there or in what follows, such words take something away from it.
+_LIMITED = re.compile(
+    r"\b(?:except|but|besides|apart|aside|other than|save for|only|however|although|though|unless|if"
+    r"|once|when|until|while|still|not|without|locally|should|would|will|fail\w*|broken|breaks?|error\w*"
+    r"|skip\w*|flak\w*|times? out|timed out|crash\w*)\b|n['\u2019]t\b|\?",
+    re.IGNORECASE,
+)
+_NOTHING_FAILED = re.compile(
+    r"\b(?:no|0|zero|without(?: any)?) (?:tests? )?(?:fail\w*|errors?|skip\w*)(?: tests?)?", re.IGNORECASE
+)
+_WHOLE = ("all ", "the ")
+_SENTENCE = 200  # letters; no further is looked back
+_SENTENCE_END = re.compile(r"[.!?\n;]")
+
+
+class ExitClaim(NamedTuple):
+    """A status, or only whether it was one of success."""
+
+    code: int | None
+    failed: bool
+
+
+def bare(tool: str) -> str:
+    """The tool's own name, without the server that an agent writes before it."""
+    return tool.rpartition("__")[2] if tool.startswith(MCP_TOOL) else tool
+
+
+def is_masked(text: str | bytes) -> bool:
+    """Texts say that something was masked; paths are masked at equal length."""
+    found = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    return any(mask in found for mask in _MASKS)
+
+
+def written_paths(tool: str, given: Any) -> list[str]:
+    """A dry run of an edit claims no write."""
+    if tool not in WRITING or (isinstance(given, dict) and given.get(_DRY_RUN_KEY) is True):
+        return []
+    return _paths(given)
+
+
+def written_bytes(tool: str, given: Any) -> int | None:
+    """How long the file is to be; None: not told, or a part of it is masked."""
+    content = given.get(_CONTENT_KEY) if tool in _WRITING_CONTENT and isinstance(given, dict) else None
+    if not isinstance(content, str) or is_masked(content):
+        return None
+    return len(content.encode("utf-8", "surrogatepass"))
+
+
+def holds_mask(value: Any) -> bool:
+    """Whether a part of it was masked."""
+    if isinstance(value, dict):
+        return any(holds_mask(inner) for pair in value.items() for inner in pair)
+    if isinstance(value, list):
+        return any(map(holds_mask, value))
+    return isinstance(value, str) and is_masked(value)
+
+
+def read_paths(tool: str, given: Any) -> list[str]:
+    return _paths(given) if tool in _READING_ONE else []
+
+
+def absolute(path: str, cwd: str) -> bytes:
+    return posixpath.normpath(posixpath.join(cwd, path)).encode("utf-8", "surrogatepass")
+
+
+def command(tool: str, given: Any) -> str | None:
+    """The text that a shell is asked to run."""
+    if tool not in COMMANDING or not isinstance(given, dict):
+        return None
+    for key in _COMMAND_KEYS:
+        match given.get(key):
+            case str() as text if text.strip():
+                return text
+            case [str() as first, *rest] as words if all(isinstance(word, str) for word in rest):
+                name = first.rpartition("/")[2].encode("utf-8", "surrogatepass")
+                told = text_for_shell(words) if name in SHELLS else None
+                return told if told is not None and told.strip() else shlex.join(words)
+    return None
+
+
+def text_for_shell(argv: Sequence[AnyStr]) -> AnyStr | None:
+    """TEXT of `sh -c TEXT`; None for a shell that was started in another way."""
+    is_told = False
+    for place, word in enumerate(argv[1:], 1):
+        option = word if isinstance(word, bytes) else word.encode("utf-8", "surrogatepass")
+        if option not in _SHELL_OPTIONS:
+            return argv[place] if is_told else None
+        is_told = is_told or b"c" in option
+    return None
+
+
+def first_program(text: str) -> str | None:
+    """The program that a command begins with, without its directory; None where that takes a shell to say."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return None
+    plain = [word for word in words if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*=.*", word, re.DOTALL)]
+    return plain[0].rpartition("/")[2] or None if plain else None
+
+
+def letters(text: bytes) -> bytes:
+    """A command without what quoting adds and takes away: quotes, backslashes, white space."""
+    return text.translate(None, b"'\"\\ \t\r\n")
+
+
+def exit_claim(answer: Any) -> ExitClaim | None:
+    """What an answer says of an exit status; a number is better than a word."""
+    parts = list(_parts(answer, 0))
+    for said in (_code_in, _error_in):
+        for part in parts:
+            if (found := said(part)) is not None:
+                return found
+    return None
+
+
+def says_tests_pass(message: str) -> str | None:
+    """The words by which a message says that all tests pass; None where it may mean anything else."""
+    for found in _PASSING.finditer(message):
+        start = found.start()
+        before = _SENTENCE_END.split(message[max(0, start - _SENTENCE) : start])[-1]
+        after = _NOTHING_FAILED.sub("", message[found.end() : found.end() + _SENTENCE])
+        is_whole = found.group().lower().startswith(_WHOLE) or _LEADING.fullmatch(before)
+        if is_whole and not _UNSAID.search(before) and not _LIMITED.search(after):
+            return found.group()
+    return None
+
+
+def _paths(given: Any) -> list[str]:
+    if not isinstance(given, dict):
+        return _patched(given) if isinstance(given, str) else []
+    named = [given[key] for key in _PATH_KEYS if isinstance(given.get(key), str) and given[key]]
+    several = given.get(_PATHS_KEY)
+    if isinstance(several, list):
+        named += [path for path in several if isinstance(path, str) and path]
+    texts = (value for value in given.values() if isinstance(value, str))
+    return named or [path for text in texts for path in _patched(text)]
+
+
+def _patched(text: str) -> list[str]:
+    if _PATCH_BEGIN not in text:
+        return []
+    return [path for found in _PATCH.finditer(text) if (path := found.group(1).strip())]
+
+
+def _parts(answer: Any, depth: int) -> Iterator[dict[Any, Any] | str]:
+    """An answer's objects and texts, from the outside in."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(answer, str):
+        yield answer
+        if answer.startswith("{"):
+            with suppress(msgspec.DecodeError, RecursionError, UnicodeError):
+                yield from _parts(msgspec.json.decode(answer), depth + 1)
+    elif isinstance(answer, dict):
+        yield answer
+        for key, value in answer.items():
+            if isinstance(value, dict | list) or key in _TEXT_KEYS:
+                yield from _parts(value, depth + 1)
+    elif isinstance(answer, list):
+        for value in answer:
+            yield from _parts(value, depth + 1)
+
+
+def _code_in(part: dict[Any, Any] | str) -> ExitClaim | None:
+    if isinstance(part, str):
+        return _code_in_text(part)
+    codes = [part[key] for key in _CODE_KEYS if type(part.get(key)) is int]
+    return ExitClaim(codes[0], failed=codes[0] != 0) if codes else None
+
+
+def _code_in_text(text: str) -> ExitClaim | None:
+    """The head that an agent puts before what a command printed; what was printed is not looked at."""
+    for line in text.split("\n", _MOST_LINES)[:_MOST_LINES]:
+        if line.startswith(_OUTPUT_LINE):
+            return None
+        if found := _CODE_LINE.match(line):
+            code = int(found.group(1))
+            return ExitClaim(code, failed=code != 0)
+    return None
+
+
+def _error_in(part: dict[Any, Any] | str) -> ExitClaim | None:
+    if isinstance(part, str):
+        return None
+    errors = [part[key] for key in _ERROR_KEYS if type(part.get(key)) is bool]
+    if not errors and isinstance(part.get(_ERROR_TEXT), str | dict):
+        return ExitClaim(None, failed=bool(part[_ERROR_TEXT]))
+    return ExitClaim(None, failed=errors[0]) if errors else None

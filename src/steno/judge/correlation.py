@@ -1,0 +1,165 @@
+"""`correlation-report.json`: what ties the layers of a run to each other.
+
+In: layers. Out: canonical JSON in the third seed's shape: for every decision of policy its window and how
+many kernel events of its server's processes lie in it. `clean` needs a binding, all layers that were to be
+there, and no ambiguity: a report that has joined nothing is never clean here. Ambiguities are fixed strings,
+sorted; docs/calls.md has them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from steno.evidence import canonical
+from steno.evidence.layers import Layers
+from steno.judge import call_effects, cgroup_health, health, kernel_health
+from steno.judge.call_effects import Counts
+from steno.judge.call_join import Joined, join
+from steno.judge.cgroup_health import CgroupHealth
+from steno.judge.facts import ANY_SHIM, NO_SHIM
+from steno.judge.told_calls import HOOK_AGENTS, TOOL_CALL, ToldCall, is_of_hook
+
+SCHEMA = "assay.runner.correlation_report.v0"
+# Ids that an agent with hooks gives its calls.
+_IDS_OF_HOOK_AGENTS = frozenset({"_meta.claudecode/toolUseId", "_meta.callId"})
+_KERNEL_ALONE = ["policy_layer_absent", "sdk_layer_absent"]
+_LATEST = datetime(9999, 12, 31, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def correlation(layers: Layers) -> Iterator[bytes]:
+    joined = join(layers)
+    counts = call_effects.counts(layers, joined.windows) if joined.calls else Counts()
+    cgroup = cgroup_health.of(joined.facts)
+    ambiguities = sorted({*cgroup.notes, *_of_layers(joined), *_of_calls(joined, counts)})
+    yield canonical.encode(
+        {
+            "schema": SCHEMA,
+            "run_id": joined.facts.run_id,
+            "status": _status(joined, cgroup, ambiguities),
+            "bindings": list(_bindings(joined, counts)),
+            "ambiguities": ambiguities,
+        }
+    )
+
+
+def in_archive(report: bytes, shim: str) -> bytes:
+    """The report as an archive of the third seed has it.
+
+    Its readers take a run of which the kernel alone was to tell for clean: no join was expected, and its
+    health says which layers are absent.
+    """
+    found = canonical.decode(report)
+    if shim not in {ANY_SHIM, NO_SHIM} or found["bindings"] or found["ambiguities"] != _KERNEL_ALONE:
+        return report
+    return canonical.encode({**found, "status": "clean", "ambiguities": []})
+
+
+def _status(joined: Joined, cgroup: CgroupHealth, ambiguities: list[str]) -> str:
+    if cgroup.correlation == cgroup_health.FAILED:
+        return "failed"
+    whole = joined.is_complete and cgroup.correlation == cgroup_health.CLEAN
+    return "clean" if joined.policy and whole and not ambiguities else "partial"
+
+
+def _of_layers(joined: Joined) -> Iterator[str]:
+    facts = joined.facts
+    asked = facts.start.shim not in {ANY_SHIM, NO_SHIM}
+    if joined.kernel != kernel_health.COMPLETE:
+        yield f"kernel_layer_{joined.kernel}"
+    if not joined.policy:
+        yield "policy_layer_absent"
+    if not joined.sdk and (asked or not joined.policy):
+        yield "sdk_layer_absent"
+    if facts.start.shim in HOOK_AGENTS and not any(map(is_of_hook, joined.sdk)):
+        yield "hooks_never_fired"
+    if facts.sdk_intake is not None and facts.sdk_intake.refused is not None:
+        yield f"sdk_log_refused:{facts.sdk_intake.refused}"
+    for reason in {gap.reason for gap in facts.gaps} & health.LOST_CLAIMS:
+        yield f"claims_incomplete:{reason}"
+    yield from joined.log_faults
+
+
+def _of_calls(joined: Joined, counts: Counts) -> Iterator[str]:
+    has_hooks = any(map(is_of_hook, joined.sdk))
+    let_through = seen = 0
+    for place, call in enumerate(joined.calls):
+        yield from _of_told(call, has_hooks=has_hooks, has_policy=bool(joined.policy))
+        if call.decision is not None and joined.windows.of_call[place] is None:
+            yield "clock_disorder"
+        if counts.late.get(place):
+            yield f"effects_after_call:{call.tool_call_id}"
+        if call.let_through:
+            let_through += 1
+            seen += counts.alone[place] + counts.shared[place]
+            yield from _of_window(joined, place, counts)
+    if let_through and not seen:
+        yield "policy_events_without_kernel_events"
+
+
+def _of_told(call: ToldCall, *, has_hooks: bool, has_policy: bool) -> Iterator[str]:
+    """What the layers tell of one call, without a look at the kernel."""
+    name, decision = call.tool_call_id, call.decision
+    if call.reused:
+        yield f"tool_call_id_reused:{name}"
+    if not call.ends:
+        yield f"tool_call_without_end:{name}"
+    if not call.tool_agrees:
+        yield f"sdk_tool_name_differs:{name}"
+    if decision is None:
+        if has_policy and call.goes_through_policy:
+            yield f"sdk_tool_call_without_policy_binding:{name}"
+        return
+    if call.let_through and decision.decision != "allow":
+        yield f"policy_not_enforced:{name}"
+    is_of_agent = decision.steno.id_from in _IDS_OF_HOOK_AGENTS and decision.steno.method == TOOL_CALL
+    if has_hooks and is_of_agent and not call.said:
+        yield f"hook_never_fired:{name}"
+
+
+def _of_window(joined: Joined, place: int, counts: Counts) -> Iterator[str]:
+    call, window = joined.calls[place], joined.windows.of_call[place]
+    facts = joined.facts
+    if window is None:
+        return
+    if facts.completed and window.start_ns > facts.end_ns:
+        yield "clock_disorder"
+    if joined.windows.groups.is_ambiguous(place):
+        yield "session_cgroup_ambiguous_for_multiple_policy_events"
+    elif window.root is None:
+        if joined.kernel != kernel_health.ABSENT:
+            yield f"server_process_not_seen:{call.tool_call_id}"
+    elif not counts.alone[place]:
+        yield f"call_without_effect:{call.tool_call_id}"
+
+
+def _bindings(joined: Joined, counts: Counts) -> Iterator[dict[str, Any]]:
+    scope = joined.facts.scope
+    cgroup_id = None if scope is None else scope.cgroup_id
+    for place, call in enumerate(joined.calls):
+        window = joined.windows.of_call[place]
+        if call.decision is None:
+            continue
+        start_ns = call.decision.steno.start_ns
+        allowed = call.decision.decision == "allow"
+        yield {
+            "tool_call_id": call.tool_call_id,
+            "policy_decision": call.decision.decision,
+            **({} if cgroup_id is None else {"cgroup_id": cgroup_id}),
+            "kernel_event_count": counts.alone[place] if allowed else 0,
+            "window": {
+                "start": _moment(joined, start_ns),
+                "end": _moment(joined, start_ns if window is None else window.end_ns),
+            },
+        }
+
+
+def _moment(joined: Joined, at_ns: int) -> str:
+    """Wall-clock time: that of the run's start, and what the monotonic clock says since."""
+    try:
+        found = _EPOCH + timedelta(milliseconds=joined.facts.started_at_ms, microseconds=at_ns // 1000)
+    except OverflowError:
+        found = _LATEST
+    return f"{found:%Y-%m-%dT%H:%M:%S.%f}Z"

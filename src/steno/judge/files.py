@@ -1,0 +1,382 @@
+"""`files.json`: every recorded path, what was done to it, its state before and after, and what changed.
+
+In: layers with a kernel table and `layers/files.ndjson`. Out: canonical JSON in the order of the paths. The
+state before is what the run's own first change of the path found (see `PathLedger`), or of the file, where a
+line tells it because the run had changed it under another name; unknown where the run mounted something. The
+state after, the contents and the facts of git stand in the lines. It holds no time
+but those of the files, so equal runs give equal bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import stat
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from steno.evidence import canonical, layout, wire
+from steno.evidence.layers import Layers
+from steno.judge.distinct import distinct_rows
+from steno.judge.kernel_rows import BadTableError, RowBatch, batches, named_text
+from steno.judge.mounts import lies_below, mounted_upon
+from steno.judge.operations import CHANGING, has_failed
+from steno.judge.path_ledger import ABSENT, FOUND, NOBODY_LOOKED, PathLedger, Rows
+
+SCHEMA = "steno.files.v1"
+NANO = 1_000_000_000
+MAX_LINE = 1 << 20
+UNKNOWN = {"unknown": True}
+_KEYS = ("op", "resolved", "result", "notes", "arg", "exists", "mode")
+COLUMNS = (*_KEYS, "mono_ns", "extra", "size", "mtime_ns", "uid", "gid", "nlink", "target")
+_TYPES = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "directory",
+    stat.S_IFLNK: "symlink",
+    stat.S_IFIFO: "fifo",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "char",
+    stat.S_IFBLK: "block",
+}
+_MASKED = "****"  # in names: then equal names may be of different ones
+_EXCHANGE = wire.NOTES["exchange"]
+_RACED = "raced"  # read by the run, and touched by somebody after that
+# What they set is in no state: extended attributes, as capabilities and access lists are, and inode flags.
+_BESIDE_THE_STATE = frozenset({"setxattr", "removexattr", "setattr"})
+
+
+class Repository(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    root: str
+    head: str | None
+    dirty: bool
+    root_b64: str | None = None
+
+
+class After(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A state as `layers/files.ndjson` has it. Large numbers are strings, as canonical JSON has them."""
+
+    exists: bool | None = None
+    tombstone: bool = False
+    unknown: bool = False
+    type: str | None = None
+    mode: int | None = None
+    mtime: int | None = None
+    mtime_ns: int | str | None = None
+    size: int | str | None = None
+    uid: int | None = None
+    gid: int | None = None
+    target: str | None = None
+    target_b64: str | None = None
+
+
+class FileLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of `layers/files.ndjson` about a path."""
+
+    path: str
+    after: After
+    path_b64: str | None = None
+    before: After | None = None  # told where the run had changed the file under another of its names first
+    before_blob: str | None = None
+    before_content: str | None = None
+    after_blob: str | None = None
+    after_content: str | None = None
+    same_content: bool | None = None  # whether the content after is the one before; None: not known
+    same_ctime: bool | None = None  # whether nobody changed the inode; None: not known
+    git: dict[str, Any] | None = None
+
+    @property
+    def path_bytes(self) -> bytes:
+        return self.path.encode() if self.path_b64 is None else _from_base64(self.path_b64)
+
+
+class RepositoryLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    repository: Repository
+
+
+def state(
+    mode: int, *, size: int, mtime_ns: int, uid: int, gid: int, target: bytes | None = None
+) -> dict[str, Any]:
+    """A state of something that is there, in the words of `files.json`."""
+    told: dict[str, Any] = {
+        "exists": True,
+        "type": _TYPES.get(stat.S_IFMT(mode), "unknown"),
+        "mode": mode,
+        "mtime": mtime_ns // NANO,
+        "mtime_ns": mtime_ns,
+        "size": size,
+        "uid": uid,
+        "gid": gid,
+    }
+    return told | (named_text("target", target) if target is not None else {})
+
+
+def files(layers: Layers) -> Iterator[bytes]:
+    touched = Touched()
+    for batch in batches(layers, COLUMNS):
+        touched.take(batch)
+    yield b'{"directory_renames":' + canonical.encode(touched.renames) + b',"files":['
+    repositories: list[Any] = []
+    separator = b""
+    for line in file_lines(layers):
+        if isinstance(line, RepositoryLine):
+            repositories.append(msgspec.to_builtins(line.repository))
+        else:
+            yield separator + canonical.encode(_file(line, touched))
+            separator = b","
+    yield b"]," + canonical.encode({"git_repositories": repositories, "schema": SCHEMA})[1:]
+
+
+def file_lines(layers: Layers) -> Iterator[FileLine | RepositoryLine]:
+    """The lines of `layers/files.ndjson`: repositories first, then paths, both in order."""
+    previous: tuple[bool, bytes] = (False, b"")
+    for number, raw in enumerate(_lines(layers), 1):
+        try:
+            line = _parsed(canonical.decode_line(raw))
+            place = _place(line)
+        except (ValueError, msgspec.ValidationError) as error:
+            raise BadTableError(f"{layout.FILE_LINES}: line {number}: {error}") from None
+        if place < previous:
+            raise BadTableError(f"{layout.FILE_LINES}: line {number} is not in its place")
+        previous = place
+        yield line
+
+
+def _parsed(value: Any) -> FileLine | RepositoryLine:
+    if isinstance(value, dict) and "repository" in value:
+        return msgspec.convert(value, RepositoryLine)
+    return msgspec.convert(value, FileLine)
+
+
+def _place(line: FileLine | RepositoryLine) -> tuple[bool, bytes]:
+    if isinstance(line, RepositoryLine):
+        return False, line.repository.root.encode()
+    return True, line.path_bytes
+
+
+class Touched:
+    """What the table says of every path."""
+
+    def __init__(self) -> None:
+        self._ledger: PathLedger[bytes | None] = PathLedger(lambda path: path or b"")
+        self._before: dict[bytes, dict[str, Any]] = {}
+        self._mounted_upon: set[bytes | None] = set()
+        self.with_other_names: set[bytes] = set()  # by which the run may have changed them
+        self._renames: list[tuple[bytes, bytes, dict[str, Any]]] = []
+        self._exchanged: set[tuple[bytes, bytes]] = set()  # told by the row of one name; the other's follows
+        self._set_beside: dict[
+            bytes, bool
+        ] = {}  # path -> whether a call that sets what is in no state succeeded
+
+    def operations(self, path: bytes) -> set[str]:
+        return self._ledger.operations.get(path, set())
+
+    def changed(self) -> Iterator[bytes]:
+        return (path for path, done in self._ledger.operations.items() if path and done & CHANGING)
+
+    def before(self, path: bytes) -> dict[str, Any]:
+        known = self._ledger.knows_before(path) and not self.is_mounted_upon(path)
+        return self._before.get(path, UNKNOWN) if known else UNKNOWN
+
+    def has_set_beside(self, path: bytes, *, same_ctime: bool | None) -> bool:
+        """Whether what is in no state was set. Where no call has a result, the time of change tells."""
+        if path not in self._set_beside:
+            return False
+        return self._set_beside[path] or same_ctime is False
+
+    def is_mounted_upon(self, path: bytes) -> bool:
+        """Or one of the directories above it is."""
+        return lies_below(path, self._mounted_upon)
+
+    @property
+    def renames(self) -> list[dict[str, Any]]:
+        """Directories that got another name, and with them all that is in them."""
+        return [
+            told for *names, told in self._renames if not any(self.is_mounted_upon(name) for name in names)
+        ]
+
+    def take(self, batch: RowBatch) -> None:
+        numbers = [call.row for call in distinct_rows(batch, _KEYS)]
+        results = batch.optional("result", numbers)
+        rows: Rows[bytes | None] = Rows(
+            key=batch.texts("resolved", numbers),
+            op=batch.ops(numbers),
+            arg=batch.numbers("arg", numbers),
+            notes=batch.numbers("notes", numbers),
+            failed=[has_failed(result) for result in results],
+            look=[
+                NOBODY_LOOKED if exists is None else FOUND if exists else ABSENT
+                for exists in batch.optional("exists", numbers)
+            ],
+            mode=batch.modes(numbers),
+        )
+        self._mounted_upon |= mounted_upon(rows)
+        found: dict[int, bytes] = {}
+        for path, place in dict(self._ledger.take(rows)).items():  # of several rows the last one counts
+            if path is None:
+                continue
+            if rows.look[place] == FOUND:
+                found[numbers[place]] = path
+            else:
+                self._before[path] = {"exists": False}
+        if not _BESIDE_THE_STATE.isdisjoint(rows.op):
+            self._note_set_beside(rows, results)
+        self._note_states(batch, found)
+        self._note_renames(batch)
+
+    def _note_set_beside(self, rows: Rows[bytes | None], results: list[int | None]) -> None:
+        for path, op, result in zip(rows.key, rows.op, results, strict=True):
+            if path and op in _BESIDE_THE_STATE and not has_failed(result):
+                self._set_beside[path] = result == 0 or self._set_beside.get(path, False)
+
+    def _note_states(self, batch: RowBatch, found: dict[int, bytes]) -> None:
+        """What was found before: rows, and the paths that they tell of."""
+        rows = list(found)
+        columns = [batch.optional(name, rows) for name in ("size", "mtime_ns", "uid", "gid", "nlink")]
+        targets = batch.texts("target", rows) if rows else []
+        for path, mode, target, *figures in zip(
+            found.values(), batch.modes(rows), targets, *columns, strict=True
+        ):
+            size, mtime_ns, uid, gid, links = (figure or 0 for figure in figures)
+            if links > 1 and not stat.S_ISDIR(mode):
+                self.with_other_names.add(path)
+            self._before[path] = state(mode, size=size, mtime_ns=mtime_ns, uid=uid, gid=gid, target=target)
+
+    def _note_renames(self, batch: RowBatch) -> None:
+        rows = batch.rows_of({"rename", "rename_to"})
+        if not rows:
+            return
+        names = zip(batch.texts("resolved", rows), batch.texts("extra", rows), strict=True)
+        figures = zip(
+            batch.ops(rows),
+            batch.modes(rows),
+            batch.optional("result", rows),
+            batch.numbers("notes", rows),
+            strict=True,
+        )
+        for (name, other), (op, mode, result, notes) in zip(names, figures, strict=True):
+            exchange = bool(notes & _EXCHANGE)
+            if not name or not other or has_failed(result) or not (op == "rename" or exchange):
+                continue
+            pair = (name, other) if op == "rename" else (other, name)
+            is_noted = op == "rename_to" and pair in self._exchanged
+            self._exchanged.discard(pair)
+            if is_noted or not stat.S_ISDIR(mode):
+                continue
+            if exchange:
+                self._exchanged.add(pair)
+            more = {"exchange": True} if exchange else {}
+            told = {**named_text("from", name), **named_text("to", other), **more}
+            self._renames.append((name, other, told))
+
+
+def _file(line: FileLine, touched: Touched) -> dict[str, Any]:
+    path = line.path_bytes
+    operations = touched.operations(path)
+    first = touched.before(path) if line.before is None else msgspec.to_builtins(line.before)
+    before = first | _content(line.before_blob, line.before_content)
+    after = msgspec.to_builtins(line.after) | _content(line.after_blob, line.after_content)
+    if after.get("exists") is False and (before.get("exists") or "delete" in operations):
+        after["tombstone"] = True
+    told = {
+        **named_text("path", path),
+        "operations": sorted(operations),
+        "before": before,
+        "after": after,
+        "change": _change(
+            before,
+            after,
+            operations,
+            same_content=line.same_content,
+            set_beside=touched.has_set_beside(path, same_ctime=line.same_ctime),
+        ),
+    }
+    if line.before is None and path not in touched.with_other_names and _is_changed_by_others(told):
+        told["by_others"] = True
+    return told if line.git is None else {**told, "git": line.git}
+
+
+def _is_changed_by_others(told: dict[str, Any]) -> bool:
+    """It became another, and the run did nothing to it. The time of a directory is that of what is in it."""
+    types = {told[when].get("type") for when in ("before", "after")}
+    changed = told["change"] not in {"none", "unknown"} and types != {"directory"}
+    return changed and CHANGING.isdisjoint(told["operations"])
+
+
+def _content(blob: str | None, why_none: str | None) -> dict[str, str]:
+    return ({} if blob is None else {"blob": blob}) | ({} if why_none is None else {"content": why_none})
+
+
+def _change(
+    before: dict[str, Any],
+    after: dict[str, Any],
+    operations: set[str],
+    *,
+    same_content: bool | None,
+    set_beside: bool = False,
+) -> str:
+    if "exists" not in before or "exists" not in after:
+        return "unknown" if operations & CHANGING else "none"
+    if not (before["exists"] and after["exists"]):
+        if before["exists"] == after["exists"]:
+            return "none"
+        return "created" if after["exists"] else "deleted"
+    if _differ(before, after, "type", "target", "target_b64") or same_content is False:
+        return "modified"
+    times_differ = str(before["mtime_ns"]) != str(after.get("mtime_ns"))
+    sizes_differ = str(before["size"]) != str(after.get("size"))
+    # What a directory lists is told of the files in it.
+    if before["type"] != "directory" and (
+        sizes_differ or (times_differ and not (same_content or _same_content(before, after, operations)))
+    ):
+        return "modified"
+    in_doubt = before["type"] == "file" and not same_content and _may_be_another(before, after, operations)
+    differ = times_differ or sizes_differ or set_beside or _differ(before, after, "mode", "uid", "gid")
+    return "unknown" if in_doubt else "metadata" if differ else "none"
+
+
+def _may_be_another(before: dict[str, Any], after: dict[str, Any], operations: set[str]) -> bool:
+    """Whether the content may be another although size and time are the same: a time can be put back."""
+    touched = "write" in operations or before.get("content") == _RACED
+    return touched and before["size"] != 0 and not _has_same_blob(before, after)
+
+
+def _same_content(before: dict[str, Any], after: dict[str, Any], operations: set[str]) -> bool:
+    """Whether only the time is another: the content is one blob, or the one target (which has been compared),
+    or only times and the like were set."""
+    target = before.get("target")
+    return (
+        _has_same_blob(before, after)
+        or (target is not None and _MASKED not in target)
+        or ("metadata" in operations and "write" not in operations)
+    )
+
+
+def _has_same_blob(before: dict[str, Any], after: dict[str, Any]) -> bool:
+    return before.get("blob") is not None and before.get("blob") == after.get("blob")
+
+
+def _differ(before: dict[str, Any], after: dict[str, Any], *names: str) -> bool:
+    return any(before.get(name) != after.get(name) for name in names)
+
+
+def _lines(layers: Layers) -> Iterator[bytes]:
+    if not layers.has(layout.FILE_LINES):
+        return
+    rest = b""
+    for block in layers.read(layout.FILE_LINES):
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            yield line + b"\n"
+        if len(rest) > MAX_LINE:
+            raise BadTableError(f"{layout.FILE_LINES}: a line is longer than {MAX_LINE} bytes")
+    if rest:
+        yield rest
+
+
+def _from_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"not base64: {error}") from None

@@ -1,0 +1,139 @@
+"""`layers/kernel.ndjson`: the observed calls for people and scripts, each kind of call once.
+
+In: layers with a kernel table. Out: canonical lines, one for each process, operation, path, way of opening
+and result, with how often and when first and last. Memory grows with the number of lines, not with that of
+calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import msgspec
+
+from steno.evidence import canonical, layout
+from steno.evidence.layers import Layers
+from steno.judge.distinct import distinct_rows
+from steno.judge.kernel_rows import RowBatch, batches, category, named_text, result_word
+from steno.judge.operations import MEANING_OF_OPEN, OPENING, access, creates, truncates
+
+_KEYS = ("process", "op", "path", "resolved", "result", "arg", "arg2")
+_SOCKET = "socket"
+
+
+# The fields of a line in the order of the alphabet, which is that of canonical JSON.
+class _Told(msgspec.Struct, frozen=True, omit_defaults=True):
+    category: str
+    count: int
+    first_ns: int | str
+    last_ns: int | str
+    op: str
+    process: int
+    result: str
+    access: str | None = None
+    create: bool = False
+    path: str | None = None
+    path_b64: str | None = None
+    truncate: bool = False
+
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+# process, operation, path (or none), way of opening (or none), result: plain tuples, because there are many
+_Line = tuple[int, str, bytes | None, int | None, str]
+
+
+class _Times:
+    __slots__ = ("count", "first_ns", "last_ns")
+
+    def __init__(self, count: int, first_ns: int, last_ns: int) -> None:
+        self.count = count
+        self.first_ns = first_ns
+        self.last_ns = last_ns
+
+    def add(self, count: int, first_ns: int, last_ns: int) -> None:
+        self.count += count
+        self.first_ns = min(self.first_ns, first_ns)
+        self.last_ns = max(self.last_ns, last_ns)
+
+
+def kernel_lines(layers: Layers) -> Iterator[bytes]:
+    if not layers.has(layout.KERNEL_TABLE):
+        return
+    found: dict[_Line, _Times] = {}
+    for batch in batches(layers, ("mono_ns", *_KEYS)):
+        _take(batch, found)
+    for line, times in sorted(found.items(), key=_order):
+        yield _encode(_told(line, times)) + b"\n"
+
+
+def _order(item: tuple[_Line, _Times]) -> tuple[int, int, str, bytes, int, str]:
+    (process, op, path, flags, result), times = item
+    return times.first_ns, process, op, path or b"", flags or 0, result
+
+
+def _take(batch: RowBatch, found: dict[_Line, _Times]) -> None:
+    calls = distinct_rows(batch, _KEYS)
+    rows = [call.row for call in calls]
+    ops, args = batch.ops(rows), batch.numbers("arg", rows)
+    paths = batch.texts("resolved", rows)
+    if None in paths:
+        paths = [
+            path if resolved is None else resolved
+            for path, resolved in zip(batch.texts("path", rows), paths, strict=True)
+        ]
+    if _SOCKET in ops:
+        _name_sockets(ops, paths, args, batch.numbers("arg2", rows))
+    flags = [arg & MEANING_OF_OPEN if op in OPENING else None for op, arg in zip(ops, args, strict=True)]
+    results = map(result_word, batch.optional("result", rows))
+    lines = zip(batch.numbers("process", rows), ops, paths, flags, results, strict=True)
+    for line, (_row, count, first_ns, last_ns) in zip(lines, calls, strict=True):
+        known = found.get(line)
+        if known is None:
+            found[line] = _Times(count, first_ns, last_ns)
+        else:
+            known.add(count, first_ns, last_ns)
+
+
+def _name_sockets(ops: list[str], paths: list[bytes | None], families: list[int], types: list[int]) -> None:
+    """A socket has no path yet; family and type stand in its place."""
+    for place, op in enumerate(ops):
+        if op == _SOCKET:
+            paths[place] = f"{families[place]}:{types[place]}".encode()
+
+
+def _told(line: _Line, times: _Times) -> _Told:
+    process, op, path, flags, result = line
+    accessed, create, truncate = (None, False, False) if flags is None else _way(flags)
+    text, exact = (None, None) if path is None else _text(path)
+    return _Told(
+        category(op),
+        times.count,
+        _portable(times.first_ns),
+        _portable(times.last_ns),
+        op,
+        process,
+        result,
+        accessed,
+        create,
+        text,
+        exact,
+        truncate,
+    )
+
+
+@cache
+def _way(flags: int) -> tuple[str, bool, bool]:
+    return access(flags), creates(flags), truncates(flags)
+
+
+def _text(path: bytes) -> tuple[str, str | None]:
+    try:
+        return path.decode(), None
+    except UnicodeDecodeError:
+        named = named_text("path", path)
+        return named["path"], named["path_b64"]
+
+
+def _portable(number: int) -> int | str:
+    return number if number <= canonical.SAFE_INTEGER else str(number)

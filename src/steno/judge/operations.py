@@ -1,0 +1,123 @@
+"""What a call did to the path it names, in the words of `files.json`.
+
+In: one observed call: its operation, flags, result and what was found there. Out: a set of `read`, `write`,
+`existence`, `directory`, `delete`, `execute`, `metadata`. A call that is known to have failed only asked
+whether the path is there. Never looks at a file.
+"""
+
+from __future__ import annotations
+
+import stat
+from typing import NamedTuple
+
+from steno.evidence import wire
+
+# Flags of open(2) on x86. A record is read anywhere, so they are not those of the machine that reads it.
+_ACCESS, _WRITE_ONLY, _READ_WRITE = 0o3, 0o1, 0o2
+_CREATE = 0o100
+_TRUNCATE = 0o1000
+_DIRECTORY_ONLY = 0o200000
+_PATH_ONLY = 0o10000000
+_TMPFILE = 0o20000000
+MEANING_OF_OPEN = _ACCESS | _CREATE | _TRUNCATE
+
+_NONE: frozenset[str] = frozenset()
+_EXISTENCE = frozenset({"existence"})
+_READ = frozenset({"read"})
+_WRITE = frozenset({"write"})
+_DIRECTORY = frozenset({"directory"})
+OPENING = frozenset({"open", "open_handle"})
+_FIXED = {
+    **dict.fromkeys(("stat", "access", "statfs", "getxattr", "handle", "link"), _EXISTENCE),
+    **dict.fromkeys(("list", "chdir", "chroot", "mount", "umount", "pivot_root"), _DIRECTORY),
+    **dict.fromkeys(("rename_to", "moved_to", "link_to", "symlink", "mknod", "truncate", "map"), _WRITE),
+    **dict.fromkeys(("unlink", "rename", "moved"), frozenset({"delete"})),
+    **dict.fromkeys(
+        ("chmod", "chown", "utimes", "setxattr", "removexattr", "setattr"), frozenset({"metadata"})
+    ),
+    **dict.fromkeys(("exec", "interpreter"), frozenset({"execute", "read"})),
+    "mkdir": frozenset({"write", "directory"}),
+    "rmdir": frozenset({"delete", "directory"}),
+}
+_LOOKING = frozenset({"readlink", "follow", "watch"})
+
+# Operations that name a path of the file system: what `files.json` tells of.
+ON_FILES = frozenset({*OPENING, *_FIXED, *_LOOKING})
+CHANGING = frozenset({"write", "delete", "metadata"})
+NEVER_CHANGING = ON_FILES - OPENING - {op for op, done in _FIXED.items() if done & CHANGING}
+# What these change must be there.
+NEEDING = frozenset(
+    {
+        *("unlink", "rmdir", "rename", "moved", "truncate", "map"),
+        *("chmod", "chown", "utimes", "setxattr", "removexattr", "setattr"),
+    }
+)
+
+
+class Call(NamedTuple):
+    op: str
+    arg: int
+    notes: int
+    failed: bool  # known to have failed
+    mode: int  # of what was found, 0 where nothing was, or nobody looked
+    absent: bool
+
+
+def operations(call: Call) -> frozenset[str]:
+    if call.op not in ON_FILES:
+        return _NONE
+    if call.failed:
+        return _EXISTENCE
+    if call.op in OPENING:
+        return _opened(call)
+    if call.op in _LOOKING:
+        return _looked(call)
+    if call.op == "rename" and call.notes & wire.NOTES["exchange"]:
+        return _WRITE
+    return _FIXED[call.op]
+
+
+def has_failed(result: int | None) -> bool:
+    """Whether a call is known to have failed, with a reason or without."""
+    return result is not None and (result < 0 or result == wire.RESULT_FAILED)
+
+
+def access(flags: int) -> str:
+    """How a file is opened: `read`, `write` or `read_write`."""
+    return {_WRITE_ONLY: "write", _READ_WRITE: "read_write"}.get(flags & _ACCESS, "read")
+
+
+def creates(flags: int) -> bool:
+    return bool(flags & _CREATE)
+
+
+def truncates(flags: int) -> bool:
+    return bool(flags & _TRUNCATE)
+
+
+def only_names(flags: int) -> bool:
+    """Whether a file is opened as a name, which gives no way to its content."""
+    return bool(flags & _PATH_ONLY)
+
+
+def opens_directory(flags: int, mode: int) -> bool:
+    """Whether it is a directory that is opened, also to make a file in it that has no name."""
+    return bool(flags & (_TMPFILE | _DIRECTORY_ONLY)) or stat.S_ISDIR(mode)
+
+
+def _opened(call: Call) -> frozenset[str]:
+    flags = call.arg
+    if only_names(flags) or (call.absent and not creates(flags)):
+        return _EXISTENCE
+    if opens_directory(flags, call.mode):
+        return _DIRECTORY
+    found = frozenset(access(flags).split("_"))
+    return found | _WRITE if call.absent or truncates(flags) else found
+
+
+def _looked(call: Call) -> frozenset[str]:
+    if stat.S_ISLNK(call.mode):
+        return _READ
+    if call.op == "watch" and stat.S_ISDIR(call.mode):
+        return _DIRECTORY
+    return _EXISTENCE

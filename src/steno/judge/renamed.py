@@ -1,0 +1,183 @@
+"""What had a name before the run and got another: the facts by which undo renames things back.
+
+In: layers with a kernel table, and the paths that `files.json` has. Out, in its words: the renames of
+directories and of what is older than the run, in the order of the rows, each of the latter with its device
+and inode; the names of files that had several; and the strays, which are the other ends of such renames that
+`files.json` has no line for, because they are ignored or inside `.git`. The state after of a stray is the one
+that it had when it was renamed: nobody looked later. Never looks at a file.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from steno.evidence import wire
+from steno.evidence.layers import Layers
+from steno.judge.distinct import distinct_rows
+from steno.judge.files import COLUMNS, Touched, state
+from steno.judge.kernel_rows import RowBatch, batches, named_text
+from steno.judge.operations import has_failed
+
+_EXCHANGE = wire.NOTES["exchange"]
+_LEAVING = frozenset({"rename", "moved"})
+_ARRIVING = frozenset({"rename_to", "moved_to"})
+_REMOVING = frozenset({"unlink", "rmdir"})
+_STATE = ("mode", "size", "mtime_ns", "uid", "gid", "nlink")
+
+Identity = tuple[int, int]
+
+
+class Name(NamedTuple):
+    """A name that a file had before the run: which file, and how many names it had."""
+
+    node: Identity
+    links: int
+
+
+class Renamed(NamedTuple):
+    renames: list[dict[str, Any]]
+    strays: list[dict[str, Any]]
+    unlisted: frozenset[bytes]  # what the run changed and `files.json` has no line for
+    names: dict[bytes, Name]  # of files that had several before the run, as far as it met them
+
+
+class _Row(NamedTuple):
+    op: str
+    name: bytes
+    other: bytes
+    failed: bool
+    exchange: bool
+    identity: Identity | None
+    found: dict[str, Any]
+    last_name: bool  # of a file that has no other
+
+
+def renamed(layers: Layers, listed: Collection[bytes]) -> Renamed:
+    """`listed` are the paths of `files.json`."""
+    things = _Things()
+    for batch in batches(layers, (*COLUMNS, "dev", "ino")):
+        things.take(batch)
+    strays, unlisted = list(things.strays(listed)), frozenset(things.unlisted(listed))
+    return Renamed(list(things.told()), strays, unlisted, things.names())
+
+
+class _Things(Touched):
+    def __init__(self) -> None:
+        super().__init__()
+        self._older: set[Identity | None] = set()  # of what was there before the run
+        self._rows: list[_Row] = []
+        self._nodes: dict[bytes, Identity] = {}  # of files, by the names that they had
+        self._links: dict[Identity, int] = {}  # how many names each had when the run first met it
+
+    def _note_states(self, batch: RowBatch, found: dict[int, bytes]) -> None:
+        super()._note_states(batch, found)
+        rows = list(found)
+        nodes = zip(batch.optional("dev", rows), batch.optional("ino", rows), strict=True)
+        for path, mode, (dev, ino) in zip(found.values(), batch.modes(rows), nodes, strict=True):
+            self._nodes.pop(path, None)
+            if dev is None or ino is None:
+                continue
+            self._older.add((dev, ino))
+            if stat.S_ISREG(mode):
+                self._nodes[path] = dev, ino
+        firsts = [call.row for call in distinct_rows(batch, ("dev", "ino", "nlink"))]
+        for dev, ino, links in zip(
+            *(batch.optional(name, firsts) for name in ("dev", "ino", "nlink")), strict=True
+        ):
+            if dev is not None and ino is not None:
+                self._links.setdefault((dev, ino), links or 0)
+
+    def names(self) -> dict[bytes, Name]:
+        told = {path: Name(node, self._links.get(node, 0)) for path, node in self._nodes.items()}
+        return {path: name for path, name in told.items() if name.links > 1}
+
+    def _note_renames(self, batch: RowBatch) -> None:
+        rows = batch.rows_of(_LEAVING | _ARRIVING | _REMOVING)
+        names = zip(batch.ops(rows), batch.texts("resolved", rows), batch.texts("extra", rows), strict=True)
+        figures = zip(batch.optional("result", rows), batch.numbers("notes", rows), strict=True)
+        nodes = zip(batch.optional("dev", rows), batch.optional("ino", rows), strict=True)
+        targets = batch.texts("target", rows)
+        states = zip(*(batch.optional(name, rows) for name in _STATE), strict=True)
+        columns = zip(names, figures, nodes, targets, states, strict=True)
+        for (op, name, other), (result, notes), (dev, ino), target, (mode, *more) in columns:
+            if not name or (op not in _REMOVING and not other):
+                continue
+            found: dict[str, Any] = {}
+            links = 0
+            if mode:
+                size, mtime_ns, uid, gid, links = (figure or 0 for figure in more)
+                found = state(mode, size=size, mtime_ns=mtime_ns, uid=uid, gid=gid, target=target)
+            identity = None if dev is None or ino is None else (dev, ino)
+            exchange = bool(notes & _EXCHANGE)
+            row = _Row(op, name, other or b"", has_failed(result), exchange, identity, found, links == 1)
+            if op == "rename_to" and self._is_of_one_file(row):
+                self._rows.pop()
+            else:
+                self._rows.append(row)
+
+    def _is_of_one_file(self, row: _Row) -> bool:
+        """Between two names of one file rename(2) does nothing. The row of the old name is the one before."""
+        last = self._rows[-1] if self._rows else row
+        pair = last.op == "rename" and (last.name, last.other) == (row.other, row.name)
+        return pair and row.identity is not None and last.identity == row.identity
+
+    def unlisted(self, listed: Collection[bytes]) -> Iterator[bytes]:
+        return (path for path in self.changed() if path not in listed)
+
+    def told(self) -> Iterator[dict[str, Any]]:
+        exchanged: set[tuple[bytes, bytes]] = set()  # told by the row of one name; the other's follows
+        older = set(self._older)
+        for row in self._rows:
+            if row.last_name and not row.failed and not row.exchange and row.op in {"unlink", "rename_to"}:
+                older.discard(row.identity)  # from now on another file may have that inode
+            if row.failed or not (row.op == "rename" or (row.op == "rename_to" and row.exchange)):
+                continue
+            pair = (row.name, row.other) if row.op == "rename" else (row.other, row.name)
+            if row.op == "rename_to" and pair in exchanged:
+                exchanged.discard(pair)
+                continue
+            directory = row.found.get("type") == "directory"
+            if not directory and row.identity not in older:
+                continue
+            if self.is_mounted_upon(row.name) or self.is_mounted_upon(row.other):
+                continue
+            if row.exchange:
+                exchanged.add(pair)
+            told = {**named_text("from", row.name), **named_text("to", row.other)}
+            yield (
+                told
+                | ({"exchange": True} if row.exchange else {})
+                | (
+                    {}
+                    if directory or row.identity is None
+                    else {"dev": row.identity[0], "ino": row.identity[1]}
+                )
+            )
+
+    def strays(self, listed: Collection[bytes]) -> Iterator[dict[str, Any]]:
+        after: dict[bytes, dict[str, Any]] = {}
+        crossing: dict[bytes, None] = {}
+        for row in self._rows:
+            if row.failed or self.is_mounted_upon(row.name):
+                continue
+            if row.op in _REMOVING or (row.op in _LEAVING and not row.exchange):
+                after[row.name] = {"exists": False, "tombstone": True}
+            if row.op in _LEAVING and row.found:
+                after[row.other] = row.found
+                if (row.name in listed) != (row.other in listed):
+                    crossing[row.other if row.name in listed else row.name] = None
+            if row.op == "rename_to" and row.exchange and row.found:
+                after[row.other] = row.found
+        for path in crossing:
+            before = self.before(path)
+            if before.get("exists", True) and after.get(path, {}).get("exists", True):
+                continue  # nobody can say what it replaced: as what is ignored, it is not brought back
+            yield {
+                **named_text("path", path),
+                "operations": sorted(self.operations(path)),
+                "before": before,
+                "after": after.get(path, {"unknown": True}),
+                "change": "unknown",
+            }

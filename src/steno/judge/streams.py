@@ -1,0 +1,88 @@
+"""The recorded streams as one timeline: what arrived when, on which stream, and the resizes between.
+
+In: layers. Out: an iterator of moments in order of time, with the bytes. Where the terminal itself was
+recorded it is what was shown; stdout and stderr beside it are the same bytes as the programs wrote them, and
+are not shown again. Memory stays flat: blocks are read as they are needed. Never decodes text.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from steno.evidence import index, kinds, layout
+from steno.evidence.layers import Layers
+
+INPUT, OUTPUT, ERRORS, RESIZE = "i", "o", "e", "r"
+
+_CODE = {layout.STDIN: INPUT, layout.STDOUT: OUTPUT, layout.OUTPUT: OUTPUT, layout.STDERR: ERRORS}
+_ORDER = {RESIZE: 0, INPUT: 1, OUTPUT: 2, ERRORS: 3}
+
+
+class Moment(NamedTuple):
+    mono_ns: int
+    code: str
+    data: bytes
+    cols: int = 0
+    rows: int = 0
+
+
+def timeline(layers: Layers) -> Iterator[Moment]:
+    shown = (layout.OUTPUT,) if layers.has(layout.index_of(layout.OUTPUT)) else (layout.STDOUT, layout.STDERR)
+    tapes = [
+        tape_moments(layers, tape) for tape in (layout.STDIN, *shown) if layers.has(layout.index_of(tape))
+    ]
+    yield from heapq.merge(*tapes, _resizes(layers), key=lambda moment: (moment.mono_ns, _ORDER[moment.code]))
+
+
+def output_moments(layers: Layers) -> Iterator[Moment]:
+    return (moment for moment in timeline(layers) if moment.code in {OUTPUT, ERRORS})
+
+
+def tape_moments(layers: Layers, tape: str) -> Iterator[Moment]:
+    code = _CODE[tape]
+    take = _Taker(stream_bytes(layers, tape))
+    for arrival in index.unpack(layers.read(layout.index_of(tape))):
+        yield Moment(arrival.mono_ns, code, take(arrival.length))
+
+
+def tape_start(layers: Layers, tape: str) -> int:
+    """Where the stream's own bytes begin in its file."""
+    return len(layout.typescript_header(layers.run_id)) if layout.has_header(tape) else 0
+
+
+def stream_bytes(layers: Layers, tape: str) -> Iterator[bytes]:
+    return layers.read(tape, tape_start(layers, tape))
+
+
+def _resizes(layers: Layers) -> Iterator[Moment]:
+    for event in layers.events():
+        if isinstance(event.data, kinds.TerminalResized):
+            yield Moment(event.mono_ns, RESIZE, b"", event.data.cols, event.data.rows)
+
+
+class _Taker:
+    """Takes exact lengths off an iterator of blocks; gives less only at the end."""
+
+    def __init__(self, blocks: Iterable[bytes]) -> None:
+        self._blocks = iter(blocks)
+        self._block = b""
+        self._used = 0
+
+    def __call__(self, length: int) -> bytes:
+        end = self._used + length
+        if end <= len(self._block):
+            taken = self._block[self._used : end]
+            self._used = end
+            return taken
+        parts = [self._block[self._used :]]
+        missing = length - len(parts[0])
+        while missing > 0:
+            self._block = next(self._blocks, b"")
+            self._used = min(missing, len(self._block))
+            parts.append(self._block[: self._used])
+            missing -= self._used
+            if not self._block:
+                break
+        return b"".join(parts)

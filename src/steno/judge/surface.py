@@ -1,0 +1,83 @@
+"""`capability-surface.json`: what a run could do and did, as sorted sets of names.
+
+In: layers. Out: canonical JSON in the third seed's shape; what the seed has no place for stands under
+`steno`. What succeeded, or may have, is told apart from what only ever failed. It holds no time, no order
+and no number of a process, so equal runs give equal sets. Memory grows with the number of names, not with
+that of calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from steno.evidence import canonical, layout
+from steno.evidence.claims import PolicyLine
+from steno.evidence.layers import Layers
+from steno.judge import kernel_health, surface_names
+from steno.judge.claim_layers import policy_lines
+from steno.judge.doings import COLUMNS, CONNECTED, RAN, SENT, Named, Seeing, Seen
+from steno.judge.effects import DELETED, READ, WRITTEN
+from steno.judge.facts import RunFacts
+from steno.judge.kernel_rows import batches
+
+SCHEMA = "assay.runner.capability_surface.v0"
+OWN_SCHEMA = "steno.surface.v1"
+_TMP = "/tmp"  # noqa: S108 - what programs take when TMPDIR is not set
+
+
+def surface(layers: Layers) -> Iterator[bytes]:
+    facts = RunFacts.of(layers)
+    seeing = Seeing()
+    if layers.has(layout.KERNEL_TABLE):
+        for batch in batches(layers, COLUMNS):
+            seeing.take(batch)
+    yield canonical.encode(_told(facts, seeing.by_label[0], policy_lines(layers)))
+
+
+def _told(facts: RunFacts, seen: Seen, decided: list[PolicyLine]) -> dict[str, Any]:
+    named = Named.of(seen, facts.run_id)
+    internet = named.internet
+    paths = named.files.names(READ | WRITTEN | DELETED)
+    return {
+        "schema": SCHEMA,
+        "run_id": facts.run_id,
+        "filesystem_prefixes": sorted(set(map(surface_names.directory_of, paths))),
+        "filesystem_paths": paths,
+        "network_endpoints": internet.names(CONNECTED | SENT),
+        "process_execs": named.execs.names(RAN),
+        "mcp_tools": sorted({_tool(line) for line in decided if _is_let_through(line)}),
+        "policy_decisions": sorted({f"{line.decision}:{_tool(line)}" for line in decided}),
+        "steno": {
+            "schema": OWN_SCHEMA,
+            **named.told(),
+            "names": _names(seen.answers, set(map(surface_names.host_of, internet.done))),
+            "roots": _roots(facts),
+            "kernel_layer": kernel_health.of(facts).layer,
+        },
+    }
+
+
+def _tool(line: PolicyLine) -> str:
+    return f"{line.steno.server}.{line.tool}"
+
+
+def _is_let_through(line: PolicyLine) -> bool:
+    """In a dry run nothing is held back, whatever was decided."""
+    return line.decision == "allow" or line.steno.dry_run
+
+
+def _names(answers: set[tuple[bytes, bytes]], hosts: set[str]) -> dict[str, list[str]]:
+    """The names that were seen to stand for the addresses of this run, and for no others."""
+    found: dict[str, set[str]] = {}
+    for name, address in answers:
+        host = surface_names.host_name(surface_names.text(address))
+        if host in hosts:
+            found.setdefault(host, set()).add(surface_names.domain_name(name))
+    return {host: sorted(names) for host, names in found.items()}
+
+
+def _roots(facts: RunFacts) -> dict[str, str | None]:
+    """What a projection may replace."""
+    environment = facts.start.env
+    return {"cwd": facts.start.cwd, "home": environment.get("HOME"), "tmp": environment.get("TMPDIR") or _TMP}

@@ -1,0 +1,35 @@
+"""The last bytes of stdout and stderr, as the record holds them (masked).
+
+In: layers. Out: at most `tail_bytes` bytes, beginning at a character. Where stdout and stderr were
+merged, stdout is the merged output and stderr is empty; `run.json` says so. Where an observer split them on a
+terminal they are what the programs wrote, before the terminal made it lines.
+"""
+
+from __future__ import annotations
+
+from steno.evidence import layout
+from steno.evidence.layers import Layers
+from steno.judge.streams import tape_start
+
+_CONTINUATION = range(0x80, 0xC0)
+_LONGEST_CHARACTER = 4
+# A tail is held in memory; a bundle that asks for more is not believed.
+MAX_TAIL_BYTES = 16 << 20
+
+
+def tail(layers: Layers, tape: str, limit: int) -> bytes:
+    source = layout.OUTPUT if tape == layout.STDOUT and not layers.has(tape) else tape
+    if limit <= 0 or not layers.has(source):
+        return b""
+    begin = tape_start(layers, source)
+    start = max(begin, layers.size(source) - min(limit, MAX_TAIL_BYTES))
+    data = b"".join(layers.read(source, start))
+    return data if start == begin else data[_broken_character(data) :]
+
+
+def _broken_character(data: bytes) -> int:
+    """How many bytes at the front belong to a character whose beginning was cut off."""
+    count = 0
+    while count < min(len(data), _LONGEST_CHARACTER - 1) and data[count] in _CONTINUATION:
+        count += 1
+    return count

@@ -1,0 +1,162 @@
+"""The small JSON files: pure, canonical, and never better than the evidence."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from kernel_tables import OBSERVED
+from spools import FINISH, HOST, ON_TERMINAL, RUN_ID, START, MemoryLayers, numbered, start, tape_files
+from steno.evidence import canonical, kinds, layout
+from steno.evidence.kinds import EventData
+from steno.evidence.observed import LeftProcess
+from steno.judge import summaries
+from steno.judge.catalogue import derivations
+from steno.judge.facts import RunFacts
+
+BEFORE = kinds.RepoSnapshotBefore(root="/work", head="a" * 40)
+AFTER = kinds.RepoSnapshotAfter(root="/work", head="b" * 40, changed=1)
+
+
+def layers_of(*data: EventData, files: Mapping[str, bytes] | None = None) -> MemoryLayers:
+    return MemoryLayers(numbered(data), files)
+
+
+def read(layers: MemoryLayers, path: str) -> Any:
+    return canonical.decode(b"".join(derivations(layers)[path](layers)))
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def test_run_json_tells_the_run() -> None:
+    finished = kinds.CommandFinished(exit_code=3, user_us=10, system_us=20, max_rss_kib=30)
+    run = read(
+        layers_of(
+            start(name="nightly"),
+            kinds.CommandStarted(7),
+            kinds.TerminalHeld("terminal/stdout"),
+            finished,
+            kinds.StdinUnread(4, given_back=False),
+            kinds.ToolVersions({"git": "2.39"}),
+            kinds.RunFinish(exit_code=3, completed=True),
+        ),
+        layout.RUN,
+    )
+    assert (run["run_id"], run["name"], run["pid"], run["exit_code"]) == (RUN_ID, "nightly", 7, 3)
+    assert run["command"] == START.cmd_redacted
+    assert run["usage"] == {"user_us": 10, "system_us": 20, "max_rss_kib": 30}
+    assert run["terminal"]["held_by_others"] == ["terminal/stdout"]
+    assert run["terminal"]["stdin_unread_bytes"] == 4
+    assert run["host"]["name"] == HOST.name
+    assert run["env"] == {"EDITOR": "ed", "HOME": "/home/ada", "SECRET_NAME": None}
+    assert run["completed"] is True
+    assert run["duration_ns"] == 6_000_000
+    assert (run["kernel"], run["probe"], run["gaps"]) == (None, None, [])
+
+
+def test_run_json_holds_what_the_events_say_of_observer_scope_probe_and_gaps() -> None:
+    run = read(
+        layers_of(
+            START,
+            kinds.CgroupScope(hierarchy="unified", path="/a/steno-x", cgroup_id=12),
+            kinds.ProbeState("no_btf", "no such file"),
+            kinds.CgroupEnded(empty=False, removed=False, left=[LeftProcess(9, "sleep")], left_count=1),
+            OBSERVED,
+            kinds.Gap("stream_lost", "no room", 5),
+            FINISH,
+        ),
+        layout.RUN,
+    )
+    assert run["cgroup"]["scope"] == {"hierarchy": "unified", "path": "/a/steno-x", "cgroup_id": 12}
+    assert run["cgroup"]["end"]["left"] == [{"pid": 9, "name": "sleep"}]
+    assert run["probe"] == {"state": "no_btf", "detail": "no such file"}
+    assert run["gaps"] == [{"reason": "stream_lost", "detail": "no room", "lost_bytes": 5}]
+    assert run["kernel"]["observer"] == "notify"
+
+
+def test_a_run_that_was_not_seen_to_its_end_does_not_claim_one() -> None:
+    run = read(layers_of(START), layout.RUN)
+    assert (run["completed"], run["exit_code"], run["usage"], run["pid"]) == (False, None, None, None)
+
+
+def test_hashes_are_of_the_tails_the_environment_and_the_patch() -> None:
+    files = {
+        **tape_files(layout.STDOUT, [(1, b"x" * 5000)]),
+        **tape_files(layout.STDERR, [(1, b"errors")]),
+        layout.DIFF: b"a patch",
+    }
+    layers = layers_of(start(tail_bytes=10), FINISH, files=files)
+    environment = canonical.encode(summaries.environment(RunFacts.of(layers)))
+    assert read(layers, layout.HASHES) == {
+        "stdout_tail_hash": sha256(b"x" * 10),
+        "stderr_tail_hash": sha256(b"errors"),
+        "env_hash": sha256(environment),
+        "repo_diff_hash": sha256(b"a patch"),
+    }
+
+
+def test_without_a_patch_there_is_no_hash_of_one() -> None:
+    assert "repo_diff_hash" not in read(layers_of(START, FINISH), layout.HASHES)
+
+
+def test_the_environment_of_the_first_seed_holds_facts_and_no_path_but_the_directory() -> None:
+    layers = layers_of(START, kinds.ToolVersions({"git": "2.39", "node": "v22"}), FINISH)
+    found = summaries.environment(RunFacts.of(layers))
+    assert found["host"] == {"os": "Linux", "platform": "linux", "node": "v22"}
+    assert set(found) == {
+        "run_id", "started_at_ms", "finished_at_ms", "cwd", "cmd", "exit_code", "git_enabled", "host",
+        "tool_versions", "streams",
+    }  # fmt: skip
+
+
+def test_the_redaction_report_is_the_last_tally_or_an_empty_one() -> None:
+    assert read(layers_of(START, FINISH), layout.REDACTION_REPORT)["total"] == 0
+    tally = {"total": 2, "counts": {"url-password": 2}, "redacted_fields": ["x"], "examples": []}
+    report = read(layers_of(START, kinds.RedactionTally(tally), FINISH), layout.REDACTION_REPORT)
+    assert report == {"schema": "steno.redaction-report.v1", "run_id": RUN_ID, **tally}
+
+
+def test_the_snapshots_are_those_of_the_events() -> None:
+    layers = layers_of(START, BEFORE, AFTER, FINISH)
+    assert read(layers, layout.REPO_BEFORE)["head"] == "a" * 40
+    assert read(layers, layout.REPO_AFTER) == {
+        "schema": "steno.repo-snapshot.v1",
+        "run_id": RUN_ID,
+        "root": "/work",
+        "head": "b" * 40,
+        "changed": 1,
+    }
+
+
+@pytest.mark.parametrize("skip", [kinds.RepoSnapshotBefore(reason="NOT_A_GIT_REPO"), None])
+def test_a_repository_that_was_not_looked_at_has_no_files(skip: EventData | None) -> None:
+    found = derivations(layers_of(START, *([skip] if skip else []), FINISH))
+    assert layout.REPO_BEFORE not in found
+    assert layout.REPO_AFTER not in found
+
+
+def test_the_kernel_layer_is_present_and_empty_rather_than_missing() -> None:
+    layers = layers_of(START, FINISH)
+    assert b"".join(derivations(layers)[layout.KERNEL_LINES](layers)) == b""
+
+
+def test_output_is_derived_only_where_the_streams_were_recorded_apart() -> None:
+    apart = layers_of(START, FINISH, files=tape_files(layout.STDOUT, [(1, b"a")]))
+    merged = layers_of(start(terminal=ON_TERMINAL), FINISH, files=tape_files(layout.OUTPUT, [(1, b"a")]))
+    assert layout.OUTPUT in derivations(apart)
+    assert layout.OUTPUT not in derivations(merged)
+
+
+def test_the_same_layers_give_the_same_bytes() -> None:
+    files = tape_files(layout.STDOUT, [(1, b"a\n"), (2, b"b\n")])
+    one, other = (
+        layers_of(START, BEFORE, AFTER, FINISH, files=files),
+        MemoryLayers(numbered([START, BEFORE, AFTER, FINISH]), files, block=1),
+    )
+    for path, derive in derivations(one).items():
+        assert b"".join(derive(one)) == b"".join(derivations(other)[path](other)), path
