@@ -43,24 +43,24 @@ class Measured(NamedTuple):
 
     @property
     def surface(self) -> dict[str, Any]:
-        return self.json(layout.SURFACE)
+        return self.json(assay_manifest.SURFACE)
 
     @property
     def health(self) -> dict[str, Any]:
-        return self.json(layout.HEALTH)
+        return self.json(assay_manifest.HEALTH)
 
     @property
     def correlation(self) -> dict[str, Any]:
-        return self.json(layout.CORRELATION)
+        return self.json(assay_manifest.CORRELATION)
 
     @property
     def kernel(self) -> list[dict[str, Any]]:
-        return lines_in(self.files[layout.KERNEL_LINES])
+        return lines_in(self.files[assay_manifest.KERNEL_LINES])
 
     @property
     def rows(self) -> list[dict[str, Any]]:
         """What the kernel lines are made of, in their order."""
-        return lines_in(self.files[layout.KERNEL_ROWS])
+        return lines_in(self.files[assay_manifest.KERNEL_ROWS])
 
     @property
     def run_id(self) -> str:

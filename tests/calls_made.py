@@ -111,7 +111,7 @@ def run_of(
     cwd: str = "/work",
     lines: Sequence[Line] = (),
 ) -> MemoryLayers:
-    """`lines`: those of `layers/files.ndjson`."""
+    """`lines`: those of `evidence/files.ndjson`."""
     kernel = [] if frames is None else [observed]
     began = start(shim=shim, env={"HOME": "/home/ada"} if env is None else env, cwd=cwd)
     intake = []

@@ -47,7 +47,7 @@ def table_of(made: FakeFrames, literals: Iterable[bytes] = ()) -> bytes:
 
 
 def kernel_layers(made: FakeFrames, lines: Sequence[Line] = (), *events: EventData) -> MemoryLayers:
-    """The layers of a run whose calls these were; `lines` are those of `layers/files.ndjson`."""
+    """The layers of a run whose calls these were; `lines` are those of `evidence/files.ndjson`."""
     files = {layout.KERNEL_TABLE: table_of(made), layout.FILE_LINES: lines_of(lines)}
     return MemoryLayers(numbered([START, *events, FINISH]), files)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
+
+import msgspec
 
 from steno.bundle.folder import Folder
 from steno.bundle.seal import seal
@@ -66,12 +68,20 @@ def make_run(
     for path, content in files:
         spool.file(path, [content])
     for event in events or (start(), *FINISHED):
-        spool.event(event)
+        spool.event(_telling_of(event, made))
     spool.close()
     if sealed:
         seal(folder, run_id, Sweeper())
     folder.close()
     return store / run_id
+
+
+def _telling_of(event: EventData, streams: Collection[str]) -> EventData:
+    """The beginning of a run tells which streams are recorded."""
+    if not isinstance(event, kinds.RunStart):
+        return event
+    recorded = [tape.rpartition("/")[2] for tape in layout.TAPES if tape in streams]
+    return msgspec.structs.replace(event, terminal=msgspec.structs.replace(event.terminal, recorded=recorded))
 
 
 def opened(path: Path) -> Folder:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from steno.bundle.folder import Folder
+from steno.bundle.judged import JudgedFiles
 from steno.bundle.reader import FolderLayers
 from steno.bundle.verify import Status, Verdict, verify
-from steno.judge.streams import stream_bytes
+from steno.evidence import layout
 
 
 class Recorded:
@@ -18,7 +19,7 @@ class Recorded:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.path / "events.ndjson").read_bytes().splitlines()]
+        return [json.loads(line) for line in (self.path / layout.EVENTS).read_bytes().splitlines()]
 
     @property
     def types(self) -> list[str]:
@@ -29,13 +30,24 @@ class Recorded:
         assert isinstance(found, dict)
         return found
 
+    def judged(self, name: str) -> bytes:
+        """What is concluded from the record, by its name in `layout`."""
+        with Folder(self.path) as folder:
+            return b"".join(JudgedFiles.of(folder).read(name))
+
     def json(self, name: str) -> Any:
+        """The same as data, or a file of the record itself."""
+        if name in layout.JUDGED_FILES:
+            return json.loads(self.judged(name))
         return json.loads((self.path / name).read_bytes())
 
-    def stream(self, name: str) -> bytes:
-        """The bytes of a stream, without the header line of a typescript."""
+    def evidence(self, path: str) -> bytes:
+        """A file of the evidence; one in which there is nothing may be left out."""
         with Folder(self.path) as folder:
-            return b"".join(stream_bytes(FolderLayers(folder, self.path.name), f"terminal/{name}"))
+            return b"".join(FolderLayers(folder, self.path.name).read(path))
+
+    def stream(self, name: str) -> bytes:
+        return self.evidence(f"{layout.EVIDENCE}/terminal/{name}")
 
     def verdict(self) -> Verdict:
         with Folder(self.path) as folder:
@@ -55,7 +67,9 @@ def runs(store: Path) -> list[Recorded]:
 
 def spooled(store: Path) -> bytes:
     """The events so far of the runs that are being recorded."""
-    return b"".join(path.read_bytes() for run in runs(store) for path in run.path.glob("spool/events.ndjson"))
+    return b"".join(
+        path.read_bytes() for run in runs(store) for path in run.path.glob(f"{layout.SPOOL}/{layout.EVENTS}")
+    )
 
 
 def only_run(store: Path) -> Recorded:

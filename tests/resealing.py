@@ -7,7 +7,7 @@ from pathlib import Path
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
-from steno.bundle.manifest import Completeness, FileDigest
+from steno.bundle.manifest import FileDigest
 from steno.bundle.verify import Status, Verdict, verify
 from steno.evidence import layout
 
@@ -18,7 +18,7 @@ def files_of(run: Path) -> list[str]:
     return sorted(str(path.relative_to(run)) for path in run.rglob("*") if path.is_file())
 
 
-def reseal(run: Path, completeness: Completeness | None = None) -> None:
+def reseal(run: Path) -> None:
     """Write a manifest that fits the files as they are now."""
     before = manifests.parse((run / layout.MANIFEST).read_bytes())
     files = {}
@@ -26,7 +26,7 @@ def reseal(run: Path, completeness: Completeness | None = None) -> None:
         if name != layout.MANIFEST:
             data = (run / name).read_bytes()
             files[name] = FileDigest(hashlib.sha256(data).hexdigest(), len(data))
-    built = manifests.build(before.run_id, completeness or before.completeness, files)
+    built = manifests.build(before.run_id, files)
     (run / layout.MANIFEST).write_bytes(manifests.to_bytes(built))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from recorded import Recorded, only_run
 from screen import Screen
 from steno.bundle.verify import Status
+from steno.evidence import layout
 
 Keys = Callable[[Screen], None]
 
@@ -70,7 +71,7 @@ def every_byte_is_attributed(run: Recorded) -> bool:
 
 def every_byte_is_attributed_by_size(run: Recorded, stdout: int, stderr: int) -> bool:
     """As above, without a gigabyte in memory."""
-    sizes = ((run.path / "terminal" / name).stat().st_size for name in ("stdout", "stderr"))
+    sizes = ((run.path / name).stat().st_size for name in (layout.STDOUT, layout.STDERR))
     split = counters(run)
     return tuple(sizes) == (stdout, stderr) == (split["stdout"], split["stderr"])
 

@@ -24,8 +24,24 @@ from steno.redact.findings import Findings
 RUN_ID = "2026-01-25T12-00-00-000Z_0123abcd"
 STARTED_AT_MS = 1_769_342_400_000
 HOST = Host(os="Linux", release="6.1", machine="x86_64", platform="linux", name="host")
-PIPES = kinds.Terminal(kind="pipes", streams="separate", stdin="relayed", term=None, cols=None, rows=None)
-ON_TERMINAL = kinds.Terminal(kind="pty", streams="merged", stdin="pty", term="xterm", cols=100, rows=30)
+PIPES = kinds.Terminal(
+    kind="pipes",
+    streams="separate",
+    stdin="relayed",
+    term=None,
+    cols=None,
+    rows=None,
+    recorded=["stdin", "stdout", "stderr"],
+)
+ON_TERMINAL = kinds.Terminal(
+    kind="pty",
+    streams="merged",
+    stdin="pty",
+    term="xterm",
+    cols=100,
+    rows=30,
+    recorded=["stdin", "output"],
+)
 START = kinds.RunStart(
     cwd="/work",
     cmd_redacted=["sh", "-c", "echo one two"],
@@ -73,21 +89,31 @@ class MemoryLayers:
         return path in self._files
 
     def size(self, path: str) -> int:
-        return len(self._files[path])
+        return len(self._of(path))
 
     def read(self, path: str, start: int = 0) -> Iterator[bytes]:
-        data = self._files[path][start:]
+        data = self._of(path)[start:]
         return (data[at : at + self._block] for at in range(0, len(data), self._block))
+
+    def arrivals(self, tape: str) -> Iterator[Arrival]:
+        return index.unpack(iter([self._files.get(layout.index_of(tape), b"")]))
+
+    def _of(self, path: str) -> bytes:
+        return self._files.get(path, b"") if path in layout.EMPTY_IS_ABSENT else self._files[path]
 
     def open(self, path: str) -> BinaryIO:
         return BytesIO(self._files[path])
 
 
+def recording(terminal: kinds.Terminal, *tapes: str) -> kinds.Terminal:
+    """A terminal of which these streams are recorded."""
+    return msgspec.structs.replace(terminal, recorded=[tape.rpartition("/")[2] for tape in tapes])
+
+
 def tape_files(tape: str, chunks: Sequence[tuple[int, bytes]]) -> dict[str, bytes]:
     """The two files of a tape whose chunks came at these times."""
-    header = layout.typescript_header(RUN_ID) if layout.has_header(tape) else b""
     return {
-        tape: header + b"".join(data for _, data in chunks),
+        tape: b"".join(data for _, data in chunks),
         layout.index_of(tape): index.pack(Arrival(mono_ns, len(data)) for mono_ns, data in chunks),
     }
 
@@ -104,7 +130,8 @@ def small_spool(run: Path, *, finished: bool = True) -> None:
     spool = open_spool(run)
     spool.event(START)
     spool.file(layout.STATUS_BEFORE, [b""])
-    spool.event(kinds.RepoSnapshotBefore(root="/work", head="a" * 40, branch="main", diff_hash="0" * 64))
+    spool.file(layout.WORKTREE_BEFORE, [b"a patch from before\n"])
+    spool.event(kinds.RepoSnapshotBefore(root="/work", head="a" * 40, branch="main"))
     spool.event(kinds.CommandStarted(pid=7))
     tapes = {name: spool.tape(name) for name in (layout.STDIN, layout.STDOUT, layout.STDERR)}
     for tape, data in (
@@ -118,12 +145,10 @@ def small_spool(run: Path, *, finished: bool = True) -> None:
         each.close()
     spool.event(kinds.CommandFinished(exit_code=3))
     spool.file(layout.STATUS_AFTER, [b" M a\n"])
-    digest = spool.file(layout.WORKTREE_DIFF, [b"a patch\n"])
+    spool.file(layout.WORKTREE_DIFF, [b"a patch\n"])
     spool.file(layout.DIFF, [b"a patch\n"])
     spool.json_file(layout.CHANGES, [{"path": "a", "status": "M"}])
-    spool.event(
-        kinds.RepoSnapshotAfter(root="/work", head="a" * 40, branch="main", diff_hash=digest, changed=1)
-    )
+    spool.event(kinds.RepoSnapshotAfter(root="/work", head="a" * 40, branch="main", changed=1))
     if finished:
         spool.event(kinds.ToolVersions({"git": "2.39"}))
         spool.event(kinds.RunFinish(exit_code=3, completed=True))

@@ -13,11 +13,13 @@ import msgspec
 import pytest
 
 from steno import errors
+from steno.bundle.manifest import FORMAT
 from steno.bundle.verify import EXIT_CODES, STEPS
 from steno.capture import host
 from steno.cli.main import COMMANDS
-from steno.evidence import kinds, layout
+from steno.evidence import compat, kinds, layout, wire
 from steno.evidence.observed import Host
+from steno.judge import kernel_rows
 from steno.record import counted_gaps
 from steno.redact import RULES
 
@@ -127,6 +129,36 @@ def test_the_spec_has_every_step_of_verification_with_its_number_and_words() -> 
     section = page("spec.md").split("## 10. Verification")[1].split("\n## ")[0]
     steps = dict(re.findall(r"^(\d+)\. (.+)$", section, re.MULTILINE))
     assert steps == {str(number): says for number, says in STEPS.items()}
+
+
+@pytest.mark.parametrize("name", [*kernel_rows.COLUMNS, *(op.name for op in wire.OPS.values())])
+def test_the_spec_has_every_column_and_every_operation_of_a_system_call(name: str) -> None:
+    assert f"`{name}`" in page("spec.md").split("### 5.1 ")[1].split("\n### ")[0]
+
+
+@pytest.mark.parametrize("bit", wire.NOTES.values())
+def test_the_spec_has_every_bit_of_the_notes(bit: int) -> None:
+    section = page("spec.md").split("Bits of `notes`:")[1].split("\n\n")[0]
+    assert re.search(rf"(?:^\s|,\s){bit}\s", section), bit
+
+
+def test_the_spec_has_the_format_that_is_written_and_every_name_of_the_first() -> None:
+    text = page("spec.md")
+    assert text.startswith(f"# The bundle, format {FORMAT}\n")
+    old = text.split("\n## 13. Format 1\n")[1]
+    for path in compat.FILES:
+        name = compat.name_in_first(path) or ""
+        folder, _, own = name.rpartition("/")
+        assert any(f"`{one}`" in old for one in (name, f"{folder}/…", f"{folder}/NAME")), (path, own)
+    assert all(
+        f"`{name}`" in old or ("/" not in name and name.endswith(".json")) for name in compat.CONCLUDED
+    )
+
+
+@pytest.mark.parametrize("name", layout.JUDGED_FILES)
+def test_the_page_on_judgement_has_every_view(name: str) -> None:
+    headings = [line for line in page("judgement.md").splitlines() if line.startswith("## ")]
+    assert any(f"`{name}`" in line for line in headings)
 
 
 def test_the_spec_has_every_verdict_with_its_exit_code() -> None:

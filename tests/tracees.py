@@ -1,7 +1,7 @@
 """Tracees held against the record: builds them, runs one, and compares what it says with what was seen.
 
 A tracee (`native/tests/tracees/`) prints a line for each of its effects. Every line must be in
-`layers/kernel.parquet`, in that order, and about the tracee's own directory nothing else may be there.
+`evidence/syscalls.parquet`, in that order, and about the tracee's own directory nothing else may be there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from recorded import Recorded
-from steno.evidence import wire
+from steno.evidence import layout, wire
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "native" / "tests" / "tracees"
@@ -106,7 +106,7 @@ def furnish(room: Path) -> Path:
 
 @dataclass(frozen=True)
 class Row:
-    """One event of `layers/kernel.parquet`."""
+    """One event of `evidence/syscalls.parquet`."""
 
     fields: dict[str, Any]
 
@@ -158,7 +158,7 @@ def escaped(data: bytes) -> str:
 
 def rows(run: Recorded) -> list[Row]:
     """Every event of the kernel layer, in order."""
-    table = pq.read_table(run.path / "layers" / "kernel.parquet")
+    table = pq.read_table(run.path / layout.KERNEL_TABLE)
     return [Row(fields) for fields in table.to_pylist()]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resealing import BAD, caught, event_lines, put_events, reseal, verdict_of
+from resealing import BAD, event_lines, put_events, reseal, verdict_of
 from steno.bundle.verify import Status
 from steno.evidence import canonical, layout
 
@@ -24,7 +24,9 @@ def test_deeply_nested_data_ends_with_a_verdict(bundle: Path, depth: int) -> Non
         "data": {"tally": {"a": "NESTED"}},
     }
     put_events(bundle, [*lines[:-2], canonical.encode_line(tally).replace(b'"NESTED"', nested), lines[-1]])
-    assert caught(bundle)
+    reseal(bundle)
+    passed_over = depth < 64  # as a field that only a newer Steno knows
+    assert verdict_of(bundle).status is (Status.VALID if passed_over else Status.INVALID)
 
 
 GARBAGE = [
@@ -43,7 +45,7 @@ GARBAGE = [
 
 @pytest.mark.parametrize("data", GARBAGE, ids=range(len(GARBAGE)))
 def test_garbage_in_place_of_a_file_ends_with_a_verdict(bundle: Path, data: bytes) -> None:
-    for name in (layout.MANIFEST, layout.EVENTS, layout.STDIN, layout.index_of(layout.STDOUT), layout.RUN):
+    for name in (layout.MANIFEST, layout.EVENTS, layout.STDIN, layout.INDEX, layout.CHANGES):
         before = (bundle / name).read_bytes()
         (bundle / name).write_bytes(data)
         assert verdict_of(bundle).status is Status.INVALID

@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import subprocess
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from recorded import Recorded, only_run, runs, spooled
 from steno.bundle.folder import Folder
 from steno.bundle.store import RunState, state_of
 from steno.bundle.verify import Status
+from steno.evidence import layout
 from waiting import until
 
 ROUNDS = 200
@@ -82,9 +82,9 @@ def _check(run: Recorded, steno: Steno) -> None:
         assert recovered.returncode == 0, recovered.stderr
     after = run.verdict()
     assert after.status in {Status.VALID, Status.INCOMPLETE}, after
-    assert LINES.startswith(run.stream("stdout") if (run.path / "terminal/stdout").exists() else b"")
+    assert LINES.startswith(run.stream("stdout"))
     for path, data in spooled.items():
-        assert (run.path / path).read_bytes()[: len(data)] == data
+        assert run.evidence(path).startswith(data)
 
 
 def _state(run: Recorded) -> RunState:
@@ -94,12 +94,8 @@ def _state(run: Recorded) -> RunState:
 
 def _spooled(run: Recorded) -> dict[str, bytes]:
     """The stream bytes that had reached the spool when the recorder died."""
-    spool = run.path / "spool"
-    return {f"terminal/{name}": (spool / "terminal" / name).read_bytes() for name in _tapes(spool)}
-
-
-def _tapes(spool: Path) -> Iterator[str]:
-    return (name for name in ("stdout", "stderr", "stdin") if (spool / "terminal" / name).exists())
+    spool = run.path / layout.SPOOL
+    return {tape: (spool / tape).read_bytes() for tape in layout.TAPES if (spool / tape).exists()}
 
 
 def test_the_recovered_record_says_that_it_is_not_whole(
@@ -204,8 +200,8 @@ def _outputs(store: Path) -> list[Path]:
     return [
         path
         for run in runs(store)
-        for path in (run.path / "spool/terminal").glob("*")
-        if path.name in {"stdout", "output"}
+        for tape in (layout.STDOUT, layout.OUTPUT)
+        if (path := run.path / layout.SPOOL / tape).exists()
     ]
 
 

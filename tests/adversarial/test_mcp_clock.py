@@ -15,7 +15,7 @@ from conftest import PROGRAM, SECONDS
 from mcp_wrapped import told_in
 from recorded import Recorded, only_run
 from steno.bundle.verify import Status
-from steno.evidence import intake
+from steno.evidence import intake, layout
 
 SOURCES = Path(steno.__file__).parent
 SERVER = Path(__file__).parents[1] / "mcp_raw_server.py"
@@ -124,8 +124,7 @@ def test_a_recorded_run_under_a_jumping_wall_clock_has_its_windows_in_order(
     tmp_path: Path, stepping: str, clean_env: dict[str, str]
 ) -> None:
     run = recorded(tmp_path, {**clean_env, "LD_PRELOAD": stepping})
-    layer = run.path / "layers" / "policy.ndjson"
-    lines = [json.loads(line)["steno"] for line in layer.read_bytes().splitlines()]
+    lines = [json.loads(line)["steno"] for line in run.evidence(layout.POLICY_LINES).splitlines()]
     windows = [(line["start_ns"], line["end_ns"]) for line in lines]
     assert len(windows) == 3
     assert windows == sorted(windows)
@@ -145,8 +144,8 @@ def test_what_a_proxy_with_a_monotonic_clock_of_its_own_tells_is_a_gap_in_the_re
     tmp_path: Path, shift: list[str], clean_env: dict[str, str]
 ) -> None:
     run = recorded(tmp_path, clean_env, *shift)
-    assert (run.path / "layers" / "policy.ndjson").read_bytes() == b""
-    assert "policy_log_damaged" in (run.path / "events.ndjson").read_text()
+    assert run.evidence(layout.POLICY_LINES) == b""
+    assert "policy_log_damaged" in run.verdict().gaps
     assert run.verdict().status == Status.INCOMPLETE
 
 

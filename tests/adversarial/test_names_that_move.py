@@ -17,6 +17,7 @@ from observers import STOPPING, observers
 from ordinary import root_may_mount
 from recorded import only_run
 from snapshots import snapshot, without_directory_times
+from steno.evidence import layout
 from tracees import rows
 
 Steno = Callable[..., Any]
@@ -42,7 +43,7 @@ def changed(
 
     def run(*words: str) -> dict[str, str]:
         steno("run", "--no-git", "--observer", request.param, "--", *words, cwd=work)
-        files = json.loads((only_run(store).path / "files.json").read_text())["files"]
+        files = only_run(store).json(layout.FILES)["files"]
         inside = f"{work}/"
         return {
             one["path"].removeprefix(inside): one["change"]
@@ -175,7 +176,7 @@ def test_whatever_is_renamed_the_record_is_true_and_undo_is_right_or_refused(
     before = snapshot(pair)
     changed("python3", "-c", "import contextlib, json, sys" + TO_EXCHANGE + DOING, json.dumps(doings))
     after = snapshot(pair)
-    for file in json.loads((only_run(store).path / "files.json").read_text())["files"]:
+    for file in only_run(store).json(layout.FILES)["files"]:
         if file["path"].startswith(f"{pair}/"):
             for told, tree in ((file["before"], before), (file["after"], after)):
                 assert told.get("unknown") or told["exists"] == (file["path"].encode() in tree), file["path"]
@@ -250,7 +251,7 @@ def test_what_is_changed_in_a_mount_that_lies_nowhere_is_a_gap_and_told_of_no_ot
     assert sorted(path.name for path in work.iterdir()) == ["etc"]
     run = only_run(store)
     assert "changes_unresolved" in run.verdict().gaps
-    written = [one["path"] for one in run.json("files.json")["files"] if "write" in one["operations"]]
+    written = [one["path"] for one in run.json(layout.FILES)["files"] if "write" in one["operations"]]
     assert not {"/etc", "/etc/passwd", "/victim"} & set(written)
 
 

@@ -21,6 +21,7 @@ from observers import observers
 from recorded import Recorded, only_run, runs
 from screen import Screen
 from sought import files_of
+from steno.evidence import layout
 from waiting import until
 
 ALNUM = string.ascii_letters + string.digits
@@ -239,7 +240,7 @@ def test_a_secret_is_not_on_the_disk_while_the_command_runs(
 
 def _written_down(store: Path) -> list[Path]:
     """Where the stdout of runs goes that are being recorded."""
-    return [path for run in runs(store) for path in run.path.glob("spool/terminal/stdout")]
+    return [path for run in runs(store) for path in run.path.glob(f"{layout.SPOOL}/{layout.STDOUT}")]
 
 
 @pytest.mark.parametrize("staged", [False, True])
@@ -255,7 +256,7 @@ def test_a_secret_in_a_changed_file_is_nowhere(
         script = "echo one more >> kept.txt; echo one more >> new.txt"
     assert steno("run", "--", "sh", "-c", script, cwd=repo).returncode == 0
     run = only_run(store)
-    assert run.json("repo/changes.json")
+    assert run.json(layout.CHANGES)
     if when == "during":
         assert run.event("repo_snapshot_after")["masked_in_patch"] > 0
     export_and_pack(steno, run, out)
@@ -277,7 +278,7 @@ def test_a_secret_in_a_binary_file_is_not_in_the_patch(
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", repo, clone], env=clean_env, check=True)
     subprocess.run(
-        ["git", "apply", run.path / "repo/diff.patch"],
+        ["git", "apply", run.path / layout.DIFF],
         cwd=clone,
         env=clean_env,
         check=True,
@@ -331,7 +332,7 @@ def test_the_report_tells_lengths_and_no_plain_hash(steno: Steno, store: Path) -
     hashed = (
         subprocess.run(["sha256sum"], input=b"hunter22", capture_output=True, check=True).stdout[:16].decode()
     )
-    assert hashed not in (only_run(store).path / "redaction-report.json").read_text()
+    assert hashed not in only_run(store).judged(layout.REDACTION_REPORT).decode()
 
 
 def test_what_is_not_a_secret_stays(steno: Steno, store: Path) -> None:

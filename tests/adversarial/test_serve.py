@@ -81,7 +81,7 @@ def test_a_wrong_token_tells_nothing_about_what_is_there(client: Client) -> None
         "{run}/file//etc/passwd",
         "{run}/file/run.json%00.html",
         "../../../../etc/passwd",
-        "{run}/file/terminal/../run.json",
+        "{run}/file/evidence/terminal/../events.ndjson",
         "{run}/file/%252e%252e/run.json",
     ],
 )

@@ -228,12 +228,19 @@ def test_a_store_that_was_moved_has_the_record_and_it_is_said_where(
     assert f"it is at {run.path}" in done.stderr.decode()
 
 
+@pytest.mark.parametrize(
+    "removal",
+    [
+        "rm lock; cd evidence && rm -r events.ndjson terminal && mkdir events.ndjson && ln -s / terminal",
+        "rm -r lock evidence && ln -s / evidence",
+    ],
+    ids=["one by one", "all at once"],
+)
 def test_files_of_the_spool_alone_that_are_removed_are_there_again(
-    clean_env: dict[str, str], tmp_path: Path
+    clean_env: dict[str, str], tmp_path: Path, removal: str
 ) -> None:
     store = tmp_path / "store"
     words = [str(PROGRAM), "run", "--no-git", "--observer", "none", "--store", str(store), "--", "sh", "-c"]
-    removal = "rm lock events.ndjson && rm -r terminal && mkdir events.ndjson && ln -s / terminal"
     script = f"echo kept; cd {store}/2*/spool && {removal}"
     subprocess.run([*words, script], capture_output=True, env=clean_env, timeout=SECONDS, check=True)
     (run,) = runs(store)

@@ -11,7 +11,7 @@ from browsing import PageOf, keep_screenshot
 from making import FINISHED, PTY, make_run, start
 from report_page import PANELS, ReportPage
 from reported import Reports
-from resealing import reseal
+from resealing import event_lines, put_events, reseal
 from steno.evidence import kinds, layout
 
 GAP = kinds.Gap(reason="stream_lost", detail="the disk was full", lost_bytes=7)
@@ -22,9 +22,8 @@ def broken_kernel_table(run: Path) -> None:
 
 
 def forged_result(run: Path) -> None:
-    (run / layout.RUN).write_bytes(
-        (run / layout.RUN).read_bytes().replace(b'"exit_code":0', b'"exit_code":7')
-    )
+    *lines, last = event_lines(run)
+    put_events(run, [*lines, last.replace(b'"exit_code":0', b'"exit_code":7')])
     reseal(run)
 
 

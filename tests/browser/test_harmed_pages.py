@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 from base64 import b64decode, b64encode
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,11 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from browsing import PageOf, keep_screenshot
 from report_page import ReportPage
 from reported import Reports
+from steno import __version__
+from steno.bundle.folder import Folder
+from steno.bundle.judged import JudgedFiles
 from steno.evidence import layout
+from steno.judge.rules import RULES
 from support.run_builder import RunBuilder
 
 # Every element with a text of its own in the green that says: shown to be right.
@@ -46,26 +51,61 @@ def part_of(whole: str, path: str) -> str:
     return part[1]
 
 
-def with_another_result(whole: str) -> str:
-    part = part_of(whole, "run.json")
-    forged = gzip.decompress(b64decode(part)).replace(b'"exit_code":0', b'"exit_code":7')
-    return whole.replace(part, b64encode(gzip.compress(forged)).decode())
+def with_content(whole: str, path: str, change: Callable[[bytes], bytes]) -> str:
+    part = part_of(whole, path)
+    changed = change(gzip.decompress(b64decode(part)))
+    return whole.replace(part, b64encode(gzip.compress(changed)).decode())
 
 
-def with_broken_part(whole: str) -> str:
-    part = part_of(whole, "run.json")
+def with_another_result(whole: str, path: str) -> str:
+    return with_content(whole, path, lambda old: old.replace(b'"exit_code":0', b'"exit_code":7'))
+
+
+def with_broken_part(whole: str, path: str) -> str:
+    part = part_of(whole, path)
     return whole.replace(part, part[: len(part) // 2] + "A" * (len(part) - len(part) // 2))
 
 
-def with_broken_manifest(whole: str) -> str:
-    part = part_of(whole, "manifest.json")
+def with_cut_part(whole: str, path: str) -> str:
+    part = part_of(whole, path)
     return whole.replace(part, part[: len(part) // 2])
 
 
+def without_it(whole: str, path: str) -> str:
+    """As if the page never had it."""
+    changed, count = re.subn(rf'\{{"bytes":\d+,"id":"part-\d+","path":"{path}",[^}}]*\}},', "", whole)
+    assert count == 1
+    return changed
+
+
+def as_another_file(whole: str, path: str) -> str:
+    """The patch of git, told to be something else of the same record."""
+    sealed = f'"sealed_as":"evidence/{path}"'
+    assert sealed in whole
+    return whole.replace(sealed, '"sealed_as":"evidence/git/diff.patch"')
+
+
+UNPACKED = "what the page holds of it cannot be unpacked"
+SEALED, CONCLUDED = "Not what was sealed", "What was concluded was changed"
 CHANGES = {
-    "another-result": (with_another_result, "run.json is not what was sealed"),
-    "broken-part": (with_broken_part, "run.json: what the page holds of it cannot be unpacked"),
-    "broken-manifest": (with_broken_manifest, "manifest.json: what the page holds of it cannot be unpacked"),
+    "another-event": (with_another_result, "events.ndjson", "events.ndjson is not what was sealed", SEALED),
+    "broken-event": (with_broken_part, "events.ndjson", f"events.ndjson: {UNPACKED}", SEALED),
+    "broken-manifest": (with_cut_part, "manifest.json", f"manifest.json: {UNPACKED}", SEALED),
+    "no-index": (
+        without_it,
+        "terminal/index",
+        "terminal/index is in the manifest and not in this page",
+        SEALED,
+    ),
+    "another-file": (
+        as_another_file,
+        "terminal/stdout",
+        "terminal/stdout is not taken from the file",
+        SEALED,
+    ),
+    "another-result": (with_another_result, "run.json", "run.json is not what was concluded", CONCLUDED),
+    "broken-result": (with_broken_part, "run.json", f"run.json: {UNPACKED}", CONCLUDED),
+    "no-result": (without_it, "run.json", "run.json was concluded, and is not in this page", CONCLUDED),
 }
 
 
@@ -73,17 +113,17 @@ CHANGES = {
 def test_a_page_that_was_changed_after_it_was_made_says_nothing_good(
     page_of: PageOf, reports: Reports, name: str
 ) -> None:
-    change, problem = CHANGES[name]
+    change, path, problem, banner = CHANGES[name]
     changed = reports.session_page.with_name(f"changed-{name}.html")
-    changed.write_text(change(reports.session_page.read_text(encoding="utf-8")), encoding="utf-8")
+    changed.write_text(change(reports.session_page.read_text(encoding="utf-8"), path), encoding="utf-8")
     with page_of(changed, "#health") as page:
         report = ReportPage(page)
         report.has_checked("does not match")
         alarm = page.get_by_role("alert").first
         expect(alarm).to_contain_text(problem)
         assert "TypeError" not in alarm.inner_text()
-        assert report.banner == "Not what was sealed"
-        assert page.title().startswith("Not what was sealed: ")
+        assert report.banner == banner
+        assert page.title().startswith(f"{banner}: ")
         report.shown("health")
         assert page.evaluate(_GREEN) == []
         keep_screenshot(page, f"bad-changed-{name}")
@@ -179,30 +219,73 @@ def test_a_file_of_the_record_that_is_gone_or_holds_something_else_is_named(
     page_of: PageOf, reports: Reports
 ) -> None:
     run = reports.copy_of_session("other-contents")
-    (run / "processes.json").unlink()
-    (run / "files.json").write_text("[[1]]")
-    (run / "observation-health.json").write_text("1")
     (run / layout.KERNEL_TABLE).write_bytes(b"PAR1 no table PAR1")
+    (run / layout.INDEX).unlink()
     with page_of(reports.page(run, "other-contents")) as page:
         processes = said_in(page, "processes")
-        expect(processes).to_contain_text("the manifest names it, and the record has no such file")
+        expect(processes).to_contain_text("processes.json: it is not in this page: it cannot be made: ")
         expect(processes).not_to_contain_text("steno doctor")
-        expect(said_in(page, "files")).to_contain_text("files.json: it does not hold what a record has there")
-        health = said_in(page, "health")
-        expect(health).to_contain_text("observation-health.json: it does not hold what a record has there")
-        expect(health).to_contain_text("NOT what was sealed")
+        expect(said_in(page, "files")).to_contain_text(
+            "files.json: it is not in this page: it cannot be made: "
+        )
+        expect(said_in(page, "health")).to_contain_text("NOT what was sealed")
         timeline = said_in(page, "timeline")
-        expect(timeline).to_contain_text("Processes cannot be shown: processes.json: the manifest names it")
-        expect(timeline).to_contain_text("Changes and connections cannot be shown: layers/kernel.parquet: ")
+        expect(timeline).to_contain_text("Processes cannot be shown: processes.json: it is not in this page")
+        expect(timeline).to_contain_text("Changes and connections cannot be shown: syscalls.parquet: ")
+        expect(timeline).to_contain_text("Output cannot be shown: the record has none of its times.")
         expect(timeline.locator(".legend")).not_to_contain_text("change")
         assert "reading '" not in page.locator("body").inner_text()
         keep_screenshot(page, "bad-other-contents")
 
 
+def test_without_the_table_of_the_kernel_what_follows_from_it_is_not_told(
+    page_of: PageOf, reports: Reports
+) -> None:
+    run = reports.copy_of_session("no-kernel-table")
+    (run / layout.KERNEL_TABLE).unlink()
+    gone = "syscalls.parquet: the manifest names it, and the record has no such file"
+    with page_of(reports.page(run, "no-kernel-table")) as page:
+        for panel in ("processes", "files", "network", "timeline"):
+            expect(said_in(page, panel)).to_contain_text(gone)
+            expect(said_in(page, panel)).not_to_contain_text("steno doctor")
+
+
+def test_a_conclusion_of_another_shape_is_named_and_the_other_panels_go_on(
+    page_of: PageOf, reports: Reports
+) -> None:
+    whole = reports.session_page.read_text(encoding="utf-8")
+    whole = with_content(whole, "files.json", lambda _: b"[[1]]")
+    whole = with_content(whole, "observation-health.json", lambda _: b"1")
+    changed = reports.session_page.with_name("other-shapes.html")
+    changed.write_text(whole, encoding="utf-8")
+    with page_of(changed) as page:
+        expect(said_in(page, "files")).to_contain_text("files.json: it does not hold what a record has there")
+        health = said_in(page, "health")
+        expect(health).to_contain_text("observation-health.json: it does not hold what a record has there")
+        expect(health).to_contain_text("files.json is not what was concluded")
+        expect(said_in(page, "processes")).to_contain_text("git")
+        assert "reading '" not in page.locator("body").inner_text()
+
+
+def test_it_is_said_what_is_evidence_and_what_was_concluded_from_it(
+    page_of: PageOf, reports: Reports
+) -> None:
+    with page_of(reports.session_page) as page:
+        report = ReportPage(page)
+        report.has_checked("evidence: ")
+        report.has_checked(f"concluded: 12 files as rules {RULES} of Steno {__version__} gave them")
+        health = said_in(page, "health")
+        expect(health).to_contain_text(
+            re.compile("digests of (\\d+) of \\1 files of evidence: all are those of the manifest")
+        )
+        expect(health).to_contain_text(f"by Steno {__version__}, rules {RULES}: calls.json, ")
+
+
 def test_without_a_manifest_what_is_there_is_still_told(page_of: PageOf, reports: Reports) -> None:
     run = reports.copy_of_session("manifest-gone")
     (run / layout.MANIFEST).unlink()
-    calls = json.loads((run / "calls.json").read_bytes())["calls"]
+    with Folder(reports.session.path) as folder:
+        calls = json.loads(JudgedFiles.of(folder).read_all(layout.CALLS, 1 << 20))["calls"]
     with page_of(reports.page(run, "manifest-gone")) as page:
         expect(said_in(page, "calls")).to_contain_text(f"{len(calls)} tool calls")
         health = said_in(page, "health")

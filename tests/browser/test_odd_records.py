@@ -13,9 +13,11 @@ from playwright.sync_api import Locator, Page, expect
 from browsing import PageOf, keep_screenshot
 from conftest import IDENTITY, PROGRAM, SECONDS
 from recorded import only_run
-from report_page import ReportPage, files_in, rows
+from report_page import PANELS, ReportPage, files_in, rows
 from reported import Reports
+from steno.cli.opening import open_path
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "v1"
 _BEFORE = {
     "app.py": b"def greet(name):\n    return f'hello {name}'\n" + b"\n# a remark\n" * 60,
     "data.bin": bytes(range(256)),
@@ -210,3 +212,29 @@ def test_a_call_leads_to_what_was_seen_of_it(page_of: PageOf, reports: Reports) 
         expect(row.locator(".detail")).to_contain_text("contradicted: only reads, it is said")
         row.get_by_role("button", name="visits.txt").click()
         expect(report.shown("files").locator(".file-detail h3")).to_contain_text("visits.txt")
+
+
+@pytest.mark.parametrize(
+    ("name", "panel_of_it", "words"),
+    [
+        ("split-terminal", "terminal", "told apart by the observer"),
+        ("git", "files", "git: "),
+        ("mcp-policy", "calls", "tool call"),
+    ],
+)
+def test_a_record_of_format_1_is_checked_and_shown_as_one_of_today(
+    page_of: PageOf, reports: Reports, name: str, panel_of_it: str, words: str
+) -> None:
+    with open_path(GOLDEN / f"{name}.tar.gz") as folder:
+        html = reports.page(folder.path, f"first-{name}")
+    with page_of(html) as page:
+        report = ReportPage(page)
+        report.has_checked("match")
+        assert report.banner == "Record valid"
+        for panel in PANELS:
+            shown = report.open(panel).inner_text()
+            assert "harmed" not in shown, panel
+            assert "not in this page" not in shown, panel
+        expect(report.open(panel_of_it)).to_contain_text(words)
+        report.go("#terminal/text")
+        assert "recorded by steno as" not in report.shown("terminal").inner_text()

@@ -27,8 +27,8 @@ from assay_archives import (
 from conftest import Steno
 from making import FINISHED, HOST, make_run, start
 from observers import a_run_has_a_cgroup, observers
+from steno.bundle import assay_manifest
 from steno.bundle.verify import Status
-from steno.evidence import layout
 
 AGENT = Path(__file__).parent.parent / "workloads" / "kernel-only-agent.sh"
 FILES = [
@@ -135,16 +135,16 @@ def test_s1_non_linux_produces_a_degraded_bundle_with_kernel_layer_absent(tmp_pa
     run = make_run(tmp_path / "store", start(host=host), *FINISHED)
     archive = exported(run, tmp_path)
     files = taken_apart(archive)
-    health = msgspec.json.decode(files[layout.HEALTH])
+    health = msgspec.json.decode(files[assay_manifest.HEALTH])
     assert (health["platform"], health["kernel_layer"]) == ("darwin", "absent")
-    assert files[layout.KERNEL_LINES] == b""
+    assert files[assay_manifest.KERNEL_LINES] == b""
     assert verdict_of(archive).status is Status.INCOMPLETE
     assert run_id_of(files) == run.name
 
 
 @every_observer
 def test_s1_the_window_and_the_end_of_the_command_are_recorded(measure: Measure, observer: str) -> None:
-    began, ended = lines_in(measure(observer, "sh", "-c", "exit 3").files[layout.EVENTS])
+    began, ended = lines_in(measure(observer, "sh", "-c", "exit 3").files[assay_manifest.EVENTS])
     assert (began["type"], began["seq"], began["window_elapsed_ms"]) == ("run_started", 0, 0)
     assert (began["agent_shim"], began["command"]) == ("none", ["sh", "-c", "exit 3"])
     assert (ended["type"], ended["seq"]) == ("run_finished", 1)

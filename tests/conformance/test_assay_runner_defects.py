@@ -11,8 +11,9 @@ import pytest
 from assay_archives import Measure, forged, lines_in, verdict_of
 from conftest import Steno
 from observers import observers
+from steno.bundle import assay_manifest
 from steno.bundle.verify import Status
-from steno.evidence import canonical, layout
+from steno.evidence import canonical
 
 every_observer = pytest.mark.parametrize("observer", observers())
 
@@ -92,7 +93,7 @@ def test_a_forged_surface_with_matching_digests_is_invalid(
         surface["steno"]["files"]["read"].remove("/etc/hostname")
         return canonical.encode(surface)
 
-    bad = forged(measured.path, tmp_path / "forged.tar.gz", layout.SURFACE, forget)
+    bad = forged(measured.path, tmp_path / "forged.tar.gz", assay_manifest.SURFACE, forget)
     assert verdict_of(bad).status is Status.INVALID
     done = steno("verify", bad)
     assert done.returncode == 1
@@ -109,14 +110,14 @@ def test_a_forged_health_with_matching_digests_is_invalid(
         health = canonical.decode(data)
         return canonical.encode({**health, "notes": []})
 
-    bad = forged(measured.path, tmp_path / "forged.tar.gz", layout.HEALTH, praise)
+    bad = forged(measured.path, tmp_path / "forged.tar.gz", assay_manifest.HEALTH, praise)
     assert verdict_of(bad).status is Status.INVALID
 
 
 def test_a_run_without_an_observer_is_never_valid(measure: Measure) -> None:
     measured = measure("none", "true")
     assert measured.health["kernel_layer"] == "absent"
-    assert lines_in(measured.files[layout.KERNEL_LINES]) == []
+    assert lines_in(measured.files[assay_manifest.KERNEL_LINES]) == []
     assert measured.status == "incomplete"
 
 

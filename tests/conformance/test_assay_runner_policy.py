@@ -17,7 +17,7 @@ import pytest
 from assay_archives import Measured, lines_in, run_measured, steno_in
 from conftest import PROGRAM
 from observers import a_run_has_a_cgroup, observers, strongest
-from steno.evidence import layout
+from steno.bundle import assay_manifest
 
 AGENT = Path(__file__).parent.parent / "workloads" / "mcp-policy-agent.py"
 NODE_MODULES = Path(
@@ -197,7 +197,7 @@ def test_s7_whoever_asked_can_read_that_it_was_denied(denied: Called) -> None:
 def test_matrix_mcp_denied_tool_has_policy_present_and_no_false_claim(denied: Called) -> None:
     assert denied.one.health["policy_layer"] == "present"
     assert denied.one.correlation["status"] != "failed"
-    assert denied.one.files[layout.KERNEL_LINES]
+    assert denied.one.files[assay_manifest.KERNEL_LINES]
 
 
 def test_matrix_mcp_allowed_tool_has_a_complete_kernel_layer_and_policy_present(allowed: Called) -> None:

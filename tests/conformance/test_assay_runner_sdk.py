@@ -21,6 +21,7 @@ from conftest import PROGRAM, Steno
 from javascript import FILESYSTEM_SERVER, needs_filesystem_server, needs_openai_agents_js, placed
 from observers import a_run_has_a_cgroup, strongest
 from recorded import Recorded, runs
+from steno.bundle import assay_manifest
 from steno.bundle.verify import Status
 from steno.evidence import layout
 from steno.judge.projection import project
@@ -260,13 +261,17 @@ def wrapper(place: Path) -> Measured:
 
 def test_s5_a_shell_can_write_the_log_that_the_run_supplies(wrapper: Measured) -> None:
     assert wrapper.health["sdk_layer"] == "self_reported"
-    assert [line["tool_call_id"] for line in lines_in(wrapper.files[layout.SDK_LINES])] == [CALL, CALL, None]
+    assert [line["tool_call_id"] for line in lines_in(wrapper.files[assay_manifest.SDK_LINES])] == [
+        CALL,
+        CALL,
+        None,
+    ]
 
 
 def test_s5_what_is_said_on_stdout_and_stderr_is_no_event(wrapper: Measured) -> None:
     assert b"only_on_stdout" in wrapper.done.stdout
     assert b"only_on_stderr" in wrapper.done.stderr
-    assert b"only_on" not in wrapper.files[layout.SDK_LINES]
+    assert b"only_on" not in wrapper.files[assay_manifest.SDK_LINES]
 
 
 def test_s5_sdk_only_data_cannot_make_the_kernel_layer_complete(wrapper: Measured) -> None:
@@ -274,7 +279,7 @@ def test_s5_sdk_only_data_cannot_make_the_kernel_layer_complete(wrapper: Measure
     assert wrapper.health["policy_layer"] == "absent"
     assert wrapper.correlation["status"] != "clean"
     assert wrapper.correlation["bindings"] == []
-    assert wrapper.files[layout.KERNEL_LINES] == b""
+    assert wrapper.files[assay_manifest.KERNEL_LINES] == b""
 
 
 def spoken(place: Path, shim: str, *command: str) -> tuple[subprocess.CompletedProcess[bytes], Recorded]:
@@ -285,7 +290,7 @@ def spoken(place: Path, shim: str, *command: str) -> tuple[subprocess.CompletedP
 def test_no_shim_forces_the_sdk_layer_to_be_absent(place: Path) -> None:
     _, run = spoken(place, "none", "sh", str(WORKLOADS / "sdk-event-wrapper.sh"), CALL)
     assert run.json(layout.HEALTH)["sdk_layer"] == "absent"
-    assert (run.path / layout.SDK_LINES).read_bytes() == b""
+    assert run.evidence(layout.SDK_LINES) == b""
 
 
 LINE = (
@@ -325,4 +330,4 @@ def test_a_malformed_log_degrades_its_layer_and_never_the_run(
     health = run.json(layout.HEALTH)
     assert any(note.startswith(f"sdk_log_refused:{word}") for note in health["notes"])
     assert health["sdk_layer"] == ("self_reported" if kept else "absent")
-    assert len(lines_in((run.path / layout.SDK_LINES).read_bytes())) == kept
+    assert len(lines_in(run.evidence(layout.SDK_LINES))) == kept

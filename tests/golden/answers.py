@@ -38,7 +38,7 @@ EXPORTS = ("agent-audit", "agent-snapshot", "asciicast", "assay-runner", "captur
 def answers(bundle: Path) -> dict[str, Any]:
     """By command: its answer with the exit code; under `exports`, the digest of each file that is written."""
     found: dict[str, Any] = {name: asked(name, bundle) for name in COMMANDS}
-    return {**found, "exports": {form: _exported(form, bundle) for form in EXPORTS}}
+    return {**found, "exports": {form: exported(form, bundle) for form in EXPORTS}}
 
 
 def kept_answers(bundle: Path) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def asked(name: str, bundle: Path) -> dict[str, Any]:
     return {"exit": code, "answer": json.loads(printed) if printed else None}
 
 
-def _exported(form: str, bundle: Path) -> dict[str, Any]:
+def exported(form: str, bundle: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         code, _ = _steno("export", str(bundle), "--as", form, "-o", f"{folder}/out")
         return {"exit": code, "files": dict(_digests(Path(folder)))}
@@ -81,7 +81,7 @@ def _steno(*words: str) -> tuple[int, bytes]:
 
 
 def main() -> None:
-    for bundle in sorted(Path(sys.argv[1]).glob("*.tar.gz")):
+    for bundle in sorted(Path(sys.argv[1]).resolve().glob("*.tar.gz")):
         text = json.dumps(answers(bundle), sort_keys=True, indent=1).encode()
         _beside(bundle).write_bytes(gzip.compress(text, mtime=0))
 

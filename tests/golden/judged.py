@@ -25,7 +25,7 @@ def digests() -> dict[str, dict[str, str]]:
 def _of(bundle: Path) -> dict[str, str]:
     with unpacked(bundle) as run:
         files = JudgedFiles.of(run)
-        names = filter(files.has, (*layout.JUDGED_FILES, layout.OUTPUT))
+        names = filter(files.has, layout.JUDGED_FILES)
         return {name: hashlib.sha256(b"".join(files.read(name))).hexdigest() for name in names}
 
 

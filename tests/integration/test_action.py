@@ -14,6 +14,8 @@ import pytest
 import yaml
 
 from conftest import PROGRAM, SECONDS
+from recorded import Recorded
+from steno.evidence import layout
 
 ROOT = Path(__file__).parents[2]
 ACTION = ROOT / "action"
@@ -169,7 +171,7 @@ def test_the_command_runs_as_a_step_of_github_would_and_its_code_is_kept(job: Jo
     assert not (job.work / "never made").exists()
     assert Path(bundle).name == job.outputs["run-id"]
     assert "STENO_ACTION" not in (job.work / "environment").read_text()
-    assert json.loads((Path(bundle) / "run.json").read_bytes())["command"][-1] == text
+    assert Recorded(Path(bundle)).json(layout.RUN)["command"][-1] == text
 
 
 def test_text_that_a_shell_would_act_on_is_the_commands_alone(job: Job) -> None:

@@ -14,6 +14,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from assay_archives import steno_in
 from conftest import Steno
 from observers import working
+from recorded import Recorded
+from steno.evidence import layout
 
 pytestmark = pytest.mark.skipif(not working(), reason="nothing can be observed here; see `steno doctor`")
 NAMES = {"perfetto": ".perfetto.json", "otlp": ".otlp.jsonl", "asciicast": ".cast"}
@@ -84,10 +86,10 @@ def test_the_spans_are_those_of_the_processes(steno: Steno, tmp_path: Path) -> N
     json_format.ParseDict(document, ExportTraceServiceRequest())
 
 
-def test_the_cast_is_that_of_the_bundle(steno: Steno, home: Path, tmp_path: Path) -> None:
+def test_the_cast_is_that_of_the_record(steno: Steno, home: Path, tmp_path: Path) -> None:
     path, _ = exported(steno, "asciicast", tmp_path)
     (bundle,) = [run for run in (home / "runs").iterdir() if run.is_dir()]
-    assert path.read_bytes() == (bundle / "terminal" / "session.cast").read_bytes()
+    assert path.read_bytes() == Recorded(bundle).judged(layout.CAST)
 
 
 def test_show_as_data_has_the_derived_files(steno: Steno) -> None:
@@ -103,9 +105,9 @@ def test_a_tampered_record_is_not_exported(steno: Steno, tmp_path: Path) -> None
     packed = tmp_path / "run.tar.gz"
     assert steno("pack", "@last", "-o", packed).returncode == 0
     subprocess.run(["tar", "-xzf", packed, "--one-top-level=copy"], cwd=tmp_path, check=True)
-    (cast,) = (tmp_path / "copy").rglob("session.cast")
-    cast.write_bytes(cast.read_bytes().replace(b"one", b"two"))
-    done = steno("export", cast.parent.parent, "--as", "otlp", "-o", tmp_path / "out")
+    (bundle,) = [path.parent for path in (tmp_path / "copy").rglob(layout.MANIFEST)]
+    (bundle / layout.STDOUT).write_bytes(b"two\n")
+    done = steno("export", bundle, "--as", "otlp", "-o", tmp_path / "out")
     assert done.returncode == 1
     assert b"is invalid" in done.stderr
     assert not (tmp_path / "out").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ from conftest import PROGRAM, Steno
 from ordinary import root_may_mount
 from recorded import only_run, runs
 from steno.bundle.verify import Status
+from steno.evidence import layout
 from steno.record.run import Outcome
 
 MIB = 1 << 20
@@ -163,15 +163,11 @@ def test_a_full_disk_does_not_disturb_the_command_and_the_loss_is_counted(
     )
     assert done.returncode == 9
     assert len(done.stdout) == size
-    assert_clear(done, 9, "stream_lost", "No space left on device", "steno recover")
+    assert "stream_lost: terminal/stdout: No space left on device" in done.stderr.decode()
     run = only_run(small_disk / "runs")
-    kept = (run.path / "spool/terminal/stdout").stat().st_size
-    (lost,) = [
-        json.loads(line)["data"]
-        for line in (run.path / "spool/events.ndjson").read_text().splitlines()
-        if '"stream_lost"' in line
-    ]
-    assert kept + lost["lost_bytes"] == size
+    assert run.verdict().status is Status.INCOMPLETE
+    (lost,) = [event["data"] for event in run.events if event["data"].get("reason") == "stream_lost"]
+    assert len(run.stream("stdout")) + lost["lost_bytes"] == size
 
 
 @root_may_mount
@@ -200,10 +196,13 @@ def test_a_disk_that_is_full_from_the_start_stops_before_the_command_runs(
 # What a command may do to its own record where nobody refuses it, and what is left of its output.
 _LOSING = {
     "emptied": ('find "$spool" -type f | while read -r file; do : >"$file"; done', b"after\n"),
-    "its stream emptied": ('for file in "$spool"/terminal/stdout; do : >"$file"; done', b"after\n"),
-    "its index emptied": ('for file in "$spool"/terminal/*.idx; do : >"$file"; done', b"before\nafter\n"),
+    "its stream emptied": ('for file in "$spool"/evidence/terminal/stdout; do : >"$file"; done', b"after\n"),
+    "its index emptied": (
+        'for file in "$spool"/evidence/terminal/*.idx; do : >"$file"; done',
+        b"before\nafter\n",
+    ),
     "written into": (
-        'for file in "$spool"/*/* "$spool"/*.ndjson; do echo x >>"$file"; done',
+        'for file in "$spool"/evidence/*/* "$spool"/evidence/*.ndjson; do echo x >>"$file"; done',
         b"before\nx\nafter\n",
     ),
 }
@@ -214,7 +213,7 @@ def test_a_record_that_the_command_changed_is_no_invalid_one_and_says_so(
     steno: Steno, store: Path, how: str
 ) -> None:
     script, left = _LOSING[how]
-    told = 'spool=$(echo "$STENO_HOME"/*/spool); until [ -s "$spool/terminal/stdout" ]; do :; done'
+    told = 'spool=$(echo "$STENO_HOME"/*/spool); until [ -s "$spool/evidence/terminal/stdout" ]; do :; done'
     words = ["sh", "-c", f"echo before; {told}; {script}; echo after"]
     done = steno("run", "--no-git", "--observer", "none", "--pty", "never", "--", *words)
     assert done.stdout == b"before\nafter\n"
@@ -222,7 +221,7 @@ def test_a_record_that_the_command_changed_is_no_invalid_one_and_says_so(
     assert run.verdict().status is Status.INCOMPLETE
     assert {"stream_lost", "store_changed"} & set(run.verdict().gaps)
     assert b"the record has a gap: " in done.stderr
-    assert (run.path / "terminal/stdout").read_bytes() == left
+    assert run.stream("stdout") == left
 
 
 def test_a_run_that_could_not_be_sealed_does_not_look_like_success() -> None:
@@ -256,7 +255,7 @@ def test_memory_stays_flat_while_much_is_written(
     )
     assert peak < MEMORY_KIB
     run = only_run(store)
-    assert (run.path / "terminal/stdout").stat().st_size == size
+    assert (run.path / layout.STDOUT).stat().st_size == size
     assert run.json("hashes.json")["stdout_tail_hash"] != run.json("hashes.json")["stderr_tail_hash"]
 
 
@@ -268,7 +267,7 @@ def test_a_gigabyte_leaves_memory_flat_and_the_tail_right(
     script = f"yes 'a line of ordinary length' | head -c {size}; printf 'the very end'"
     assert _peak_kib(["sh", "-c", script], clean_env, tmp_path) < MEMORY_KIB
     run = only_run(store)
-    recorded = run.path / "terminal/stdout"
+    recorded = run.path / layout.STDOUT
     assert recorded.stat().st_size == size + len("the very end")
     with recorded.open("rb") as file:
         file.seek(-4000, os.SEEK_END)
@@ -283,7 +282,7 @@ def test_a_line_of_a_hundred_megabytes_is_recorded_whole(
 ) -> None:
     peak = _peak_kib(["sh", "-c", "head -c 100000000 /dev/zero | tr '\\0' x"], clean_env, tmp_path)
     assert peak < MEMORY_KIB
-    assert (only_run(store).path / "terminal/stdout").stat().st_size == 100_000_000
+    assert (only_run(store).path / layout.STDOUT).stat().st_size == 100_000_000
 
 
 def test_a_bundle_of_the_users_own_is_not_overwritten_by_a_second_run(steno: Steno, store: Path) -> None:

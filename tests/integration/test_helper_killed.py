@@ -18,7 +18,7 @@ from observer_processes import observer_processes
 from observers import observers, working
 from recorded import Recorded, runs
 from steno.bundle.verify import Status
-from steno.evidence import wire
+from steno.evidence import layout, wire
 from tracees import rows
 from waiting import until
 
@@ -76,7 +76,7 @@ def _kill(pids: list[int]) -> None:
 
 
 def _check(run: Recorded, steno: Steno) -> None:
-    if run.verdict().status != Status.VALID and not (run.path / "manifest.json").exists():
+    if run.verdict().status != Status.VALID and not (run.path / layout.MANIFEST).exists():
         recovered = steno("recover", run.path)
         assert recovered.returncode == 0, recovered.stderr
     verdict = run.verdict()

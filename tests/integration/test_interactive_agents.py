@@ -37,7 +37,7 @@ def replayed(run: Recorded, env: dict[str, str]) -> bytes:
 
 def cast(run: Recorded, code: str) -> list[str]:
     """What the recording for other players has of one kind."""
-    lines = (run.path / layout.CAST).read_text().splitlines()[1:]
+    lines = run.judged(layout.CAST).decode().splitlines()[1:]
     return [data for _, kind, data in map(json.loads, lines) if kind == code]
 
 

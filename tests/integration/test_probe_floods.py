@@ -22,7 +22,7 @@ from conftest import PROGRAM, Steno
 from observer_processes import held_still
 from observers import PROBING, observers, working
 from recorded import Recorded, only_run
-from steno.evidence import wire
+from steno.evidence import layout, wire
 from waiting import until
 
 SOURCE = Path(__file__).parents[2] / "native" / "tests" / "flood.c"
@@ -61,13 +61,13 @@ class Flooded(NamedTuple):
     @property
     def lost(self) -> int:
         """As the rows tell it, where it happened."""
-        table = pq.read_table(self.run.path / "layers" / "kernel.parquet", columns=["op", "arg"])
+        table = pq.read_table(self.run.path / layout.KERNEL_TABLE, columns=["op", "arg"])
         return int(pc.sum(table.filter(pc.equal(table["op"], "lost"))["arg"]).as_py() or 0)
 
     @property
     def told(self) -> int:
         """How many calls of the flood are in the record."""
-        table = pq.read_table(self.run.path / "layers" / "kernel.parquet", columns=["op", "path"])
+        table = pq.read_table(self.run.path / layout.KERNEL_TABLE, columns=["op", "path"])
         is_flood = pc.and_(pc.equal(table["op"], "stat"), pc.equal(table["path"], NOWHERE.encode()))
         return int(pc.sum(is_flood).as_py() or 0)
 
@@ -195,7 +195,7 @@ def test_ten_thousand_processes_at_once_are_all_told(
     words = [str(PROGRAM), "run", "--no-git", "--observer", observer, "--", sys.executable, "-c", CROWD]
     subprocess.run(words, cwd=tmp_path, env=clean_env, check=True, timeout=600)
     run = only_run(store)
-    table = pq.read_table(run.path / "layers" / "kernel.parquet", columns=["op"])
+    table = pq.read_table(run.path / layout.KERNEL_TABLE, columns=["op"])
     counted = {row["values"]: row["counts"] for row in pc.value_counts(table["op"]).to_pylist()}
     assert counted["exit"] == PROCESSES + 1
     assert run.event("cgroup_ended") == {"empty": True, "removed": True}

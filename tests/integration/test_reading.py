@@ -17,7 +17,7 @@ import pytest
 from conftest import PROGRAM, Steno
 from making import RUN_ID, make_run, start
 from observers import PROBING, strongest
-from recorded import only_run, spooled
+from recorded import Recorded, only_run, spooled
 from steno.evidence import kinds, layout
 from waiting import until
 
@@ -105,11 +105,11 @@ def test_a_run_is_shown_by_any_of_its_names(steno: Steno, recorded: Path, tmp_pa
 
 
 def test_show_as_data_is_complete(steno: Steno, recorded: Path) -> None:
-    found = one_document(steno("show", "@last", "--json").stdout)
-    assert found["run"] == json.loads((recorded / "run.json").read_bytes())
-    assert found["health"] == json.loads((recorded / "observation-health.json").read_bytes())
-    assert found["redactions"] == json.loads((recorded / "redaction-report.json").read_bytes())
-    assert found["repo"]["changes"] == json.loads((recorded / "repo" / "changes.json").read_bytes())
+    found, run = one_document(steno("show", "@last", "--json").stdout), Recorded(recorded)
+    assert found["run"] == run.json(layout.RUN)
+    assert found["health"] == run.json(layout.HEALTH)
+    assert found["redactions"] == run.json(layout.REDACTION_REPORT)
+    assert found["repo"]["changes"] == run.json(layout.CHANGES)
     assert found["completeness"]["complete"] is True
     assert (found["state"], found["path"]) == ("sealed", str(recorded))
 
@@ -177,7 +177,7 @@ def test_a_valid_run_and_its_packed_form(steno: Steno, recorded: Path, tmp_path:
 
 
 def test_a_changed_byte_is_found_with_the_step_that_found_it(steno: Steno, recorded: Path) -> None:
-    stream = recorded / "terminal" / "stdout"
+    stream = recorded / layout.STDOUT
     stream.write_bytes(stream.read_bytes().replace(b"o", b"0"))
     done = steno("verify", "@last")
     assert done.returncode == 1
@@ -205,7 +205,7 @@ def cut_gzip(path: Path) -> None:
 
 def links(path: Path) -> None:
     path.mkdir()
-    for name in ("manifest.json", "events.ndjson", "terminal"):
+    for name in (layout.MANIFEST, layout.EVIDENCE):
         (path / name).symlink_to("/dev/zero")
 
 
@@ -298,7 +298,7 @@ def test_nothing_to_recover_is_fine(steno: Steno, recorded: Path) -> None:
 
 
 def test_a_forged_run_is_neither_exported_nor_packed(steno: Steno, recorded: Path, tmp_path: Path) -> None:
-    (recorded / "terminal" / "stdout").write_bytes(b"OUT\n")
+    (recorded / layout.STDOUT).write_bytes(b"OUT\n")
     for words in (["export", "@last", "--as", "capture-run"], ["pack", "@last"]):
         done = steno(*words, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (1, b"")

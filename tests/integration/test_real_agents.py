@@ -46,7 +46,7 @@ class Worked(NamedTuple):
     heard: dict[str, str]  # what the model was told of each call
 
     def lines(self, name: str) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.run.path / name).read_bytes().splitlines()]
+        return [json.loads(line) for line in self.run.evidence(name).splitlines()]
 
     def path(self, name: str) -> str:
         return str(self.work / name)

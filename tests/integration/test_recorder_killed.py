@@ -18,10 +18,12 @@ from screen import Screen
 from sought import assert_nowhere
 from steno.bundle.folder import Folder
 from steno.bundle.store import RunState, state_of
+from steno.evidence import layout
 from steno.views.report.subject import subject_of
 from waiting import until
 
 STENO = str(Path(sys.executable).parent / "steno")
+SPOOLED_STDIN = f"*/{layout.SPOOL}/{layout.STDIN}"
 SCRIPT = "echo first; until test -e go; do sleep 0.05; done; echo second; cat /etc/hostname; echo done >last"
 
 
@@ -33,7 +35,7 @@ def check_the_record(env: dict[str, str], store: Path) -> None:
     until(lambda: recovered(env).returncode == 0)
     run = only_run(store)
     assert run.verdict().exit_code == 3
-    assert set(run.json("manifest.json")["completeness"]["gaps"]) >= {"recorder_killed", "after_unknown"}
+    assert set(run.verdict().gaps) >= {"recorder_killed", "after_unknown"}
     assert run.json("run.json")["duration_ns"] >= run.json("processes.json")["processes"][0]["ended_ns"]
     (shell,) = [one for one in run.json("processes.json")["processes"] if one["parent"] == 0]
     assert shell["exit"] == {"code": 0}
@@ -121,7 +123,7 @@ def test_recovery_goes_by_what_the_run_knew_its_typed_secrets_its_largest_conten
     screen.see("word:")
     screen.line("correct-horse-battery")
     screen.see("\r\n")
-    until(lambda: b"*" * 21 in next(store.glob("*/spool/terminal/stdin")).read_bytes())
+    until(lambda: b"*" * 21 in next(store.glob(SPOOLED_STDIN)).read_bytes())
     screen.signal(signal.SIGKILL)
     (tmp_path / "go").touch()
     until((tmp_path / "last").exists)
@@ -149,7 +151,7 @@ def test_what_was_typed_without_echo_is_nowhere_whoever_is_killed(
     screen.see("word:")
     screen.line(secret)
     screen.see("told\r\n")
-    until(lambda: b"*" * len(secret) in next(store.glob("*/spool/terminal/stdin")).read_bytes())
+    until(lambda: b"*" * len(secret) in next(store.glob(SPOOLED_STDIN)).read_bytes())
     observing = observer_processes(screen.pid) if killed != "recorder" else []
     assert observing or killed == "recorder"
     if killed != "observer":
@@ -159,7 +161,7 @@ def test_what_was_typed_without_echo_is_nowhere_whoever_is_killed(
             os.kill(process, signal.SIGKILL)
     assert_nowhere([secret], store)
     (tmp_path / "go").touch()
-    until(lambda: recovered(clean_env).returncode == 0 or any(store.glob("*/manifest.json")))
+    until(lambda: recovered(clean_env).returncode == 0 or any(store.glob(f"*/{layout.MANIFEST}")))
     assert_nowhere([secret], store)
     assert only_run(store).verdict().status in {"incomplete", "valid"}
     assert any(

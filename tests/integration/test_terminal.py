@@ -10,6 +10,7 @@ import pytest
 from programs import needs
 from recorded import only_run, runs, spooled
 from screen import Screen
+from steno.evidence import layout
 from waiting import until
 
 RUN = "steno run --no-git --"
@@ -283,7 +284,7 @@ def test_a_closed_window_hangs_up_the_command_and_the_record_is_sealed(
     )
     screen.see("on\r\n")
     screen.hang_up()
-    until((only_run(store).path / "manifest.json").exists)
+    until((only_run(store).path / layout.MANIFEST).exists)
     assert only_run(store).event("command_finished")["signal"] == "SIGHUP"
 
 
@@ -318,8 +319,8 @@ def test_a_terminal_can_be_had_where_there_is_none(
 def _spooled_output(store: Path) -> bytes:
     if not store.exists():
         return b""
-    found = [path for run in runs(store) for path in run.path.rglob("terminal/output")]
-    return found[0].read_bytes().partition(b"\n")[2] if found else b""
+    found = [path for run in runs(store) for path in run.path.rglob(layout.OUTPUT)]
+    return found[0].read_bytes() if found else b""
 
 
 def _has_child_named(store: Path, name: str) -> bool:

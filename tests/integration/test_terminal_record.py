@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -14,25 +15,36 @@ import pytest
 from conftest import PROGRAM, SECONDS, Steno
 from recorded import Recorded, only_run
 from screen import Screen
+from steno.bundle.folder import Folder
+from steno.bundle.reader import FolderLayers
+from steno.evidence import layout
+from steno.judge.replay import typed_input
 
 PLAYER = Path(os.environ.get("STENO_NODE_MODULES", "")) / "asciinema-player" / "dist"
 COLOURED = "printf 'h\\303\\251llo \\033[31mred\\033[0m\\n'; echo two; exit 4"
 
 
 def replayed(run: Recorded, *options: str) -> bytes:
-    terminal = run.path / "terminal"
-    shown = subprocess.run(
-        ["scriptreplay", "--timing", terminal / "timing", "--divisor", "1000", *options],
-        capture_output=True,
-        check=True,
-        timeout=60,
-    ).stdout
+    """What scriptreplay shows of the logs of a run, which the options name."""
+    with TemporaryDirectory() as logs:
+        for name in (layout.TIMING, layout.MERGED_OUTPUT):
+            (Path(logs) / name).write_bytes(run.judged(name))
+        with Folder(run.path) as folder:
+            typed = b"".join(typed_input(FolderLayers(folder, run.path.name)))
+        (Path(logs) / "stdin").write_bytes(typed)
+        shown = subprocess.run(
+            ["scriptreplay", "--timing", layout.TIMING, "--divisor", "1000", *options],
+            capture_output=True,
+            check=True,
+            timeout=60,
+            cwd=logs,
+        ).stdout
     return shown.removesuffix(b"\n")  # scriptreplay ends with one of its own
 
 
 def read_cast(run: Recorded) -> tuple[dict[str, Any], list[tuple[float, str, str]]]:
     """A strict reader of asciicast v3: a header line, then [interval, code, data] lines."""
-    header, *lines = (run.path / "terminal" / "session.cast").read_text().splitlines()
+    header, *lines = run.judged(layout.CAST).decode().splitlines()
     events = [json.loads(line) for line in lines]
     for interval, code, data in events:
         assert isinstance(interval, float)
@@ -47,7 +59,7 @@ def read_cast(run: Recorded) -> tuple[dict[str, Any], list[tuple[float, str, str
 def test_scriptreplay_replays_a_terminal(steno: Steno, store: Path) -> None:
     steno("run", "--no-git", "--pty", "always", "--", "sh", "-c", COLOURED)
     run = only_run(store)
-    assert replayed(run, "--log-out", str(run.path / "terminal/output")) == run.stream("output")
+    assert replayed(run, "--log-out", layout.MERGED_OUTPUT) == run.stream("output")
 
 
 def test_scriptreplay_replays_separate_streams_in_their_order(
@@ -68,13 +80,13 @@ def test_scriptreplay_replays_separate_streams_in_their_order(
             timeout=SECONDS,
         )
     run = only_run(store)
-    assert replayed(run, "--log-out", str(run.path / "terminal/output")) == b"out\nerr\nmore\n"
+    assert replayed(run, "--log-out", layout.MERGED_OUTPUT) == b"out\nerr\nmore\n"
 
 
 def test_scriptreplay_replays_the_input(steno: Steno, store: Path) -> None:
     steno("run", "--no-git", "--", "cat", input=b"typed\nlines\n")
     run = only_run(store)
-    assert replayed(run, "--log-in", str(run.path / "terminal/stdin"), "--stream", "in") == b"typed\nlines\n"
+    assert replayed(run, "--log-in", "stdin", "--stream", "in") == b"typed\nlines\n"
 
 
 def test_scriptreplay_knows_the_facts_of_the_run(
@@ -86,7 +98,7 @@ def test_scriptreplay_knows_the_facts_of_the_run(
     screen.see("rc=4")
     screen.rest()
     run = only_run(store)
-    summary = replayed(run, "--log-out", str(run.path / "terminal/output"), "--summary").decode()
+    summary = replayed(run, "--log-out", layout.MERGED_OUTPUT, "--summary").decode()
     facts = dict(line.split(":", 1) for line in summary.splitlines() if ":" in line)
     facts = {name.strip(): value.strip() for name, value in facts.items()}
     assert (facts["EXIT_CODE"], facts["COLUMNS"], facts["LINES"]) == ("4", "100", "30")
@@ -116,12 +128,13 @@ def test_the_times_of_the_cast_add_up_to_the_run(steno: Steno, store: Path) -> N
 @pytest.mark.skipif(
     not PLAYER.is_dir(), reason="asciinema-player is not installed: `make test` does it where npm is"
 )
-def test_the_real_player_plays_the_cast(steno: Steno, store: Path) -> None:
+def test_the_real_player_plays_the_cast(steno: Steno, store: Path, tmp_path: Path) -> None:
     steno("run", "--no-git", "--pty", "always", "--", "sh", "-c", COLOURED)
     run = only_run(store)
     reader = Path(__file__).with_name("play-cast.mjs")
+    (tmp_path / layout.CAST).write_bytes(run.judged(layout.CAST))
     played = subprocess.run(
-        ["node", reader, PLAYER, run.path / "terminal/session.cast"],
+        ["node", reader, PLAYER, tmp_path / layout.CAST],
         capture_output=True,
         check=True,
         timeout=60,
@@ -137,7 +150,7 @@ def test_a_resize_is_in_timing_and_cast(clean_env: dict[str, str], tmp_path: Pat
     screen.see("40 120")
     screen.rest()
     run = only_run(store)
-    assert b"SIGWINCH ROWS=40 COLS=120\n" in (run.path / "terminal/timing").read_bytes()
+    assert b"SIGWINCH ROWS=40 COLS=120\n" in run.judged(layout.TIMING)
     assert [data for _, code, data in read_cast(run)[1] if code == "r"] == ["120x40"]
 
 

@@ -16,7 +16,7 @@ import pytest
 from conftest import Steno
 from observers import STOPPING, observers
 from recorded import Recorded, only_run
-from steno.evidence import wire
+from steno.evidence import layout, wire
 from tracee_batches import batch
 from tracees import (
     FAMILIES,
@@ -263,7 +263,7 @@ def test_an_exchange_with_nothing_is_known_to_have_failed(stopped: Traced) -> No
 def test_a_file_that_was_removed_keeps_its_content_in_the_record(stopped: Traced) -> None:
     run = stopped.run("changing", "unlink_old")
     key = _file(run, stopped.room / "file")["before"]["blob"]
-    table = pq.read_table(run.path / "blobs.parquet")
+    table = pq.read_table(run.path / layout.BLOBS)
     blobs = dict(zip(table["key"].to_pylist(), table["content"].to_pylist(), strict=True))
     assert blobs[key] == b"old\n"
 
@@ -376,7 +376,7 @@ def test_three_runs_of_the_same_give_the_same_files_and_the_same_tree(
         command: list[str | Path] = [built()["changing"], "the_same_every_time", room]
         assert steno("run", "--no-git", "--store", store, "--", *command).returncode == 0
         run = only_run(store)
-        files.add((run.path / "files.json").read_bytes())
+        files.add(run.judged(layout.FILES))
         trees.add(str(_shape(run)))
         operations.add(frozenset(Counter((row.op, row.where) for row in rows(run)).items()))
         shutil.rmtree(room)

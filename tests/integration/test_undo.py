@@ -16,6 +16,7 @@ from conftest import PROGRAM, SECONDS, Steno
 from frames_made import Found
 from observers import STOPPING, observers, working
 from ordinary import as_the_user, give_to_the_user, place_of_the_user, root_may_mount
+from recorded import only_run
 from snapshots import snapshot
 from steno.bundle import local_key
 from steno.cli import main
@@ -222,7 +223,7 @@ def test_a_hostile_path_refuses_the_whole_bundle(
 def test_a_bundle_that_was_changed_is_refused_even_when_forced(
     steno: Steno, root: Path, bundle: Path, command: str
 ) -> None:
-    (bundle / layout.STDOUT).write_bytes(b"forged")
+    (bundle / layout.EVENTS).write_bytes(b"forged")
     at_first = snapshot(root)
     for words in ([], ["--force"], ["--dry-run"]):
         done = steno(command, "@last", *words)
@@ -407,8 +408,7 @@ def test_what_lies_below_a_mount_of_the_run_is_neither_stated_nor_undone(
     script = f"mount {what} m; echo y >> m/deleted; echo n > m/made; umount m; mkdir fresh"
     done = steno("run", "--observer", observer, "--", "sh", "-c", script, cwd=root)
     assert b"changes_unresolved: 2 paths were changed where the run mounted something" in done.stderr, done
-    (files,) = store.glob("*/files.json")
-    below = [file for file in json.loads(files.read_bytes())["files"] if f"{root}/m/" in file["path"]]
+    below = [file for file in only_run(store).json(layout.FILES)["files"] if f"{root}/m/" in file["path"]]
     assert [file["change"] for file in below] == ["unknown", "unknown"]
     assert all(file["before"] == file["after"] == {"unknown": True} for file in below)
     after = snapshot(root)
@@ -428,8 +428,7 @@ def test_what_is_mounted_in_a_namespace_of_its_own_hides_nothing_of_ours(
     script = f"unshare --mount sh -c '{inside}'; rm sub/deleted"
     done = steno("run", "--observer", observer, "--", "sh", "-c", script, cwd=root)
     assert b"gap" not in done.stderr, done
-    (files,) = store.glob("*/files.json")
-    changes = {file["path"]: file["change"] for file in json.loads(files.read_bytes())["files"]}
+    changes = {file["path"]: file["change"] for file in only_run(store).json(layout.FILES)["files"]}
     assert changes[f"{root}/sub/deleted"] == "deleted"
     assert steno("undo", "@last", cwd=root).returncode == 0
 

@@ -312,8 +312,11 @@ class RunBuilder:
             spool.now = iter([ms * 10**6 for ms in self._moments_ms]).__next__  # type: ignore[method-assign]
         folder = publish_run_folder(folder, self.run_id)
         path = store / self.run_id
-        spool.event(kinds.RunStart(**self._start))
-        tapes = {name: spool.tape(name) for name in self._streams()}
+        streams = self._streams()
+        recorded = [name.rpartition("/")[2] for name in layout.TAPES if name in streams]
+        terminal = msgspec.structs.replace(self._start["terminal"], recorded=recorded)
+        spool.event(kinds.RunStart(**{**self._start, "terminal": terminal}))
+        tapes = {name: spool.tape(name) for name in streams}
         for name, at, data in sorted(self._tapes, key=lambda tape: tape[1]):
             tapes[name].append(at, data)
         for tape in tapes.values():

@@ -1,18 +1,21 @@
-// What the browser's own check found, in the header. The header begins as not checked; only a check that went well, of the
-// digests and of the header itself, turns it into the verdict that `steno verify` gave when the page was made, and only then
+// What the browser's own check found, in the header: of the evidence, and apart from it of what was concluded. The header
+// begins as not checked; only a check that went well, of the digests and of the header itself, turns it into the verdict that `steno verify` gave when the page was made, and only then
 // is anything green.
 import type { Check } from "./check";
 import { fill, h } from "./dom";
+import type { HeldHead } from "./head";
+import type { Judgement } from "./panel";
 import { counted, visible } from "./words";
 
 const MOST_PROBLEMS = 20;
 const UNCHECKED = "verdict-unchecked";
 const UNTRUSTED = "is-untrusted";
 const MISMATCH = "Not what was sealed";
+const OTHER_JUDGEMENT = "What was concluded was changed";
 const OTHER_HEAD = "The head was changed";
 /** What a sound record is called, as views/report/answers.py has it. */
 const SOUND: Record<string, [word: string, sentence: string]> = {
-  valid: ["Record valid", "Every digest is right, and every derived file follows from what was recorded."],
+  valid: ["Record valid", "Every digest is right: this is what was sealed, and nothing that should be in it is missing."],
   incomplete: [
     "Record incomplete",
     "What is here is what was sealed, but the record itself declares that something is missing.",
@@ -24,21 +27,24 @@ export function trustNothingYet(): void {
   document.documentElement.classList.add(UNTRUSTED);
 }
 
-/** `differences`: where the header says something else than the record. */
-export function showCheck(found: Check, differences: string[]): void {
+/** `held`: null where there was nothing to hold the header against. */
+export function showCheck(found: Check, by: Judgement, held: HeldHead | null): void {
   const place = document.getElementById("digest-check");
   const header = document.getElementById("verdict");
   if (!place || !header) return;
-  place.classList.add(`check-${found.state}`);
-  fill(place, sentence(found));
+  place.classList.add(`check-${found.judgement.state === "mismatch" ? "mismatch" : found.state}`);
+  fill(place, ...sentence(found), ...judgementSentence(found, by));
   if (found.state === "mismatch") {
     mismatch(header, MISMATCH, "The bytes in this page are not those of the record. Rely on nothing below.");
     header.prepend(alarm("This page does not hold what was sealed.", found.problems));
-  } else if (differences.length) {
-    mismatch(header, OTHER_HEAD, "What stands here is not what the record says. The panels below read the record.");
-    header.prepend(alarm("The head of this page does not say what the record in it says.", differences));
-  } else if (isWaiting(header) && found.state !== "unable") {
-    verdict(header, found.isComplete ? "valid" : "incomplete");
+  } else if (found.judgement.state === "mismatch") {
+    mismatch(header, OTHER_JUDGEMENT, "The evidence is what was sealed; what this page says follows from it was changed.");
+    header.prepend(alarm("What this page holds is not what its maker concluded from the evidence.", found.judgement.problems));
+  } else if (held?.differences.length) {
+    mismatch(header, OTHER_HEAD, "What stands here is not what the files of this page say. The panels below read those.");
+    header.prepend(alarm("The head of this page does not say what the files in it say.", held.differences));
+  } else if (held) {
+    verdict(header, held.isComplete ? "valid" : "incomplete");
   }
 }
 
@@ -76,13 +82,28 @@ function sentence(found: Check): (Node | string)[] {
   const root = found.root ? h("code", { title: `root ${found.root}` }, found.root.slice(0, 12)) : "";
   switch (found.state) {
     case "match":
-      return [`${counted(found.checked, "digest")} and the root `, root, " match"];
+      return [`evidence: ${counted(found.checked, "digest")} and the root `, root, " match"];
     case "partial":
-      return [`${found.checked} of ${counted(found.total, "digest")} match, with the root `, root, "; the others are not in this page"];
+      return [`evidence: ${found.checked} of ${counted(found.total, "digest")} match, with the root `, root, "; the others are not in this page"];
     case "mismatch":
-      return [`does not match: ${counted(found.problems.length, "problem")}`];
+      return [`evidence: does not match, ${counted(found.problems.length, "problem")}`];
     case "unable":
       return [`not checked: ${visible(found.problems[0] ?? "unknown")}`];
+  }
+}
+
+/** Whose word the rest is: no root is over it, so it is never green. */
+function judgementSentence({ judgement }: Check, by: Judgement): (Node | string)[] {
+  const rules = visible(`rules ${by.rules} of Steno ${by.steno}`);
+  switch (judgement.state) {
+    case "match":
+      return ["; ", h("span", { class: "muted" }, `concluded: ${counted(judgement.checked, "file")} as ${rules} gave them, which no root is over`)];
+    case "served":
+      return ["; ", h("span", { class: "muted" }, `concluded: by this server when it is asked, by ${rules}, which no root is over`)];
+    case "mismatch":
+      return [`; concluded: does not match, ${counted(judgement.problems.length, "problem")}`];
+    case "unable":
+      return [];
   }
 }
 

@@ -1,8 +1,10 @@
-// The head of the page, held against the record: it was written when the page was made, and no digest is over it. What of it
-// can be told from the checked files is told again here, and whatever differs is named.
-// In: what stands in the head, and files whose digests match. Out: sentences, none where all is as the record has it. Pure,
+// The head of the page, held against its files: it was written when the page was made, and no digest is over it. What of it
+// can be told from the checked files is told again here, the run itself from its events, and whatever differs is named.
+// In: what stands in the head, and files whose digests match. Out: sentences, none where all is as the files have it. Pure,
 // but for reading the document. How facts are worded is said in views/report/answers.py; a browser test holds both together.
-import type { Calls, Files, Model, Process } from "./model";
+import { CALLS, PROCESSES } from "./layout";
+import type { Calls, Files, Model, Process, RunEvent } from "./model";
+import type { Judgement, Page } from "./panel";
 
 const MOST_CHARACTERS = 300;
 const MOST_LINES = 12;
@@ -25,27 +27,75 @@ export interface Said {
 /** What the checked files say; null for one that the page does not carry. */
 export interface Recorded {
   manifest: Record<string, any>;
-  run: Record<string, any> | null;
+  run: Run;
+  judgement: Judgement;
+  /** Files that are too large for the page. */
+  leftOut: Set<string>;
   redactions: Record<string, any> | null;
   calls: Calls | null;
   files: Files | null;
   processes: Process[];
 }
 
-export async function differences(header: Element, model: Model): Promise<string[]> {
+/** What the events say of the run, which a digest of the manifest is over. */
+export interface Run {
+  command: string[];
+  name: string | null;
+  cwd: string;
+  host: { name: string; os: string; release: string; machine: string };
+  started_at_ms: number;
+  exit_code: number | null;
+  signal: string | null;
+  gaps: { reason: string; detail: string; lost_bytes?: number | null }[];
+  /** Nothing that should be in the record is missing. */
+  isComplete: boolean;
+}
+
+export interface HeldHead {
+  /** Where the head says something else than the files of the page. */
+  differences: string[];
+  isComplete: boolean;
+}
+
+/** Null where the page does not carry the events, without which nothing can be said. */
+export async function heldHead(header: Element, model: Model, page: Page): Promise<HeldHead | null> {
   try {
-    const [manifest, run, redactions, calls, files, processes] = await Promise.all([
+    const [manifest, events, redactions, calls, files, processes] = await Promise.all([
       model.manifest(),
-      model.run(),
+      model.runEvents(),
       model.redactions(),
       model.calls(),
       model.files(),
       model.processes(),
     ]);
-    return different(saidIn(header), { manifest: manifest ?? {}, run, redactions, calls, files, processes });
+    if (!events.length) return null;
+    const run = runOf(events);
+    const leftOut = new Set(page.left_out.map((file) => file.path));
+    const { judgement } = page;
+    const recorded = { manifest: manifest ?? {}, run, judgement, leftOut, redactions, calls, files, processes };
+    return { differences: different(saidIn(header), recorded), isComplete: run.isComplete };
   } catch (error) {
-    return [`the head cannot be held against the record: ${error instanceof Error ? error.message : String(error)}`];
+    const why = error instanceof Error ? error.message : String(error);
+    return { differences: [`the head cannot be held against the files of this page: ${why}`], isComplete: false };
   }
+}
+
+export function runOf(events: RunEvent[]): Run {
+  const all = (type: string) => events.filter((event) => event.type === type).map((event) => event.data as Record<string, any>);
+  const last = (type: string) => all(type).at(-1);
+  const start = events[0]!.data as Record<string, any>;
+  const gaps = all("gap") as Run["gaps"];
+  return {
+    command: start.cmd_redacted,
+    name: start.name ?? null,
+    cwd: start.cwd,
+    host: start.host,
+    started_at_ms: events[0]!.ts_ms,
+    exit_code: last("run_finish")?.exit_code ?? null,
+    signal: last("command_finished")?.signal ?? null,
+    gaps,
+    isComplete: last("run_finish")?.completed === true && !gaps.length,
+  };
 }
 
 function saidIn(header: Element): Said {
@@ -64,32 +114,32 @@ function saidIn(header: Element): Said {
 }
 
 export function different(said: Said, recorded: Recorded): string[] {
-  const { run, manifest } = recorded;
+  const { run, manifest, judgement } = recorded;
   const found: string[] = [];
   const hold = (what: string, says: string, should: string, fits = same(says, should)) => {
-    if (!fits) found.push(`${what}: the head says “${says}”, the record “${should}”`);
+    if (!fits) found.push(`${what}: the head says “${says}”, the files of this page “${should}”`);
   };
   const facts = (label: string, should: string[], fits = (lines: string[]) => lines.join("\n") === should.join("\n")) => {
     const all = said.facts.filter(([one]) => one === label).map(([, lines]) => lines);
     const isRight = should.length ? all.length === 1 && fits(all[0]!.map(unspelled)) : all.length === 0;
-    if (!isRight) found.push(`${label}: the head says “${all.flat().join("; ") || "nothing"}”, the record “${should.join("; ") || "nothing"}”`);
+    if (!isRight)
+      found.push(`${label}: the head says “${all.flat().join("; ") || "nothing"}”, the files of this page “${should.join("; ") || "nothing"}”`);
   };
-  const status = manifest.completeness?.complete === true ? "valid" : "incomplete";
-  facts("Verification", [`${status}, when this was made`, `root ${manifest.root}`].map(unspelled));
-  if (!run) return found;
-  const command = quoted(run.command as string[]);
+  facts("Verification", [`${run.isComplete ? "valid" : "incomplete"}, when this was made`, `root ${manifest.root}`].map(unspelled));
+  facts("Judgement", [`by rules ${judgement.rules} of Steno ${judgement.steno}, which made this: files, calls, verdicts, health`]);
+  const command = quoted(run.command);
   hold("Run", said.name, `Steno ${manifest.run_id}${run.name ? `: ${cut(run.name, IN_TITLE)}` : ""}`);
   hold("Title", said.about, cut(command, IN_TITLE));
   hold("Command", said.command, cut(command));
   hold("When and where", said.when.replace(/, for [^,]*/, ""), whenAndWhere(run));
-  const isEndKnown = run.exit_code !== null || run.signal !== null || !isLeftOut(recorded, "processes.json", recorded.processes.length);
+  const isEndKnown = run.exit_code !== null || run.signal !== null || !recorded.leftOut.has(PROCESSES);
   if (isEndKnown) facts("Result", [resultOf(run, recorded.processes)].map(unspelled));
   const gaps = gapsOf(run);
   facts("Gaps", some(gaps.lines), (lines) =>
     some(gaps.lines).every((line, place) => (gaps.lost[place] ? lines[place]?.startsWith(line) : lines[place] === line)) &&
     lines.length === some(gaps.lines).length,
   );
-  if (!isLeftOut(recorded, "calls.json", recorded.calls)) {
+  if (!recorded.leftOut.has(CALLS)) {
     holdCalls(recorded, facts);
     hold("Headline", said.troubles, troublesOf(recorded));
   }
@@ -100,18 +150,13 @@ export function different(said: Said, recorded: Recorded): string[] {
 
 type Hold = (label: string, should: string[], fits?: (lines: string[]) => boolean) => void;
 
-/** Whether the record has the file, and the page does not: it is too large for one. */
-function isLeftOut({ manifest }: Recorded, path: string, carried: unknown): boolean {
-  return Object.hasOwn(manifest.files ?? {}, path) && !carried;
-}
-
 function holdCalls({ calls, run }: Recorded, facts: Hold): void {
   const told = calls && (calls.calls.length || calls.claims.length) ? calls : null;
   const against = told ? contradictionsOf(told) : { calls: [], claims: [] };
   const counts = countsOf((told?.calls ?? []).map((call) => call.verdict));
   const total = told ? counted(told.calls.length, "call") : "";
   facts("Tool calls", told ? some([counts.size ? `${total}: ${inWords(counts)}` : total]) : []);
-  const below = String(run!.cwd).replace(/\/+$/, "");
+  const below = String(run.cwd).replace(/\/+$/, "");
   const near = (text: string) => (below ? withoutDirectory(text, below) : text);
   const lines = [...against.calls, ...against.claims].map(near);
   facts("Contradicted", told ? some(lines.length ? lines : ["no call, and nothing that was said"]) : []);
@@ -161,7 +206,7 @@ function troublesOf({ calls, run }: Recorded): string {
   if (against.claims.length) found.push(`${counted(against.claims.length, "claim")} contradicted`);
   const denied = calls?.calls.filter((call) => call.verdict === "denied").length ?? 0;
   if (denied) found.push(`${counted(denied, "call")} denied`);
-  const { exit_code: code, signal } = run!;
+  const { exit_code: code, signal } = run;
   if (signal !== null) found.push("ended by a signal");
   else if (code === null) found.push("end not seen");
   else if (code !== 0) found.push(`exit code ${code}`);
@@ -179,7 +224,7 @@ function contradictionsOf(calls: Calls | null): { calls: string[]; claims: strin
   };
 }
 
-function resultOf(run: Record<string, any>, processes: Process[]): string {
+function resultOf(run: Run, processes: Process[]): string {
   const { exit_code: code, signal } = run;
   if (signal !== null) return `ended by ${signal} (exit code ${code})`;
   if (code !== null) return `exit code ${code}`;
@@ -190,13 +235,13 @@ function resultOf(run: Record<string, any>, processes: Process[]): string {
 }
 
 /** The lines, and of which something was lost: how much is not told again. */
-function gapsOf(run: Record<string, any>): { lines: string[]; lost: boolean[] } {
-  const gaps = run.gaps as { reason: string; detail: string; lost_bytes?: number | null }[];
+function gapsOf(run: Run): { lines: string[]; lost: boolean[] } {
+  const { gaps } = run;
   if (!gaps.length) return { lines: ["none declared"], lost: [false] };
   return { lines: gaps.map((gap) => `${gap.reason}: ${gap.detail}`), lost: gaps.map((gap) => !!gap.lost_bytes) };
 }
 
-function whenAndWhere(run: Record<string, any>): string {
+function whenAndWhere(run: Run): string {
   const began = new Date(Math.min(Math.max(Number(run.started_at_ms), 0), LATEST_MS)).toISOString();
   const { name, os, release, machine } = run.host;
   return `${began.slice(0, 19).replace("T", " ")} UTC, in ${cut(`${run.cwd} on ${name} (${os} ${release} ${machine})`)}`;

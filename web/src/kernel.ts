@@ -1,4 +1,4 @@
-// layers/kernel.parquet as columns: 100,000 rows are a dozen arrays, not 100,000 objects.
+// The kernel table as columns: 100,000 rows are a dozen arrays, not 100,000 objects.
 import type { Source } from "./source";
 
 /** The columns that are searched and drawn; the others are read for one row when somebody looks at it. */

@@ -2,7 +2,7 @@
 import { check } from "./check";
 import { isWaiting, showCheck, trustNothingYet } from "./checked";
 import { fill, h } from "./dom";
-import { differences } from "./head";
+import { heldHead } from "./head";
 import { keys } from "./keys";
 import { Model } from "./model";
 import { overview } from "./overview";
@@ -47,11 +47,11 @@ function record(host: HTMLElement, page: Page): void {
 }
 
 /** The head is held against the record only where its bytes are known to be right, and it promises something. */
-async function conclude({ checked, model }: App): Promise<void> {
+async function conclude({ checked, model, page }: App): Promise<void> {
   const found = await checked;
   const header = document.getElementById("verdict");
-  const isHeld = header && isWaiting(header) && (found.state === "match" || found.state === "partial");
-  showCheck(found, isHeld ? await differences(header, model) : []);
+  const isRight = (found.state === "match" || found.state === "partial") && found.judgement.state !== "mismatch";
+  showCheck(found, page.judgement, header && isWaiting(header) && isRight ? await heldHead(header, model, page) : null);
 }
 
 function helpButton(): HTMLButtonElement {

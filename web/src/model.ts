@@ -1,7 +1,10 @@
-// What the files of a bundle say, typed, read when it is first asked for and kept. The names are those of docs/spec.md.
-// A bundle is hostile: these types are what a sealed bundle should hold, and verification says whether it does.
+// What the files of a page say, typed, read when it is first asked for and kept: the evidence, and what was concluded from
+// it. The names are those of docs/spec.md. All of it is hostile: these types are what should be there.
+import { readArrivals } from "./arrivals";
+import type { Arrivals } from "./arrivals";
 import { readKernelEvents } from "./kernel";
 import type { KernelEvents } from "./kernel";
+import * as layout from "./layout";
 import { shapes } from "./shapes";
 import { SourceError } from "./source";
 import type { Source } from "./source";
@@ -115,69 +118,72 @@ export interface Blob {
   cipher: string;
 }
 
-const BLOBS = "blobs.parquet";
-
 export class Model {
   private readonly kept = new Map<string, Promise<unknown>>();
 
   constructor(private readonly source: Source) {}
 
-  /** run.json, as spec §6.1 has it; null where the record has none. */
+  /** run.json, as spec §6.1 has it; null where the page has none. */
   run(): Promise<Record<string, any> | null> {
-    return this.json("run.json", shapes.record);
+    return this.json(layout.RUN, shapes.record);
   }
 
   health(): Promise<Record<string, any> | null> {
-    return this.json("observation-health.json", shapes.health);
+    return this.json(layout.HEALTH, shapes.health);
   }
 
   redactions(): Promise<Record<string, any> | null> {
-    return this.json("redaction-report.json", shapes.record);
+    return this.json(layout.REDACTION_REPORT, shapes.record);
   }
 
   surface(): Promise<Record<string, any> | null> {
-    return this.json("capability-surface.json", shapes.record);
+    return this.json(layout.SURFACE, shapes.record);
   }
 
   correlation(): Promise<Record<string, any> | null> {
-    return this.json("correlation-report.json", shapes.record);
+    return this.json(layout.CORRELATION, shapes.record);
   }
 
   manifest(): Promise<Record<string, any> | null> {
-    return this.json("manifest.json", shapes.record);
+    return this.json(layout.MANIFEST, shapes.record);
   }
 
   calls(): Promise<Calls | null> {
-    return this.json("calls.json", shapes.calls);
+    return this.json(layout.CALLS, shapes.calls);
   }
 
   files(): Promise<Files | null> {
-    return this.json("files.json", shapes.files);
+    return this.json(layout.FILES, shapes.files);
   }
 
   async processes(): Promise<Process[]> {
-    return (await this.json<{ processes: Process[] }>("processes.json", shapes.processes))?.processes ?? [];
+    return (await this.json<{ processes: Process[] }>(layout.PROCESSES, shapes.processes))?.processes ?? [];
   }
 
   runEvents(): Promise<RunEvent[]> {
-    return this.lines("events.ndjson");
+    return this.lines(layout.EVENTS);
   }
 
   /** The decisions of policy, spec §5.5. */
   policy(): Promise<Record<string, any>[]> {
-    return this.lines("layers/policy.ndjson");
+    return this.lines(layout.POLICY_LINES);
   }
 
   /** What an agent said of itself, spec §5.6. */
   claims(): Promise<Record<string, any>[]> {
-    return this.lines("layers/sdk.ndjson");
+    return this.lines(layout.SDK_LINES);
   }
 
   /** Every observed call, in columns; null without a kernel layer. */
   kernelEvents(): Promise<KernelEvents | null> {
     return this.once("kernel", async () =>
-      this.source.has("layers/kernel.parquet") ? readKernelEvents(this.source, "layers/kernel.parquet") : null,
+      this.source.has(layout.KERNEL_TABLE) ? readKernelEvents(this.source, layout.KERNEL_TABLE) : null,
     );
+  }
+
+  /** Which bytes of the streams came when, by the paths of the streams; one that has no index is not in it. */
+  arrivals(): Promise<Map<string, Arrivals>> {
+    return this.once("arrivals", () => readArrivals(this.source));
   }
 
   /** How long the run was, in nanoseconds: the time of its last event. */
@@ -188,7 +194,7 @@ export class Model {
 
   /** The content of a file before or after, by the key that files.json gives; null where none is here. */
   async blob(key: string): Promise<Blob | null> {
-    const path = this.source.tableOf(BLOBS);
+    const path = this.source.tableOf(layout.BLOBS);
     const found = (await this.blobIndex()).get(key);
     if (!path || !found) return null;
     return { content: (await this.source.cell(path, "content", found.row)) as Uint8Array, cipher: found.cipher };
@@ -202,7 +208,7 @@ export class Model {
   private blobIndex(): Promise<Map<string, { row: number; cipher: string }>> {
     return this.once("blob index", async () => {
       const index = new Map<string, { row: number; cipher: string }>();
-      const path = this.source.tableOf(BLOBS);
+      const path = this.source.tableOf(layout.BLOBS);
       if (!path) return index;
       const keys = await this.source.column(path, "key");
       const ciphers = await this.source.column(path, "cipher");

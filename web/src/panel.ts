@@ -16,11 +16,16 @@ export interface Signal<T> {
   subscribe(listener: (value: T) => void): () => void;
 }
 
-/** A file of the bundle: embedded as base64 of gzip in the element `id`, or served at `url`. */
+/** A file that the page has, embedded as base64 of gzip in the element `id`, or that is served at `url`. */
 export interface Part {
   path: string;
-  bytes: number;
+  /** Null: known when the server has made it. */
+  bytes: number | null;
   sha256: string | null;
+  /** Its name in the manifest. Without one it is no file of the record: it was concluded from the record. */
+  sealed_as?: string;
+  /** Bytes before a stream, which are none of it. */
+  skip?: number;
   id?: string;
   url?: string;
   /** No file of the record, but some rows of that one, which is too large for the page. Nothing vouches for it. */
@@ -29,7 +34,7 @@ export interface Part {
 
 export interface LeftOut {
   path: string;
-  bytes: number;
+  bytes: number | null;
   why: string;
 }
 
@@ -37,6 +42,16 @@ export interface Verdict {
   status: "valid" | "incomplete" | "invalid" | "unverified";
   gaps: string[];
   problems: string[];
+}
+
+/** Who concluded from the evidence what the page shows: the Steno that made it. */
+export interface Judgement {
+  rules: number;
+  steno: string;
+  /** Of the evidence; null where it is not sealed. */
+  root: string | null;
+  /** The digests of what was concluded; null where the server makes it when it is asked for. */
+  files: Record<string, string | null>;
 }
 
 /** What Python wrote into the page. */
@@ -51,6 +66,7 @@ export interface Page {
   summary: Record<string, unknown> | null;
   parts: Part[];
   left_out: LeftOut[];
+  judgement: Judgement;
 }
 
 export interface App {

@@ -107,18 +107,9 @@ function worstLast(calls: TimedCall[]): number[] {
   return calls.map((_, place) => place).sort((one, other) => weight(one) - weight(other));
 }
 
-const RECORD_BYTES = 12;
-
-/** Spec §5: records of a time (u64) and a length (u32). */
+/** What the terminal showed; where that was not recorded, what was written to stdout and stderr. */
 async function outputTimes(app: App): Promise<Float64Array> {
-  const found: number[] = [];
-  for (const name of ["output", "stdout", "stderr"]) {
-    const path = `terminal/${name}.idx`;
-    if (!app.source.has(path) || (name !== "output" && app.source.has("terminal/output.idx"))) continue;
-    const bytes = await app.source.bytes(path);
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    for (let at = 0; at + RECORD_BYTES <= bytes.byteLength; at += RECORD_BYTES)
-      found.push(Number(view.getBigUint64(at, true)));
-  }
-  return Float64Array.from(found).sort();
+  const arrivals = await app.model.arrivals();
+  const shown = arrivals.has("terminal/output") ? ["terminal/output"] : ["terminal/stdout", "terminal/stderr"];
+  return Float64Array.from(shown.flatMap((stream) => [...(arrivals.get(stream)?.at ?? [])])).sort();
 }

@@ -38,9 +38,13 @@ export class Source {
     this.leftOut = new Map(page.left_out.map((file) => [file.path, file.why]));
   }
 
-  /** The files of the record that are here. */
-  paths(): string[] {
-    return [...this.parts.values()].filter((part) => part.extract_of === undefined).map((part) => part.path);
+  /** What is here, but for what was taken from a table that is too large. */
+  present(): Part[] {
+    return [...this.parts.values()].filter((part) => part.extract_of === undefined);
+  }
+
+  part(path: string): Part | null {
+    return this.parts.get(path) ?? null;
   }
 
   /** Where the rows of a table are: itself, or what was taken from it because it is too large; null: nowhere. */
@@ -58,8 +62,10 @@ export class Source {
     return this.parts.has(path);
   }
 
+  /** Null: it is not here, or the server makes it when it is asked for. */
   size(path: string): number | null {
-    return this.parts.get(path)?.bytes ?? null;
+    const part = this.parts.get(path);
+    return part && part.bytes !== null ? part.bytes - (part.skip ?? 0) : null;
   }
 
   /** Why a file that the record may have is not in this page. */
@@ -68,7 +74,13 @@ export class Source {
     return why === undefined ? "the record has no such file" : `it is not in this page: ${why}`;
   }
 
-  bytes(path: string): Promise<Uint8Array> {
+  async bytes(path: string): Promise<Uint8Array> {
+    const found = await this.whole(path);
+    return found.subarray(this.parts.get(path)?.skip ?? 0);
+  }
+
+  /** With what stands before a stream in the file of the record, and is none of it. */
+  whole(path: string): Promise<Uint8Array> {
     const known = this.kept.get(path);
     if (known) return known;
     const part = this.parts.get(path);
@@ -76,7 +88,8 @@ export class Source {
     const loading = load(part).catch((error: unknown) => {
       throw error instanceof SourceError ? error : new SourceError(path, UNREADABLE[part.url === undefined ? "embedded" : "served"]);
     });
-    if (part.bytes <= KEPT_BYTES) this.kept.set(path, loading);
+    this.kept.set(path, loading);
+    void loading.then((bytes) => bytes.length > KEPT_BYTES && this.kept.delete(path)).catch(() => {});
     return loading;
   }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { different, quoted, withoutDirectory } from "../src/head";
+import { different, quoted, runOf, withoutDirectory } from "../src/head";
 import type { Recorded, Said } from "../src/head";
 
 const run = {
@@ -12,11 +12,14 @@ const run = {
   exit_code: 3,
   signal: null,
   gaps: [],
+  isComplete: true,
 };
 
 function recorded(changed: object = {}, more: object = {}): Recorded {
   return {
-    manifest: { run_id: "r1", root: "abc", completeness: { complete: true }, files: {} },
+    manifest: { run_id: "r1", root: "abc", files: {} },
+    judgement: { rules: 2, steno: "0.1", root: "abc", files: {} },
+    leftOut: new Set(),
     run: { ...run, ...changed },
     redactions: { total: 0, counts: {} },
     calls: null,
@@ -31,6 +34,7 @@ const COMMAND = `sh -c 'echo it'"'"'s'`;
 function said(facts: Record<string, string[]> = {}, changed: Partial<Said> = {}): Said {
   const all = {
     Verification: ["valid, when this was made", "root abc"],
+    Judgement: ["by rules 2 of Steno 0.1, which made this: files, calls, verdicts, health"],
     Result: ["exit code 3"],
     Gaps: ["none declared"],
     Redactions: ["no secret was found"],
@@ -53,7 +57,7 @@ test("a head that says what the record says is left alone", () => {
 
 test("another result in the head is named with both", () => {
   assert.deepEqual(different(said({ Result: ["exit code 0"] }), recorded()), [
-    "Result: the head says “exit code 0”, the record “exit code 3”",
+    "Result: the head says “exit code 0”, the files of this page “exit code 3”",
   ]);
 });
 
@@ -66,6 +70,7 @@ test("what was changed, taken away or added in the head is found", () => {
     { when: "2025-11-16 00:27:43 UTC, for 7.09s, in /w on here (Linux 6 x86_64)" },
     { when: "2026-11-16 00:27:43 UTC, for 7.09s, in / on here (Linux 6 x86_64)" },
     { facts: said().facts.filter(([label]) => label !== "Gaps") },
+    { facts: said().facts.filter(([label]) => label !== "Judgement") },
     { facts: [...said().facts, ["Result", ["exit code 0"]]] },
     { facts: [...said().facts, ["Denied", ["1 call refused by policy"]]] },
   ];
@@ -103,17 +108,26 @@ test("another number of changed or deleted files in the head is found", () => {
 });
 
 test("what is too large for the page is not held against its head", () => {
-  const manifest = { ...recorded().manifest, files: { "calls.json": {} } };
-  assert.deepEqual(different(said(ofCalls, { troubles }), recorded({}, { manifest })), []);
+  const leftOut = new Set(["calls.json"]);
+  assert.deepEqual(different(said(ofCalls, { troubles }), recorded({}, { leftOut })), []);
 });
 
 test("gaps are held in full, but for how much was lost", () => {
   const gaps = [{ reason: "stream_lost", detail: "a\u202eb".repeat(200), lost_bytes: 7 }, { reason: "x", detail: "y" }];
   const shown = `stream_lost: ${"a\\u202eb".repeat(95)}a\\u202e…`;
-  const manifest = { ...recorded().manifest, completeness: { complete: false } };
   const facts = { Verification: ["incomplete, when this was made", "root abc"], Gaps: [shown, "x: y"] };
-  assert.deepEqual(different(said(facts), recorded({ gaps }, { manifest })), []);
-  assert.equal(different(said({ ...facts, Gaps: ["x: y"] }), recorded({ gaps }, { manifest })).length, 1);
+  assert.deepEqual(different(said(facts), recorded({ gaps, isComplete: false })), []);
+  assert.equal(different(said({ ...facts, Gaps: ["x: y"] }), recorded({ gaps, isComplete: false })).length, 1);
+});
+
+test("the run itself is read from its events, and is complete where it ended without a gap", () => {
+  const event = (type: string, data: object) => ({ seq: 0, ts_ms: run.started_at_ms, mono_ns: 0, type, data: data as Record<string, unknown> });
+  const start = event("run_start", { cmd_redacted: run.command, cwd: run.cwd, host: run.host });
+  const ended = [event("command_finished", { exit_code: 3 }), event("run_finish", { exit_code: 3, completed: true })];
+  assert.deepEqual(runOf([start, ...ended]), run);
+  const gap = { reason: "x", detail: "y" };
+  assert.deepEqual(runOf([start, event("gap", gap), ...ended]), { ...run, gaps: [gap], isComplete: false });
+  assert.equal(runOf([start]).isComplete, false);
 });
 
 test("an end that only the kernel saw is told from the processes", () => {

@@ -27,7 +27,6 @@ from steno.evidence.kinds import EventData
 from steno.judge.audit_meta import ended
 from steno.judge.facts import RunFacts
 from steno.judge.snapshot_diff import diff
-from steno.judge.streams import stream_bytes
 
 
 class Judging:
@@ -106,7 +105,7 @@ def judged(layers: FolderLayers, streams: SplitStreams, rules: Rules) -> Complet
     if not facts.started:
         return None
     how = streams.ended(ended(layers, ()))
-    typed = b"".join(stream_bytes(layers, layout.STDIN)) if layers.has(layout.STDIN) else b""
+    typed = b"".join(layers.read(layout.STDIN))
     return completion(
         exit_code=facts.finished.exit_code if facts.finished else None,
         signal=how.signal,

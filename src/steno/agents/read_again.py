@@ -19,9 +19,9 @@ from steno.agents.run_directory import RunName, find_run, open_run, open_runs
 from steno.agents.terminal_signal import Log
 from steno.bundle.folder import Folder
 from steno.errors import BadRequestError
-from steno.evidence import layout
 from steno.judge.audit_meta import Meta
 from steno.judge.audit_streams import AUDIT, file_name
+from steno.judge.replay import typescript_header
 
 _LOGS: dict[Log, str] = {"pty": "pty-output", "stdout": "stdout", "stderr": "stderr"}
 _WITH_HEADER = {"stdin", "pty-output"}
@@ -93,7 +93,7 @@ def _chosen(records: list[AttemptRecord], name: RunName, number: int | None) -> 
 
 
 def _stream(audit: Folder, part: str, meta: Meta) -> Iterator[bytes]:
-    header = len(layout.typescript_header(meta.steno.run_id or "")) if part in _WITH_HEADER else 0
+    header = len(typescript_header(meta.steno.run_id or "")) if part in _WITH_HEADER else 0
     try:
         yield from audit.read(file_name(part, meta.attempt.number), header)
     except FileNotFoundError:  # it could not be written then

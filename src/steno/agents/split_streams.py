@@ -14,7 +14,7 @@ from steno.evidence import layout
 from steno.evidence.layers import Layers
 from steno.judge.audit_meta import Ended
 from steno.judge.audit_streams import Chunks, chunks, tapes
-from steno.judge.streams import stream_bytes
+from steno.judge.streams import recorded
 
 Logs = Mapping[Log, Iterable[bytes]]
 
@@ -34,11 +34,8 @@ class RecordedStreams:
         """The same that the audit files have: what nobody split is stdout."""
         out, err = tapes(layers)
         found: dict[Log, str | None] = {"pty": layout.OUTPUT, "stdout": out, "stderr": err}
-        return {
-            source: stream_bytes(layers, tape)
-            for source, tape in found.items()
-            if tape is not None and layers.has(tape)
-        }
+        known = recorded(layers)
+        return {source: layers.read(tape) for source, tape in found.items() if tape in known}
 
     def parts(self) -> Mapping[str, Iterable[bytes]]:
         return {}

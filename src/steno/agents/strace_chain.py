@@ -27,7 +27,6 @@ from steno.evidence.layers import Layers
 from steno.evidence.linux_numbers import signal_name
 from steno.judge.audit_meta import Ended, Launch
 from steno.judge.audit_streams import Chunks
-from steno.judge.streams import stream_bytes
 from steno.judge.trace_writer import MOST_SHOWN, STDERR, STDOUT, Piece, trace
 from steno.mcp.lines import LineTooLongError
 from steno.redact.engine import Redactor
@@ -145,7 +144,7 @@ class StraceChain:
 
     def logs(self, layers: Layers) -> Logs:
         return {
-            "pty": stream_bytes(layers, layout.OUTPUT),
+            "pty": layers.read(layout.OUTPUT),
             "stdout": _blocks(self._path(STDOUT)),
             "stderr": _blocks(self._path(STDERR)),
         }

@@ -155,21 +155,21 @@ class _Verification:
         ]
 
     def _check_events(self) -> list[str]:
-        data = self._files.read_all(layout.EVENTS, MAX_EVENTS)
+        data = self._files.read_all(assay_manifest.EVENTS, MAX_EVENTS)
         self._told = assay_events.parse(self._sealed.run_id, data)
         lines = (canonical.encode_line(kinds.to_json(event)) for event in self._carried.events)
         plain_tar.keep(self._scratch, layout.EVENTS, lines)
         return []
 
     def _check_lines(self) -> list[str]:
-        for path in layout.CLAIM_LAYERS:
-            plain_tar.keep(self._scratch, path, self._files.read(path))
+        for path, name in assay_manifest.CLAIM_LAYERS.items():
+            plain_tar.keep(self._scratch, path, self._files.read(name))
         problems = [*claim_problems(self._layers, self._facts)]
         kernel = self._facts.kernel
         expected = kernel.events if kernel else 0
         counted = table_of_lines(self._files, self._sealed.run_id, self._scratch if kernel else None)
         if counted != expected:
-            problems.append(f"{layout.KERNEL_LINES}: {counted} lines, the run tells of {expected}")
+            problems.append(f"{assay_manifest.KERNEL_LINES}: {counted} lines, the run tells of {expected}")
         return problems
 
     def _check_rules(self) -> list[str]:
@@ -184,18 +184,21 @@ class _Verification:
 
     @property
     def _health(self) -> assay_rules.Health:
-        return assay_rules.health(self._files.read_all(layout.HEALTH, MAX_REPORT))
+        return assay_rules.health(self._files.read_all(assay_manifest.HEALTH, MAX_REPORT))
 
     @property
     def _correlation(self) -> assay_rules.Correlation:
-        return assay_rules.correlation(self._files.read_all(layout.CORRELATION, MAX_REPORT))
+        return assay_rules.correlation(self._files.read_all(assay_manifest.CORRELATION, MAX_REPORT))
 
     def _check_derived(self) -> list[str]:
         layers = self._layers
         derived = derivations(layers)
-        made = {path: derived[path](layers) for path in (layout.SURFACE, layout.HEALTH)}
+        made = {
+            assay_manifest.SURFACE: derived[layout.SURFACE](layers),
+            assay_manifest.HEALTH: derived[layout.HEALTH](layers),
+        }
         report = b"".join(derived[layout.CORRELATION](layers))
-        made[layout.CORRELATION] = iter([in_archive(report, self._facts.start.shim)])
+        made[assay_manifest.CORRELATION] = iter([in_archive(report, self._facts.start.shim)])
         return [
             f"{path}: is not what the lines give"
             for path, blocks in made.items()

@@ -17,16 +17,25 @@ from steno.evidence.run_id import is_run_id
 
 SCHEMA = "assay.runner.archive_manifest.v0"
 MAX_BYTES = 1 << 20
+EVENTS = "events.ndjson"
+SURFACE = "capability-surface.json"
+HEALTH = "observation-health.json"
+CORRELATION = "correlation-report.json"
+KERNEL_LINES = "layers/kernel.ndjson"
+POLICY_LINES = "layers/policy.ndjson"
+SDK_LINES = "layers/sdk.ndjson"
+KERNEL_ROWS = "steno/kernel.ndjson"  # ours: the schema of the lines allows no other key than the contract's
 FILES = (
-    layout.SURFACE,
-    layout.CORRELATION,
-    layout.EVENTS,
-    layout.KERNEL_LINES,
-    layout.POLICY_LINES,
-    layout.SDK_LINES,
-    layout.HEALTH,
-    layout.KERNEL_ROWS,  # ours: the schema of the lines allows no key that is not the seed's
+    SURFACE,
+    CORRELATION,
+    EVENTS,
+    KERNEL_LINES,
+    POLICY_LINES,
+    SDK_LINES,
+    HEALTH,
+    KERNEL_ROWS,
 )
+CLAIM_LAYERS = {layout.POLICY_LINES: POLICY_LINES, layout.SDK_LINES: SDK_LINES}  # by the name in a record
 _DIGEST = "sha256:"
 
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from steno.bundle import assay_manifest
 from steno.bundle.folder import Folder
 from steno.bundle.reader import MAX_LINE, lines_of
 from steno.evidence import layout
@@ -37,14 +38,14 @@ def table_of_lines(archive: Folder, run_id: str, made: Folder | None) -> int:
 def _groups(archive: Folder, told: Telling) -> Iterator[list[SeenCall]]:
     calls: list[SeenCall] = []
     size = 0
-    lines = lines_of(archive, layout.KERNEL_LINES, MAX_LINE, assay_lines.BadLineError)
-    for row in lines_of(archive, layout.KERNEL_ROWS, MAX_LINE, assay_lines.BadLineError):
+    lines = lines_of(archive, assay_manifest.KERNEL_LINES, MAX_LINE, assay_lines.BadLineError)
+    for row in lines_of(archive, assay_manifest.KERNEL_ROWS, MAX_LINE, assay_lines.BadLineError):
         call = assay_lines.parse(row)
         if assay_lines.row(call) != row:
-            raise assay_lines.BadLineError(f"{layout.KERNEL_ROWS}: a row is not canonical")
+            raise assay_lines.BadLineError(f"{assay_manifest.KERNEL_ROWS}: a row is not canonical")
         if told.line(call) != next(lines, None):
             raise assay_lines.BadLineError(
-                f"{layout.KERNEL_LINES}: line {told.count} is not what its row gives there"
+                f"{assay_manifest.KERNEL_LINES}: line {told.count} is not what its row gives there"
             )
         calls.append(call)
         size += len(row)
@@ -52,7 +53,7 @@ def _groups(archive: Folder, told: Telling) -> Iterator[list[SeenCall]]:
             yield calls
             calls, size = [], 0
     if next(lines, None) is not None:
-        raise assay_lines.BadLineError(f"{layout.KERNEL_LINES}: there are more lines than rows")
+        raise assay_lines.BadLineError(f"{assay_manifest.KERNEL_LINES}: there are more lines than rows")
     if calls:
         yield calls
 

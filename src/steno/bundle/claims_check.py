@@ -19,8 +19,6 @@ DISTURBED = "intake_disturbed"  # the gap: then the events may tell of less than
 
 
 def claim_problems(layers: Layers, facts: RunFacts) -> Iterator[str]:
-    if not all(map(layers.has, layout.CLAIM_LAYERS)):
-        return  # said already: they should be there
     decisions, said = policy_lines(layers), len(sdk_lines(layers))
     if any(gap.reason == DISTURBED for gap in facts.gaps):
         return

@@ -1,8 +1,4 @@
-"""What a record consists of, and whether it is whole: what sealing writes down and verification asks again.
-
-In: a folder, or the facts of a run. Out: the primary files that are there; the completeness that the events
-give. Knows no redactor, so that a verifier needs none.
-"""
+"""Which files a spool has recorded, and whether a record is whole."""
 
 from __future__ import annotations
 
@@ -16,12 +12,6 @@ def completeness_of(facts: RunFacts) -> Completeness:
     return Completeness(facts.complete, facts.completed, sorted({gap.reason for gap in facts.gaps}))
 
 
-def primary_files(folder: Folder) -> list[str]:
-    """The files that are not made from others. An `output` without an index is made from the streams."""
-    tapes = [
-        path
-        for tape in layout.TAPES
-        for path in (tape, layout.index_of(tape))
-        if folder.has(layout.index_of(tape))
-    ]
-    return [path for path in (*layout.PRIMARY_FILES, *tapes) if folder.has(path)]
+def recorded_files(spool: Folder) -> list[str]:
+    """Those that a seal takes over as they are: all but the indexes of the streams, which it joins."""
+    return [path for path in layout.EVIDENCE_FILES if spool.has(path)]

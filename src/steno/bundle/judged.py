@@ -1,8 +1,7 @@
 """A sealed run as its readers see it: the evidence as it was sealed, and what follows from it, made here.
 
-A bundle of the first format brings along what the Steno that sealed it concluded. That is never read: it may
-have been concluded by other rules, or by somebody else. Its names are kept: what is asked for under them is
-made of the evidence, by the rules of this Steno.
+A bundle of format 1 brings along what the Steno that sealed it concluded. That is never read: it may
+have been concluded by other rules, or by somebody else.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from steno.bundle import manifest as manifests
+from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
 from steno.bundle.judgement_cache import JudgementCache
 from steno.bundle.reader import FolderLayers
@@ -54,8 +54,9 @@ class JudgedFiles:
     @staticmethod
     def of(run: Folder) -> JudgedFiles:
         """Of a folder whose manifest says which run it is."""
-        manifest = manifests.parse(run.read_all(layout.MANIFEST, manifests.MAX_BYTES))
-        return JudgedFiles(run, FolderLayers(run, manifest.run_id), manifest.root)
+        manifest = manifests.read(run)
+        evidence = as_today(run)
+        return JudgedFiles(evidence, FolderLayers(evidence, manifest.run_id), manifest.root)
 
     @property
     def path(self) -> Path:
@@ -65,11 +66,11 @@ class JudgedFiles:
         return self._run.has(path) if self._is_evidence(path) else path in self._derivations
 
     def size(self, path: str) -> int:
-        return self._run.size(path) if self._is_evidence(path) else len(self._whole(path))
+        return self._layers.size(path) if self._is_evidence(path) else len(self._whole(path))
 
     def read(self, path: str, start: int = 0) -> Iterator[bytes]:
         if self._is_evidence(path):
-            return self._run.read(path, start)
+            return self._layers.read(path, start)
         return iter([self._whole(path)[start:]]) if start else self._made(path)
 
     def read_all(self, path: str, limit: int) -> bytes:
@@ -79,8 +80,6 @@ class JudgedFiles:
         return found
 
     def _is_evidence(self, path: str) -> bool:
-        if path == layout.OUTPUT:
-            return self._run.has(layout.index_of(path))
         return path not in layout.JUDGED_FILES
 
     @cached_property

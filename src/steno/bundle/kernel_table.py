@@ -1,4 +1,4 @@
-"""The table of all observed calls: the frames of a spool become `layers/kernel.parquet`.
+"""The table of all observed calls: the frames of a spool become `syscalls.parquet`.
 
 In: frames and the run's redactor. Out: the file in the spool, one row a call, in order, every string
 masked; and what the event `kernel_observed` says. Whole columns are handled at once, and one row group is

@@ -17,12 +17,11 @@ from steno.bundle import manifest as manifests
 from steno.bundle import plain_tar
 from steno.bundle.folder import Folder
 from steno.errors import UnreadableBundleError
-from steno.evidence import layout
 from steno.evidence.run_id import is_run_id
 
 
 def pack(run: Folder, out: IO[bytes]) -> None:
-    manifest = manifests.parse(run.read_all(layout.MANIFEST, manifests.MAX_BYTES))
+    manifest = manifests.read(run)
     plain_tar.write(run, manifest.files, out)
 
 
@@ -40,6 +39,10 @@ def unpacked(path: Path) -> Iterator[Folder]:
         with folder:
             try:
                 plain_tar.unpack(path, folder, _sizes, manifests.MAX_BYTES)
+            except manifests.NewerFormatError as error:
+                raise UnreadableBundleError(
+                    f"{path}: {error}", hint="`pip install --upgrade steno` gets the newest one"
+                ) from None
             except plain_tar.ERRORS as error:
                 raise UnreadableBundleError(
                     f"{path} is not a packed bundle: {error}", hint="`steno pack RUN` makes one"

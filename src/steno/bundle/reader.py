@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, Protocol
 
 from steno.bundle.folder import Folder
-from steno.evidence import canonical, kinds, layout
+from steno.evidence import canonical, index, kinds, layout
+from steno.evidence.index import Arrival
 from steno.evidence.kinds import Event
 
 MAX_LINE = 64 << 20
@@ -46,26 +47,35 @@ class FolderLayers:
         self._parsed = list(parsed)
         return iter(self._parsed)
 
-    def forget_events(self) -> None:
-        """The file was written anew."""
-        self._parsed = None
-
     def has(self, path: str) -> bool:
-        """What an older Steno made of the layers, and put beside them, is none of them."""
-        made = path == layout.OUTPUT and not self._folder.has(layout.index_of(path))
-        return not made and self._folder.has(path)
+        return self._folder.has(path)
 
     def size(self, path: str) -> int:
-        return self._folder.size(path)
+        return 0 if self._is_empty(path) else self._folder.size(path)
 
     def read(self, path: str, start: int = 0) -> Iterator[bytes]:
-        return self._folder.read(path, start)
+        return iter(()) if self._is_empty(path) else self._folder.read(path, start)
+
+    def arrivals(self, tape: str) -> Iterator[Arrival]:
+        """When the bytes of a stream came."""
+        if self._folder.has(layout.INDEX):
+            return _of_stream(layout.TAPES.index(tape), self._folder.read(layout.INDEX))
+        path = layout.index_of(tape)
+        return index.unpack(self._folder.read(path)) if self._folder.has(path) else iter(())
+
+    def _is_empty(self, path: str) -> bool:
+        """A seal leaves out the files in which there is nothing."""
+        return path in layout.EMPTY_IS_ABSENT and not self._folder.has(path)
 
     def open(self, path: str) -> BinaryIO:
         return os.fdopen(self._folder.open(path), "rb")
 
     def json(self, path: str) -> Any:
         return canonical.decode(self._folder.read_all(path, MAX_SMALL_FILE))
+
+
+def _of_stream(number: int, blocks: Iterator[bytes]) -> Iterator[Arrival]:
+    return (Arrival(one.mono_ns, one.length) for one in index.unpack_joined(blocks) if one.stream == number)
 
 
 def digest_of(blocks: Iterable[bytes]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from steno.bundle import manifest as manifests
+from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL
 from steno.bundle.manifest import Manifest
@@ -37,6 +38,7 @@ _MADE_BY = {
     layout.STATUS_BEFORE: kinds.RepoSnapshotBefore,
     layout.STATUS_AFTER: kinds.RepoSnapshotAfter,
     layout.DIFF: kinds.RepoSnapshotAfter,
+    layout.WORKTREE_BEFORE: kinds.RepoSnapshotBefore,
     layout.WORKTREE_DIFF: kinds.RepoSnapshotAfter,
     layout.CHANGES: kinds.RepoSnapshotAfter,
     layout.KERNEL_TABLE: kinds.KernelObserved,
@@ -118,8 +120,8 @@ def _recover_held(run: Folder, spool: Folder, keepers: Keepers, sweeper: Sweeper
 
 
 def _as_sealed(run: Folder) -> Recovered:
-    manifest = manifests.parse(run.read_all(layout.MANIFEST, manifests.MAX_BYTES))
-    return Recovered(RunFacts.of(FolderLayers(run, manifest.run_id)), manifest)
+    manifest = manifests.read(run)
+    return Recovered(RunFacts.of(FolderLayers(as_today(run), manifest.run_id)), manifest)
 
 
 def finish_interrupted_seal(run: Folder) -> bool:
@@ -133,10 +135,11 @@ def finish_interrupted_seal(run: Folder) -> bool:
 def _is_whole(run: Folder) -> bool:
     """Whether there is a manifest and all that it promises; the command may have put one there itself."""
     try:
-        manifest = manifests.parse(run.read_all(layout.MANIFEST, manifests.MAX_BYTES))
+        data = run.read_all(layout.MANIFEST, manifests.MAX_BYTES)
+        manifest = manifests.parse(data)
         return (
             layout.EVENTS in manifest.files
-            and manifests.root_matches(manifest)
+            and manifests.root_matches(data)
             and all(
                 run.size(path) == digest.bytes and digest_of(run.read(path)) == digest.sha256
                 for path, digest in manifest.files.items()
@@ -178,7 +181,7 @@ def _close_the_books(spool: Folder, books: _Books, keepers: Keepers) -> None:
         gaps += _not_yet_told(keepers.claims(spool, events[0]), events)
     for tape in layout.TAPES:
         if _has_tape(spool, tape):
-            mended = _mend_tape(spool, tape, events[0].run_id, last_ns)
+            mended = _mend_tape(spool, tape, last_ns)
             gaps += mended.gaps
             last_ns = max(last_ns, mended.last_ns)
     if not isinstance(last.data, kinds.RunFinish):
@@ -257,23 +260,23 @@ class _Mended(NamedTuple):
     last_ns: int
 
 
-def _mend_tape(spool: Folder, tape: str, run_id: str, default_ns: int) -> _Mended:
+def _mend_tape(spool: Folder, tape: str, default_ns: int) -> _Mended:
     """Make index and bytes agree: records without bytes are cut, bytes without a record get one."""
-    header = len(layout.typescript_header(run_id)) if layout.has_header(tape) else 0
-    present = spool.size(tape) - header
-    if present < 0:
-        _rewrite_header(spool, tape, run_id)
-        present = 0
+    present = spool.size(tape)
     whole = _records_that_fit(spool, layout.index_of(tape), present)
     index_path = layout.index_of(tape)
     gaps: list[EventData] = []
     if spool.size(index_path) > whole.records * index.RECORD.size:
-        gaps.append(kinds.Gap(TORN, f"{tape}: the index ran ahead of the bytes"))
+        gaps.append(kinds.Gap(TORN, f"{layout.shown(tape)}: the index ran ahead of the bytes"))
     _truncate(spool, index_path, whole.records * index.RECORD.size)
     last_ns = default_ns if whole.last_ns is None else whole.last_ns
     if whole.covered < present:
         _extend(spool, index_path, index.pack(_arrivals(last_ns, present - whole.covered)))
-        gaps.append(kinds.Gap(TORN, f"{tape}: when its last {present - whole.covered} bytes came is lost"))
+        gaps.append(
+            kinds.Gap(
+                TORN, f"{layout.shown(tape)}: when its last {present - whole.covered} bytes came is lost"
+            )
+        )
     return _Mended(gaps, last_ns)
 
 
@@ -306,11 +309,6 @@ def _append(spool: Folder, events: list[Event], last_ns: int, closing: list[Even
         raw = kinds.to_json(Event(number, ts_ms, last_ns, first.run_id, data))
         raw["data"] = redactor.tree(raw["data"], f"events.{data.type}")
         _extend(spool, layout.EVENTS, canonical.encode_line(raw))
-
-
-def _rewrite_header(spool: Folder, tape: str, run_id: str) -> None:
-    _truncate(spool, tape, 0)
-    _extend(spool, tape, layout.typescript_header(run_id))
 
 
 def _truncate(spool: Folder, path: str, size: int) -> None:

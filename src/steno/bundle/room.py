@@ -7,22 +7,16 @@ directory in our way. What has another name is somebody's: it is never removed; 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from steno.bundle.folder import Folder
 from steno.errors import SealError
 from steno.evidence import layout
 
 TEMPORARY = ".sealing"
 _SHOWN = 5
-_FILES = frozenset(
-    {
-        layout.MANIFEST,
-        *layout.JUDGED_FILES,
-        *layout.PRIMARY_FILES,
-        *layout.TAPES,
-        *map(layout.index_of, layout.TAPES),
-    }
-)
-_FOLDERS = frozenset(path.partition("/")[0] for path in _FILES if "/" in path)
+_FILES = frozenset({layout.MANIFEST, *layout.EVIDENCE_FILES})
+_FOLDERS = frozenset(path.rpartition("/")[0] for path in _FILES if "/" in path)
 
 
 def clear_the_way(run: Folder) -> None:
@@ -39,14 +33,20 @@ def clear_the_way(run: Folder) -> None:
 
 def foreign_entries(run: Folder) -> list[str]:
     """What is beside the spool and has no name of ours."""
-    found = []
+    return [name for name in _below(run, "") if not _is_ours(name)]
+
+
+def _below(run: Folder, prefix: str) -> Iterator[str]:
+    """What is in our folders; one of their names that is no folder is in our way, and none of somebody's."""
     for name in run.names():
-        if name in _FOLDERS and run.has_folder(name):
+        path = prefix + name
+        if path == layout.SPOOL:
+            continue
+        if path not in _FOLDERS:
+            yield path
+        elif run.has_folder(name):
             with run.sub(name) as below:
-                found += [f"{name}/{inner}" for inner in below.names() if not _is_ours(f"{name}/{inner}")]
-        elif name not in {layout.SPOOL, *_FOLDERS} and not _is_ours(name):
-            found.append(name)
-    return found
+                yield from _below(below, f"{path}/")
 
 
 def _is_ours(path: str) -> bool:

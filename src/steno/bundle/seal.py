@@ -1,9 +1,8 @@
 """Sealing: a spool becomes a bundle.
 
-In: a run folder with a spool that nobody writes any more. Out: the bundle's files beside the spool, each
-written under a temporary name and renamed, all of them synced, then the manifest; then the spool is removed.
-Sealing again after a kill at any point starts over from the spool and gives the same bytes. Before the
-manifest is written every file is swept for secrets; one that is found is masked in the spool, and if
+The files of the spool are linked into the bundle and synced, then the manifest is written, then the spool is
+removed. Sealing again after a kill at any point starts over from the spool and gives the same bytes. Before
+the manifest is written every file is swept for secrets; one that is found is masked in the spool, and if
 the sweep still finds one the seal fails and no manifest is written.
 """
 
@@ -13,24 +12,22 @@ import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import completeness_of, primary_files
+from steno.bundle.inventory import recorded_files
 from steno.bundle.manifest import FileDigest, Manifest
-from steno.bundle.reader import FolderLayers, event_lines
+from steno.bundle.reader import FolderLayers
 from steno.bundle.room import TEMPORARY, clear_the_way
 from steno.bundle.spool import holding, remove_spool
-from steno.bundle.sweep import Sweeper, is_judged
+from steno.bundle.sweep import Sweeper
 from steno.bundle.swept_table import is_swept
 from steno.errors import SealError
-from steno.evidence import canonical, kinds, layout
-from steno.judge.catalogue import derivations
+from steno.evidence import index, layout
 from steno.judge.facts import RunFacts
 
 WRITE_SIZE = 1 << 20
-# From here on a second thread is worth its start: masking and hashing leave the interpreter free.
-LARGE_BYTES = 16 << 20
 
 
 def seal(run: Folder, run_id: str, sweeper: Sweeper, ours: Sequence[int] = ()) -> Manifest:
@@ -43,16 +40,13 @@ def seal(run: Folder, run_id: str, sweeper: Sweeper, ours: Sequence[int] = ()) -
 
 def seal_held(run: Folder, spool: Folder, run_id: str, sweeper: Sweeper) -> Manifest:
     """Seal a spool whose lock the caller holds."""
-    layers = FolderLayers(spool, run_id)
-    facts = RunFacts.of(layers)
+    facts = RunFacts.of(FolderLayers(spool, run_id))
     if facts.finish is None:
         raise SealError(f"the end of {run_id} is not in its events", hint="`steno recover` closes the run")
     clear_the_way(run)
     _drop_changes_nobody_tells(spool, facts)
-    _make_empty_layers(spool)
-    files = _seal_files(run, spool, layers, sweeper)
-    manifest = manifests.build(run_id, completeness_of(RunFacts.of(layers)), files)
-    _sync_files(run, files)
+    manifest = manifests.build(run_id, _seal_files(run, spool, sweeper))
+    _sync_files(run, manifest.files)
     write_file(run, layout.MANIFEST, iter([manifests.to_bytes(manifest)]), sync=True)
     run.sync()
     remove_spool(run)
@@ -65,56 +59,50 @@ def _drop_changes_nobody_tells(spool: Folder, facts: RunFacts) -> None:
         spool.remove(layout.CHANGES)
 
 
-def _make_empty_layers(spool: Folder) -> None:
-    """No layer is left out: one of which nothing was told is an empty file."""
-    for path in layout.CLAIM_LAYERS:
-        if not spool.has(path):
-            os.close(spool.create(path))
+def _seal_files(run: Folder, spool: Folder, sweeper: Sweeper) -> dict[str, FileDigest]:
+    files = {path: _seal_file(run, spool, path, sweeper) for path in _worth_keeping(spool)}
+    arrivals = _joint_index(spool)
+    if (first := next(arrivals, None)) is not None:
+        write_file(run, layout.INDEX, chain([first], arrivals))
+        files[layout.INDEX] = sweeper.sweep(layout.INDEX, run.read(layout.INDEX)).digest
+    return files
 
 
-def _seal_files(run: Folder, spool: Folder, layers: FolderLayers, sweeper: Sweeper) -> dict[str, FileDigest]:
-    if sum(spool.size(path) for path in primary_files(spool)) < LARGE_BYTES:
-        primaries, mended = _seal_primaries(run, spool, sweeper)
-        if mended:
-            layers.forget_events()
-        return primaries | _seal_derived(run, layers, sweeper)
-    from concurrent.futures import ThreadPoolExecutor  # late: small runs have a start-up budget
-
-    with ThreadPoolExecutor(1) as helper:
-        derived = helper.submit(_seal_derived, run, layers, sweeper)
-        primaries, mended = _seal_primaries(run, spool, sweeper)
-    if not mended:
-        return primaries | derived.result()
-    layers.forget_events()  # what was derived, or why it was refused, was of files that are masked by now
-    return primaries | _seal_derived(run, layers, sweeper)
+def _worth_keeping(spool: Folder) -> list[str]:
+    """A file in which there is nothing says nothing, but that somebody looked: the events tell that."""
+    recorded = recorded_files(spool)
+    return [path for path in recorded if path not in layout.EMPTY_IS_ABSENT or spool.size(path)]
 
 
-def _seal_primaries(run: Folder, spool: Folder, sweeper: Sweeper) -> tuple[dict[str, FileDigest], bool]:
-    """The digests, and whether a file had to be masked again, so that what was derived from it is stale."""
-    files: dict[str, FileDigest] = {}
-    mended = False
-    for path in sorted(primary_files(spool), key=lambda path: path == layout.EVENTS):
-        if path == layout.EVENTS and layout.WORKTREE_DIFF in files:
-            mended |= _settle_diff_hash(spool, files[layout.WORKTREE_DIFF].sha256)
-        judge = is_judged(path, derived=False)
-        if is_swept(path):
-            mended |= _mend_table(spool, path, sweeper)
-        _adopt(run, spool, path)
-        swept = sweeper.sweep(path, run.read(path), judge=judge)
-        if swept.rules:
-            mended = True
-            write_file(spool, path, sweeper.masked(path, spool.read(path)))
-            _adopt(run, spool, path)
-            files[path] = _swept(run, path, sweeper, judge=judge)
-        else:
-            files[path] = swept.digest
-    return files, mended
+def _joint_index(spool: Folder) -> Iterator[bytes]:
+    indexes = [(number, layout.index_of(tape)) for number, tape in enumerate(layout.TAPES)]
+    return index.joined((number, spool.read(path)) for number, path in indexes if spool.has(path))
 
 
-def _mend_table(spool: Folder, path: str, sweeper: Sweeper) -> bool:
-    """Whether the strings of a table had to be masked once more."""
+def _seal_file(run: Folder, spool: Folder, path: str, sweeper: Sweeper) -> FileDigest:
+    """The digest of the file in the bundle, which is masked once more if something was missed."""
+    if is_swept(path):
+        _mend_table(spool, path, sweeper)
+    _adopt(run, spool, path)
+    swept = sweeper.sweep(path, run.read(path))
+    if not swept.rules:
+        return swept.digest
+    write_file(spool, path, sweeper.masked(path, spool.read(path)))
+    _adopt(run, spool, path)
+    swept = sweeper.sweep(path, run.read(path))
+    if swept.rules:
+        run.remove(path)
+        raise SealError(
+            f"{path} still holds what the rules {', '.join(swept.rules)} call a secret; it is not sealed",
+            hint="the spool is kept; report the rule, then `steno recover` with a version that mends it",
+        )
+    return swept.digest
+
+
+def _mend_table(spool: Folder, path: str, sweeper: Sweeper) -> None:
+    """The strings of a table are masked once more where something was missed."""
     if not _in_table(spool, path, sweeper):
-        return False
+        return
     if path == layout.KERNEL_TABLE:
         temporary = f"{path}{TEMPORARY}"
         with suppress(FileNotFoundError):
@@ -123,7 +111,7 @@ def _mend_table(spool: Folder, path: str, sweeper: Sweeper) -> bool:
             sweeper.mask_table(source, target)
         spool.replace(temporary, path)
         if not _in_table(spool, path, sweeper):
-            return True
+            return
     raise SealError(
         f"a string in {path} still holds what the rules call a secret; it is not sealed",
         hint="the spool is kept; report it, then `steno recover` with a version that mends it",
@@ -133,40 +121,6 @@ def _mend_table(spool: Folder, path: str, sweeper: Sweeper) -> bool:
 def _in_table(spool: Folder, path: str, sweeper: Sweeper) -> bool:
     with os.fdopen(spool.open(path), "rb") as file:
         return sweeper.in_table(path, file)
-
-
-def _settle_diff_hash(spool: Folder, digest: str) -> bool:
-    """Let the snapshot tell the digest of the patch as it is sealed, also when it was masked once more.
-
-    It is compared every time, because a seal may have been killed between the patch and its event.
-    """
-    if not any(_tells_another(line, digest) for line in event_lines(spool)):
-        return False
-    write_file(spool, layout.EVENTS, (_told(line, digest) for line in event_lines(spool)), sync=True)
-    return True
-
-
-def _tells_another(line: bytes, digest: str) -> bool:
-    if kinds.RepoSnapshotAfter.type.encode() not in line:
-        return False
-    data = kinds.parse_line(line).data
-    return isinstance(data, kinds.RepoSnapshotAfter) and data.diff_hash not in {None, digest}
-
-
-def _told(line: bytes, digest: str) -> bytes:
-    if not _tells_another(line, digest):
-        return line
-    raw = canonical.decode_line(line)
-    raw["data"]["diff_hash"] = digest
-    return canonical.encode_line(raw)
-
-
-def _seal_derived(run: Folder, layers: FolderLayers, sweeper: Sweeper) -> dict[str, FileDigest]:
-    files = {}
-    for path, derive in derivations(layers).items():
-        write_file(run, path, derive(layers))
-        files[path] = _swept(run, path, sweeper, judge=is_judged(path, derived=True))
-    return files
 
 
 def write_file(folder: Folder, path: str, blocks: Iterator[bytes], *, sync: bool = False) -> None:
@@ -180,17 +134,6 @@ def write_file(folder: Folder, path: str, blocks: Iterator[bytes], *, sync: bool
             file.flush()
             os.fsync(file.fileno())
     folder.replace(temporary, path)
-
-
-def _swept(run: Folder, path: str, sweeper: Sweeper, *, judge: bool) -> FileDigest:
-    swept = sweeper.sweep(path, run.read(path), judge=judge)
-    if swept.rules:
-        run.remove(path)
-        raise SealError(
-            f"{path} still holds what the rules {', '.join(swept.rules)} call a secret; it is not sealed",
-            hint="the spool is kept; report the rule, then `steno recover` with a version that mends it",
-        )
-    return swept.digest
 
 
 def _adopt(run: Folder, spool: Folder, path: str) -> None:
@@ -209,7 +152,7 @@ def _sync_files(run: Folder, files: Iterable[str]) -> None:
     """Bytes and names are on the disk before the manifest is; all at once, for one commit of the disk's."""
     for path in files:
         _sync(run, path)
-    for name in sorted({path.rpartition("/")[0] for path in files} - {""}):
+    for name in sorted({path.rpartition("/")[0] for path in files}):
         with run.sub(name) as below:
             below.sync()
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -82,42 +81,30 @@ class Spool:
         self._next_seq += 1
 
     def tape(self, name: str) -> Tape:
-        header = layout.typescript_header(self._run_id) if layout.has_header(name) else b""
-        tape = Tape(self._folder, name, self._redactor.stream(name), header)
+        tape = Tape(self._folder, name, self._redactor.stream(layout.shown(name)))
         for path, fd in tape.files:
             self._files.hold(path, fd)
         self.tapes.append(tape)
         return tape
 
-    def file(self, path: str, blocks: Iterable[bytes]) -> str:
-        """Write a whole file, masked at equal length; returns the SHA-256 of what was written."""
-        digest = hashlib.sha256()
-        masker = self._redactor.stream(path)
+    def file(self, path: str, blocks: Iterable[bytes]) -> None:
+        """Write a whole file, masked at equal length."""
+        masker = self._redactor.stream(layout.shown(path))
         fd = self._folder.create(path)
         try:
             for block in blocks:
-                _write_and_hash(fd, masker.feed(block), digest)
-            _write_and_hash(fd, masker.close(), digest)
+                write_all(fd, masker.feed(block))
+            write_all(fd, masker.close())
             os.fdatasync(fd)  # before the event that speaks of it
             self._files.hold(path, fd)
         finally:
             os.close(fd)
-        return digest.hexdigest()
-
-    def digest(self, blocks: Iterable[bytes]) -> str:
-        """The SHA-256 of what `file` would write. Nothing is kept, so nothing is counted as masked."""
-        digest = hashlib.sha256()
-        masker = self._redactor.uncounted_stream()
-        for block in blocks:
-            digest.update(masker.feed(block))
-        digest.update(masker.close())
-        return digest.hexdigest()
 
     def json_file(self, path: str, value: Any) -> None:
         """Write data as canonical JSON; its strings are masked one by one."""
         fd = self._folder.create(path)
         try:
-            write_all(fd, canonical.encode(self._redactor.tree(_utf8(value), path)))
+            write_all(fd, canonical.encode(self._redactor.tree(_utf8(value), layout.shown(path))))
             os.fdatasync(fd)
             self._files.hold(path, fd)
         finally:
@@ -314,7 +301,9 @@ def _is_locked(folder: Folder, path: str) -> bool:
 def remove_spool(run_folder: Folder) -> None:
     """Remove a spool: events first, so that half a spool is never sealed; the lock last."""
     with run_folder.sub(layout.SPOOL) as spool:
-        for name in sorted(spool.names(), key=lambda name: (name == LOCK, name != layout.EVENTS)):
+        if spool.has(layout.EVENTS):
+            spool.remove(layout.EVENTS)
+        for name in sorted(spool.names(), key=lambda name: name == LOCK):
             spool.remove_tree(name)
     try:
         run_folder.remove_tree(layout.SPOOL)
@@ -327,11 +316,6 @@ def remove_spool(run_folder: Folder) -> None:
 def _instead_of(old: int, new: int) -> int:
     os.close(old)
     return new
-
-
-def _write_and_hash(fd: int, data: bytes, digest: hashlib._Hash) -> None:
-    digest.update(data)
-    write_all(fd, data)
 
 
 def _utf8(value: Any) -> Any:

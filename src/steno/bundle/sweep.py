@@ -2,9 +2,8 @@
 
 In: a file's name and bytes. Out: its digest and whether the redactor finds anything in it, or its bytes
 masked once more. JSON is judged string by string, as it was written; everything else as one stream.
-The replay files (merged output, timing, cast) are made of bytes that were swept in their streams, and
-an index holds only numbers: they are not judged again, because text that two streams only form
-together is not a secret. Tables are compressed, so their bytes say nothing: `in_table` judges their strings.
+An index holds only numbers and is not judged. Tables are compressed, so their bytes say nothing: `in_table`
+judges their strings.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from steno.evidence import canonical, layout
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 
-_REPLAY_FILES = frozenset({layout.TIMING, layout.CAST})
 _OUTSIDE_STRINGS = b"{}[]:,+-.0123456789Etruefalsn\n"  # numbers, `true`, `false` and `null` among them
 _QUOTE_OR_ESCAPE = re.compile(rb'\\.|"', re.DOTALL)
 _TOGETHER = 64
@@ -35,10 +33,11 @@ class Sweeper:
     def __init__(self, literals: Iterable[bytes] = ()) -> None:
         self._literals = tuple(literals)
 
-    def sweep(self, path: str, blocks: Iterable[bytes], *, judge: bool) -> Swept:
+    def sweep(self, path: str, blocks: Iterable[bytes]) -> Swept:
         digest, size = hashlib.sha256(), 0
         findings = Findings()
-        look = _judge(path, Redactor(findings=findings, literals=self._literals)) if judge else _pass
+        is_text = path != layout.INDEX and not path.endswith(layout.TABLE_SUFFIX)
+        look = _judge(path, Redactor(findings=findings, literals=self._literals)) if is_text else _pass
         for block in _also(look, blocks):
             digest.update(block)
             size += len(block)
@@ -64,12 +63,6 @@ class Sweeper:
         for block in blocks:
             yield masker.feed(block)
         yield masker.close()
-
-
-def is_judged(path: str, *, derived: bool) -> bool:
-    if path.endswith((layout.INDEX_SUFFIX, layout.TABLE_SUFFIX)) or path in _REPLAY_FILES:
-        return False
-    return not (derived and path == layout.OUTPUT)
 
 
 class _StreamJudge:

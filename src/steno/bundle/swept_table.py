@@ -1,6 +1,6 @@
 """The strings of the tables in Parquet, which are compressed and so hide from whoever reads their bytes.
 
-In: a spooled `layers/kernel.parquet` or `blobs.parquet` and a redactor. Out: whether a string of it still
+In: a spooled `syscalls.parquet` or `blobs.parquet` and a redactor. Out: whether a string of it still
 holds a secret, and the kernel table written once more without. The contents in `blobs.parquet` are not read:
 each was looked at as it was kept, and is encrypted if it holds a secret. What is no table of ours raises
 `BadTableError`.

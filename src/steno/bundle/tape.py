@@ -28,12 +28,11 @@ class Masker(Protocol):
 
 
 class Tape:
-    def __init__(self, folder: Folder, name: str, masker: Masker, header: bytes) -> None:
+    def __init__(self, folder: Folder, name: str, masker: Masker) -> None:
         self.name = name
         self.lost_bytes = 0
         self.failure: OSError | None = None
         self.was_changed = False  # by somebody else; what is missing then is lost
-        self._header = header
         self._last_ns = 0
         self._masker = masker
         self._waiting: deque[Arrival] = deque()
@@ -42,8 +41,7 @@ class Tape:
         self._batch_bytes = 0
         self._data = folder.create(name, append=True)
         self._index = folder.create(layout.index_of(name), append=True)
-        write_all(self._data, header)
-        self._sizes = len(header), 0  # of the bytes and of the index, as far as they agree
+        self._sizes = 0, 0  # of the bytes and of the index, as far as they agree
 
     @property
     def files(self) -> tuple[tuple[str, int], ...]:
@@ -141,20 +139,13 @@ class Tape:
             return
         self.was_changed = True
         expected, _ = self._sizes
-        if not self._begins_with_header():
-            os.ftruncate(self._data, 0)
-            write_all(self._data, self._header)
         kept = os.fstat(self._data).st_size
         self.lost_bytes += max(0, expected - kept)
         os.ftruncate(self._index, 0)
-        lengths = _cut(kept - len(self._header), index.MAX_LENGTH)  # when each came is not known any more
+        lengths = _cut(kept, index.MAX_LENGTH)  # when each came is not known any more
         records = index.pack([Arrival(self._last_ns, length) for length in lengths])
         write_all(self._index, records)
         self._sizes = kept, len(records)
-
-    def _begins_with_header(self) -> bool:
-        with open(f"/proc/self/fd/{self._data}", "rb") as file:  # noqa: PTH123 - it may have no other name
-            return file.read(len(self._header)) == self._header
 
     def _cut_back(self) -> None:
         with suppress(OSError):

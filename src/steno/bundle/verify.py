@@ -1,13 +1,12 @@
 """Verification: is this bundle what it says it is?
 
-In: a run folder that may be hostile. Out: a `Verdict` with the outcome of every numbered step; the numbers
-are those of `docs/spec.md`. On any bytes it ends with a verdict, never with another error. It reads the
-primary files, recomputes every derived file from them and compares; a digest alone proves nothing here.
+The steps have the numbers of `docs/spec.md`. They look at the evidence alone: what follows from it is made by
+whoever reads, and a copy of that proves nothing. On any bytes verification ends with a verdict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -15,15 +14,16 @@ import msgspec
 
 from steno.bundle import manifest as manifests
 from steno.bundle.claims_check import claim_problems
+from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import completeness_of, primary_files
+from steno.bundle.inventory import completeness_of
 from steno.bundle.kernel_check import kernel_problems
 from steno.bundle.manifest import FileDigest, Manifest
 from steno.bundle.reader import FolderLayers, digest_of
-from steno.evidence import canonical, index, kinds, layout
+from steno.evidence import canonical, compat, index, kinds, layout
 from steno.evidence.run_id import is_run_id
-from steno.judge.catalogue import derivations
 from steno.judge.facts import NoRunStartError, RunFacts
+from steno.judge.kernel_rows import unknown_operations
 
 
 class Status(StrEnum):
@@ -37,18 +37,18 @@ EXIT_CODES = {Status.VALID: 0, Status.INVALID: 1, Status.INCOMPLETE: 3, Status.U
 
 STEPS = {
     1: "the manifest is there and can be read",
-    2: "the manifest is canonical, of this version, covered by its root, and of the run of the folder's name",
+    2: "the manifest is canonical, of a known format, covered by its root, and named as its folder",
     3: "the files are those of the manifest: none missing, none added, no links",
     4: "every file has the size and the SHA-256 of the manifest",
-    5: "the events are canonical, of known kinds, in sequence, of this run, and agree with each other",
+    5: "the events are canonical, in sequence, of this run, and agree with each other",
     6: "every stream is covered by its index, to the byte",
-    7: "every derived file is what the primary files give, and the snapshot tells of its files",
+    7: "the tables and lines can be read, and are those that the events tell of",
     8: "the record has everything that should be in it",
 }
 
 
-class _Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One entry of `repo/changes.json`."""
+class _Change(msgspec.Struct, frozen=True):
+    """One of the changed files that git tells of."""
 
     path: str
     status: str
@@ -70,6 +70,7 @@ class Verdict(NamedTuple):
     root: str | None
     steps: list[Step]
     gaps: list[str]
+    notes: Sequence[str] = ()  # what a reader should know beside
 
     @property
     def exit_code(self) -> int:
@@ -95,6 +96,7 @@ class _Verification:
         self._manifest_bytes = b""
         self._manifest: Manifest | None = None
         self._gaps: list[str] = []
+        self._notes: list[str] = []
         self._kept_layers: FolderLayers | None = None
 
     def verdict(self) -> Verdict:
@@ -105,7 +107,7 @@ class _Verification:
             self._check_digests,
             self._check_events,
             self._check_indexes,
-            self._check_derived,
+            self._check_tables,
             self._check_completeness,
         ]
         status = Status.VALID
@@ -129,6 +131,7 @@ class _Verification:
             manifest.root if manifest else None,
             self._steps,
             self._gaps,
+            self._notes,
         )
 
     def _note(self, number: int, problems: list[str]) -> None:
@@ -148,7 +151,7 @@ class _Verification:
     @property
     def _layers(self) -> FolderLayers:
         if self._kept_layers is None:
-            self._kept_layers = FolderLayers(self._run, self._sealed.run_id)
+            self._kept_layers = FolderLayers(as_today(self._run), self._sealed.run_id)
         return self._kept_layers
 
     def _read_manifest(self) -> list[str]:
@@ -168,8 +171,11 @@ class _Verification:
         return []
 
     def _check_manifest(self) -> list[str]:
-        self._manifest = manifests.parse(self._manifest_bytes)
-        if not manifests.root_matches(self._sealed):
+        try:
+            self._manifest = manifests.parse(self._manifest_bytes)
+        except manifests.NewerFormatError as error:
+            raise _StopError(Status.UNREADABLE, str(error)) from None
+        if not manifests.root_matches(self._manifest_bytes):
             return ["the root does not match the manifest"]
         name = self._run.path.resolve().name
         if is_run_id(name) and name != self._sealed.run_id:
@@ -220,52 +226,82 @@ class _Verification:
         return problems or _contradictions(RunFacts.of(self._layers))
 
     def _check_indexes(self) -> list[str]:
-        problems = []
+        sizes = dict.fromkeys(layout.TAPES, 0)
         for tape in layout.TAPES:
-            if not self._run.has(layout.index_of(tape)):
-                continue
-            indexed = 0
-            for arrival in index.unpack(self._run.read(layout.index_of(tape))):
-                indexed += arrival.length
+            for arrival in self._layers.arrivals(tape):
                 if arrival.length > index.MAX_LENGTH:  # what follows holds one such piece in memory
-                    return [f"{layout.index_of(tape)}: a record of {arrival.length} bytes"]
-            header = layout.typescript_header(self._sealed.run_id) if layout.has_header(tape) else b""
-            present = self._run.size(tape) - len(header)
-            if header and next(self._run.read(tape), b"")[: len(header)] != header:
-                problems.append(f"{tape}: does not begin with the header line of this run")
+                    return [f"{tape}: its index has a record of {arrival.length} bytes"]
+                sizes[tape] += arrival.length
+        problems = []
+        for tape, indexed in sizes.items():
+            present = self._layers.size(tape)
             if indexed != present:
                 problems.append(f"{tape}: {present} bytes, its index covers {indexed}")
-            if self._run.size(layout.index_of(tape)) % index.RECORD.size:
-                problems.append(f"{layout.index_of(tape)}: torn")
-        return problems
+        return problems + list(self._torn_indexes()) + list(self._foreign_headers())
 
-    def _check_derived(self) -> list[str]:
+    def _torn_indexes(self) -> Iterator[str]:
+        paths = [layout.INDEX, *map(layout.index_of, layout.TAPES)]
+        for path in filter(self._layers.has, paths):
+            record = index.JOINT_RECORD if path == layout.INDEX else index.RECORD
+            if self._layers.size(path) % record.size:
+                yield f"{path}: torn"
+        if self._layers.has(layout.INDEX):
+            numbers = {one.stream for one in index.unpack_joined(self._layers.read(layout.INDEX))}
+            if max(numbers, default=0) >= len(layout.TAPES):
+                self._notes.append("the record has streams that this Steno does not know")
+
+    def _foreign_headers(self) -> Iterator[str]:
+        """Format 1 begins two streams with a line that names the run."""
+        if self._sealed.format != compat.FIRST:
+            return
+        for tape in layout.TAPES:
+            header, name = compat.header_in_first(tape, self._sealed.run_id), compat.name_in_first(tape)
+            if not header or name is None or not self._layers.has(tape):
+                continue
+            if next(self._run.read(name), b"")[: len(header)] != header:
+                yield f"{name}: does not begin with the header line of this run"
+
+    def _check_tables(self) -> list[str]:
         try:
-            derived = derivations(self._layers)
+            facts = RunFacts.of(self._layers)
         except NoRunStartError as error:
             return [str(error)]
-        expected = {*derived, *primary_files(self._run)}
-        problems = [f"{path}: has no place in a bundle" for path in sorted(set(self._files) - expected)]
-        facts = RunFacts.of(self._layers)
-        promised = {*derived, *_files_that_events_speak_of(facts)}
-        problems += [f"{path}: should be there" for path in sorted(promised - set(self._files))]
-        for path in sorted(set(derived) & set(self._files)):
-            if digest_of(derived[path](self._layers)) != self._files[path].sha256:
-                problems.append(f"{path}: is not what the recorded events and streams give")
+        problems = [f"{path}: has no place in a bundle" for path in self._without_a_place()]
+        missing = (path for path in _files_that_events_speak_of(facts) if not self._layers.has(path))
+        problems += [f"{path}: should be there" for path in missing]
         problems += self._repository_problems(facts)
-        problems += kernel_problems(self._run, self._layers, facts)
+        problems += kernel_problems(as_today(self._run), self._layers, facts)
         problems += claim_problems(self._layers, facts)
-        if completeness_of(facts) != self._sealed.completeness:
+        told = self._sealed.completeness
+        if told is not None and told != completeness_of(facts):
             problems.append("manifest.json: completeness is not what the events say")
+        if facts.kernel is not None and not problems:
+            self._notes += [
+                f"{op}: a call that only a newer Steno knows" for op in unknown_operations(self._layers)
+            ]
+        self._notes += [f"{kind}: an event that only a newer Steno knows" for kind in facts.unknown_kinds]
         return problems
 
+    def _without_a_place(self) -> Iterator[str]:
+        """What is no evidence. Evidence of a kind that only a newer Steno knows is told of."""
+        if self._sealed.format == compat.FIRST:
+            known = {*map(compat.name_in_first, compat.FILES), *compat.CONCLUDED}
+            yield from sorted(set(self._files) - known)
+            return
+        for path in sorted(set(self._files) - {*layout.EVIDENCE_FILES}):
+            if path.startswith(f"{layout.EVIDENCE}/"):
+                self._notes.append(f"{path}: of a kind that this Steno does not know")
+            else:
+                yield path
+
     def _repository_problems(self, facts: RunFacts) -> Iterator[str]:
-        """The snapshot after the command tells the digest of one file and the length of another."""
+        """The snapshot after the command tells the length of a list; in format 1 also a patch's digest."""
         told = facts.after.diff_hash if facts.after else None
-        patch = self._files.get(layout.WORKTREE_DIFF)
-        if told is not None and patch is not None and patch.sha256 != told:
+        if told is not None and digest_of(self._layers.read(layout.WORKTREE_DIFF)) != told:
             yield f"{layout.WORKTREE_DIFF}: is not the patch that the snapshot tells of"
-        if layout.CHANGES not in self._files:
+        if not self._layers.has(layout.CHANGES):
+            if facts.after is not None and facts.after.changed:
+                yield f"{layout.CHANGES}: should be there"
             return
         try:
             changes = msgspec.convert(self._layers.json(layout.CHANGES), list[_Change])
@@ -276,7 +312,7 @@ class _Verification:
             yield f"{layout.CHANGES}: {len(changes)} entries, which is not what the snapshot tells"
 
     def _check_completeness(self) -> list[str]:
-        completeness = self._sealed.completeness
+        completeness = completeness_of(RunFacts.of(self._layers))
         self._gaps = list(completeness.gaps)
         if completeness.complete:
             return []
@@ -320,15 +356,7 @@ def _contradictions(facts: RunFacts) -> list[str]:
 
 
 def _files_that_events_speak_of(facts: RunFacts) -> Iterator[str]:
-    """The primary files that every bundle has, and those that a snapshot was written after."""
-    yield from layout.CLAIM_LAYERS
-    before, after = facts.before, facts.after
-    if before is not None and before.diff_hash is not None:
-        yield layout.STATUS_BEFORE
-    if after is not None and after.diff_hash is not None:
-        yield from (layout.STATUS_AFTER, layout.WORKTREE_DIFF)
-        if after.changed is not None:
-            yield from (layout.DIFF, layout.CHANGES)
+    """Of the files that are never empty."""
     if facts.kernel is not None:
         yield from (layout.KERNEL_TABLE, layout.FILE_LINES)
 

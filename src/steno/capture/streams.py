@@ -54,6 +54,16 @@ class Wiring(NamedTuple):
     split_out: int | None = None  # its end of that pipe
 
     @property
+    def recorded(self) -> list[str]:
+        """The streams whose bytes will be recorded."""
+        tapes = {outlet.tape for outlet in self.outlets}
+        if self.split is not None:
+            tapes |= {layout.STDOUT, layout.STDERR}
+        if self.inlets:
+            tapes.add(layout.STDIN)
+        return [tape for tape in layout.TAPES if tape in tapes]
+
+    @property
     def kind(self) -> str:
         return "pty" if self.terminal else "pipes"
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 
+from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
 from steno.bundle.judged import JudgedFiles
 from steno.bundle.reader import MAX_SMALL_FILE, FolderLayers
@@ -68,8 +69,9 @@ def put_back(
     as_json: bool,
 ) -> int:
     user = User.of_this_process()
-    with open_run(run, store) as folder:
-        verdict = trusted(folder)
+    with open_run(run, store) as sealed:
+        verdict = trusted(sealed)
+        folder = as_today(sealed)
         if not folder.has(KERNEL_TABLE):
             raise BadRequestError(
                 f"{folder.path.name} has no record of files",

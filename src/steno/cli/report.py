@@ -29,9 +29,10 @@ Examples:
   steno report ./2026-01-25T12-00-00-000Z_a1b2c3d4.tar.gz -o - > run.html
   steno report @last --markdown | gh pr comment --body-file -
 
-The page asks the network for nothing. It carries the files of the record byte for byte, and checks their
-digests in the browser that shows it. A record that is invalid, incomplete or not sealed gets a page too,
-which says so first; a message says so here.
+The page asks the network for nothing. It carries the evidence of the record byte for byte, which the browser
+that shows it checks against the root, and what this Steno concludes from it, which `steno verify` of the page
+concludes again. A record that is invalid, incomplete or not sealed gets a page too, which says so first; a
+message says so here.
 
 The same record gives the same bytes every time, so a file that is there already is fine if it is the same;
 one that differs is never overwritten. With --markdown the text begins with `<!-- steno:report -->`, so that a

@@ -32,8 +32,8 @@ Examples:
   steno show @last --json | jq '.files["capability-surface.json"].network_endpoints'
 
 With --json the summary has `files` beside it: processes.json, files.json, calls.json, capability-surface.json
-and correlation-report.json as the bundle has them. Single events are in `steno events --json`, the terminal
-is in `steno play --json`, contents of files are in `steno files --diff --json`.""",
+and correlation-report.json as this Steno concludes them. Single events are in `steno events --json`, the
+terminal is in `steno play --json`, contents of files are in `steno files --diff --json`.""",
 )
 @run_argument
 @store_option

@@ -20,6 +20,7 @@ from steno.cli.opening import (
 )
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.views import verdicts
+from steno.views.report import page
 
 
 @click.command(
@@ -27,14 +28,17 @@ from steno.views import verdicts
     epilog="""\b
 Verdicts and exit codes (several runs: the worst, in the order 1, 4, 3, 0):
   0  valid        every step passed
-  1  invalid      it was changed after it was sealed, or never was a right bundle
-  3  incomplete   right as far as it goes, and it declares what is missing
+  1  invalid      it was changed after it was sealed, or never was a right bundle; or a page whose
+                  conclusions are not what the rules of this Steno give (its evidence may be valid)
+  3  incomplete   right as far as it goes, and it declares what is missing; or a page of which not
+                  all can be compared
   4  unreadable   not a bundle, or it cannot be read
 
 \b
 Examples:
   steno verify @last
   steno verify ./2026-01-25T12-00-00-000Z_a1b2c3d4.tar.gz
+  steno verify ./steno-2026-01-25T12-00-00-000Z_a1b2c3d4.html
   steno verify ./assay-runner-spike-2026-01-25T12-00-00-000Z_a1b2c3d4.tar.gz
   steno verify --json runs/* | jq '.verdicts[] | select(.status != "valid")'""",
 )
@@ -44,9 +48,10 @@ Examples:
 def command(runs: tuple[str, ...], store: str | None, as_json: bool) -> int:
     """Check that a record is what it says it is.
 
-    Nothing in the bundle is trusted: every digest is recomputed, and every derived file is made again from
-    the recorded events and streams and compared. RUN may be a directory, a packed bundle, or an archive that
-    `steno export --as assay-runner` wrote.
+    Nothing in the bundle is trusted: every digest is recomputed, and the events, streams and tables must
+    agree with each other. RUN may be a directory, a packed bundle, a page that `steno report` made, or an
+    archive that `steno export --as assay-runner` wrote. Of a page the evidence that it carries is verified,
+    and what its maker concluded from it is concluded again and compared.
     """
     if not runs:
         raise BadRequestError("there is no RUN to verify", hint="name one, as in `steno verify @last`")
@@ -68,9 +73,21 @@ def _judged(word: str, path: Path) -> verdicts.Judged:
 
         if assay_archive.is_archive(path):
             return verdicts.Judged(word, assay_archive.verify(path))
+        if page.is_page(path):
+            return _judged_page(word, path)
     try:
         with open_path(path) as folder:
             verdict = verify(folder)
             return verdicts.Judged(word, verdict, verdicts.content_missing(folder, verdict))
     except UnreadableBundleError as error:
         return verdicts.Judged(word, verdicts.unreadable(str(error)))
+
+
+def _judged_page(word: str, path: Path) -> verdicts.Judged:
+    from steno.views.report.second_look import second_look  # late: only a report needs all that makes one
+
+    try:
+        verdict, looked_at = second_look(path)
+    except UnreadableBundleError as error:
+        return verdicts.Judged(word, verdicts.unreadable(str(error)))
+    return verdicts.Judged(word, verdict, looked_at=looked_at)

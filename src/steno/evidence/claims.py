@@ -1,6 +1,6 @@
 """The lines of the policy layer and of the SDK layer: what policy decided, and what an agent said of itself.
 
-In: lines of `layers/policy.ndjson` and `layers/sdk.ndjson`, which may be hostile. Out: frozen values, or
+In: lines of `policy.ndjson` and `sdk.ndjson`, which may be hostile. Out: frozen values, or
 `BadClaimError`. The fields beside `steno` are those of the third seed, with its names; ours stand under
 `steno`. Times are nanoseconds on the run's monotonic clock. Never touches a file or a clock.
 """
@@ -34,28 +34,28 @@ class BadClaimError(ValueError):
     """A line is not one of its layer."""
 
 
-class ProcessKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ProcessKey(msgspec.Struct, frozen=True):
     """A process, told apart from a later one with the same number: field 22 of /proc/PID/stat."""
 
     pid: int
     start_ticks: int
 
 
-class FileKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FileKey(msgspec.Struct, frozen=True):
     """A file, whatever its name is."""
 
     dev: int
     ino: int
 
 
-class ProxyLog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ProxyLog(msgspec.Struct, frozen=True):
     """The log of one proxy as it was found at the end, and the process that it is named after."""
 
     process: ProcessKey
     file: FileKey | None = None  # None: its numbers are larger than JSON can hold
 
 
-class NoticedByProxy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NoticedByProxy(msgspec.Struct, frozen=True):
     """Something on a connection that is no call: `kind` is a fixed word of the proxy."""
 
     kind: str
@@ -63,7 +63,7 @@ class NoticedByProxy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     at_ns: int
 
 
-class PolicyDetail(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class PolicyDetail(msgspec.Struct, frozen=True, kw_only=True):
     schema: Literal["steno.policy_event.v1"] = "steno.policy_event.v1"
     connection: str  # one client and one server, unique in the run
     request_id: str | None  # the JSON-RPC id as it was written in the message; None: it had none
@@ -83,7 +83,7 @@ class PolicyDetail(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     arguments_cut: bool = False  # too large to be kept
 
 
-class PolicyLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PolicyLine(msgspec.Struct, frozen=True):
     schema: Literal["assay.runner.policy_event.v0"]
     run_id: str
     seq: int
@@ -95,7 +95,7 @@ class PolicyLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     steno: PolicyDetail
 
 
-class SdkDetail(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SdkDetail(msgspec.Struct, frozen=True, kw_only=True):
     schema: Literal["steno.sdk_event.v1"] = "steno.sdk_event.v1"
     id_from: Literal["sdk", "hook", "inferred"] = "sdk"  # inferred: matched by name, arguments and order
     at_ns: int | None = None  # when the writer says it was: information, never the only ground of a join
@@ -108,7 +108,7 @@ class SdkDetail(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     cut: bool = False  # something above was too large to be kept
 
 
-class SdkLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SdkLine(msgspec.Struct, frozen=True):
     schema: Literal["assay.runner.sdk_event.v0"]
     run_id: str
     seq: int

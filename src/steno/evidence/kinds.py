@@ -1,7 +1,7 @@
 """The run events: one frozen type a kind, and the line that carries it in `events.ndjson`.
 
-In: facts that a recorder has. Out: `Event` values and their canonical lines, and the way back.
-A line that does not fit its kind is refused with `BadEventError`. Never touches a file or a clock.
+A newer Steno may write kinds and fields that this one does not know: such a field is passed over, such a kind
+is an `UnknownKind`. A line that does not fit the kind it names is a `BadEventError`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ class BadEventError(ValueError):
     """A line of `events.ndjson` is not an event of a known kind."""
 
 
-class EventData(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class EventData(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one kind of event says. `type` is the word in the line; it is not a field."""
 
     type: ClassVar[str]
 
 
-class Terminal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Terminal(msgspec.Struct, frozen=True):
     """What stood behind the command's descriptors 0, 1 and 2."""
 
     kind: str  # "pty" or "pipes"
@@ -34,6 +34,7 @@ class Terminal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     term: str | None
     cols: int | None
     rows: int | None
+    recorded: list[str] = []  # "stdin", "stdout", "stderr", "output"
 
 
 class RunStart(EventData, frozen=True):
@@ -70,7 +71,7 @@ class RepoSnapshot(EventData, frozen=True):
     head: str | None = None
     branch: str | None = None
     status_summary: dict[str, int] | None = None
-    diff_hash: str | None = None
+    diff_hash: str | None = None  # in format 1; now the patch itself is kept
     omitted: list[dict[str, Any]] = []
     notes: list[str] = []
 
@@ -221,12 +222,27 @@ class ToolVersions(EventData, frozen=True):
     versions: dict[str, str]
 
 
+class MaskedExample(msgspec.Struct, frozen=True):
+    where: str
+    rule: str
+    length: int
+    hmac: str
+
+
+class Tally(msgspec.Struct, frozen=True):
+    redacted_fields: list[str] = []
+    counts: dict[str, int] = {}
+    total: int = 0
+    examples: list[MaskedExample] = []
+    redacted_fields_left_off_at_most: int = 0
+
+
 class RedactionTally(EventData, frozen=True):
     """What has been masked so far; the last one in a run counts."""
 
     type: ClassVar[str] = "redaction_tally"
 
-    tally: dict[str, Any]
+    tally: Tally
 
 
 class Gap(EventData, frozen=True):
@@ -359,6 +375,15 @@ KINDS: dict[str, type[EventData]] = {
 }
 
 
+class UnknownKind(EventData, frozen=True):
+    """An event that only a newer Steno knows."""
+
+    type: ClassVar[str] = "unknown"
+
+    kind: str
+    data: dict[str, Any]
+
+
 class Event(msgspec.Struct, frozen=True):
     """One line: when (wall clock for people, monotonic nanoseconds since the start for joins) and what."""
 
@@ -370,10 +395,10 @@ class Event(msgspec.Struct, frozen=True):
 
     @property
     def type(self) -> str:
-        return self.data.type
+        return self.data.kind if isinstance(self.data, UnknownKind) else self.data.type
 
 
-class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Line(msgspec.Struct, frozen=True):
     seq: int
     ts_ms: int
     mono_ns: int | str  # a string in a run of more than 104 days
@@ -389,7 +414,7 @@ def to_json(event: Event) -> dict[str, Any]:
         "mono_ns": event.mono_ns,
         "run_id": event.run_id,
         "type": event.type,
-        "data": msgspec.to_builtins(event.data),
+        "data": event.data.data if isinstance(event.data, UnknownKind) else msgspec.to_builtins(event.data),
     }
 
 
@@ -397,9 +422,7 @@ def parse_line(line: bytes) -> Event:
     try:
         raw = msgspec.convert(canonical.decode_line(line), _Line)
         kind = KINDS.get(raw.type)
-        if kind is None:
-            raise BadEventError(f"unknown event type {raw.type!r}")
-        data = msgspec.convert(raw.data, kind)
+        data = UnknownKind(raw.type, raw.data) if kind is None else msgspec.convert(raw.data, kind)
         mono_ns = canonical.integer(raw.mono_ns)
     except (canonical.NotCanonicalError, msgspec.ValidationError) as error:
         raise BadEventError(str(error)) from None

@@ -1,7 +1,6 @@
-"""What a derivation may ask of a recording: its events and the bytes of its primary files.
+"""What a rule may ask of a record: its events and the bytes of its evidence.
 
-Implemented by a spool that is being sealed and by a bundle that is being read, so that the same pure
-functions write the derived files and check them later.
+Implemented by a spool and by a bundle, so that the same pure functions judge both.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, Protocol
 
+from steno.evidence.index import Arrival
 from steno.evidence.kinds import Event
 
 
@@ -23,7 +23,11 @@ class Layers(Protocol):
     def size(self, path: str) -> int: ...
 
     def read(self, path: str, start: int = 0) -> Iterator[bytes]:
-        """The file's bytes from `start`, in blocks of a bounded size."""
+        """The file's bytes from `start`, in blocks of a bounded size; one that is empty may be absent."""
+        ...
+
+    def arrivals(self, tape: str) -> Iterator[Arrival]:
+        """When the bytes of a stream came."""
         ...
 
     def open(self, path: str) -> BinaryIO:

@@ -1,66 +1,73 @@
-"""The names of the files of a recording. Spool and bundle use the same names for the same bytes."""
+"""The names of the files of a record: what was recorded is below `evidence/`, in a spool as in a bundle."""
 
 from __future__ import annotations
 
 MANIFEST = "manifest.json"
-EVENTS = "events.ndjson"
-RUN = "run.json"
-HASHES = "hashes.json"
-REDACTION_REPORT = "redaction-report.json"
-HEALTH = "observation-health.json"
-SURFACE = "capability-surface.json"
-CORRELATION = "correlation-report.json"
+EVIDENCE = "evidence"
+EVENTS = "evidence/events.ndjson"
+KERNEL_TABLE = "evidence/syscalls.parquet"
+FILE_LINES = "evidence/files.ndjson"
+BLOBS = "evidence/blobs.parquet"
+POLICY_LINES = "evidence/policy.ndjson"
+SDK_LINES = "evidence/sdk.ndjson"
+CLAIM_LAYERS = (POLICY_LINES, SDK_LINES)
 
-KERNEL_TABLE = "layers/kernel.parquet"
-KERNEL_LINES = "layers/kernel.ndjson"
-KERNEL_ROWS = "steno/kernel.ndjson"  # of an archive of the third seed
-FILE_LINES = "layers/files.ndjson"
-BLOBS = "blobs.parquet"
-POLICY_LINES = "layers/policy.ndjson"
-SDK_LINES = "layers/sdk.ndjson"
-CLAIM_LAYERS = (POLICY_LINES, SDK_LINES)  # always there, and empty where nothing was told
-PROCESSES = "processes.json"
-FILES = "files.json"
-CALLS = "calls.json"
+STDIN = "evidence/terminal/stdin"
+STDOUT = "evidence/terminal/stdout"
+STDERR = "evidence/terminal/stderr"
+OUTPUT = "evidence/terminal/output"
+INDEX = "evidence/terminal/index"  # of a bundle; in a spool each stream has one of its own
 
-STDIN = "terminal/stdin"
-STDOUT = "terminal/stdout"
-STDERR = "terminal/stderr"
-OUTPUT = "terminal/output"
-TIMING = "terminal/timing"
-CAST = "terminal/session.cast"
-
-REPO_BEFORE = "repo/before.json"
-REPO_AFTER = "repo/after.json"
-STATUS_BEFORE = "repo/status_before.txt"
-STATUS_AFTER = "repo/status_after.txt"
-DIFF = "repo/diff.patch"
-WORKTREE_DIFF = "repo/worktree.patch"
-CHANGES = "repo/changes.json"
+STATUS_BEFORE = "evidence/git/status_before.txt"
+STATUS_AFTER = "evidence/git/status_after.txt"
+DIFF = "evidence/git/diff.patch"
+WORKTREE_BEFORE = "evidence/git/worktree_before.patch"
+WORKTREE_DIFF = "evidence/git/worktree_after.patch"
+CHANGES = "evidence/git/changes.json"
 
 SPOOL = "spool"
 
 INDEX_SUFFIX = ".idx"
 TABLE_SUFFIX = ".parquet"
 
-# Streams whose bytes are recorded as they arrive; `output` is one of them only when stdout and
-# stderr share one way out, else it is derived from the two. On a terminal that an observer splits, all of
-# them are recorded: `output` as the terminal showed it, the two as the programs wrote it.
+# Streams whose bytes are recorded as they arrive. On a terminal that an observer splits, all of them are
+# recorded: `output` as the terminal showed it, stdout and stderr as the programs wrote it.
 TAPES = (STDIN, STDOUT, STDERR, OUTPUT)
-PRIMARY_FILES = (
+EVIDENCE_FILES = (
     EVENTS,
     STATUS_BEFORE,
     STATUS_AFTER,
     DIFF,
+    WORKTREE_BEFORE,
     WORKTREE_DIFF,
     CHANGES,
     KERNEL_TABLE,
     FILE_LINES,
     BLOBS,
     *CLAIM_LAYERS,
+    *TAPES,
+    INDEX,
 )
-# What follows from the files above, under the names that the first format gave it. `output` is one of them
-# where it is made of the two streams.
+# Of these a file without a byte is left out of the bundle: the events tell that somebody looked.
+EMPTY_IS_ABSENT = frozenset(EVIDENCE_FILES) - {EVENTS, KERNEL_TABLE, FILE_LINES, BLOBS}
+
+# What follows from the evidence, as JSON or as a file that other programs read. No bundle has it: whoever
+# reads one makes it, and a page or an export carries a copy.
+RUN = "run.json"
+HASHES = "hashes.json"
+REDACTION_REPORT = "redaction-report.json"
+HEALTH = "observation-health.json"
+SURFACE = "capability-surface.json"
+CORRELATION = "correlation-report.json"
+CALLS = "calls.json"
+KERNEL_LINES = "syscalls.ndjson"
+PROCESSES = "processes.json"
+FILES = "files.json"
+REPO_BEFORE = "git-before.json"
+REPO_AFTER = "git-after.json"
+TIMING = "timing"
+CAST = "session.cast"
+MERGED_OUTPUT = "output"
 JUDGED_FILES = (
     RUN,
     HASHES,
@@ -76,6 +83,7 @@ JUDGED_FILES = (
     REPO_AFTER,
     TIMING,
     CAST,
+    MERGED_OUTPUT,
 )
 
 
@@ -83,10 +91,6 @@ def index_of(tape: str) -> str:
     return tape + INDEX_SUFFIX
 
 
-def typescript_header(run_id: str) -> bytes:
-    """scriptreplay(1) skips the first line of each log; `output` and `stdin` begin with this one."""
-    return f"Script started, recorded by steno as {run_id}\n".encode()
-
-
-def has_header(tape: str) -> bool:
-    return tape in (STDIN, OUTPUT)
+def shown(path: str) -> str:
+    """The name of a file in events and messages."""
+    return path.removeprefix(f"{EVIDENCE}/")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Host(msgspec.Struct, frozen=True):
     """Where the command ran."""
 
     os: str
@@ -18,14 +18,14 @@ class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
 
 
-class LeftProcess(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LeftProcess(msgspec.Struct, frozen=True):
     """One process of the run that was still there when the record ended."""
 
     pid: int
     name: str
 
 
-class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Split(msgspec.Struct, frozen=True):
     """How many bytes of the terminal were written by which descriptor; `unwatched` counts descriptors."""
 
     stdout: int

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from steno.evidence import index, layout
+from steno.evidence import layout
 from steno.evidence.layers import Layers
 from steno.judge import replay, streams
 from steno.judge.facts import RunFacts
@@ -52,10 +52,10 @@ def stream_files(layers: Layers, attempt: int) -> dict[str, Iterator[bytes]]:
     logs = replay.Logs(timing=names["pty-timing"], output=names["pty-output"], stdin=names["stdin"])
     out, err = tapes(layers)
     return {
-        names["stdin"]: _input(layers),
-        names["stdout"]: streams.stream_bytes(layers, out),
-        names["stderr"]: iter(()) if err is None else streams.stream_bytes(layers, err),
-        names["pty-output"]: _output(layers),
+        names["stdin"]: replay.typed_input(layers),
+        names["stdout"]: layers.read(out),
+        names["stderr"]: iter(()) if err is None else layers.read(err),
+        names["pty-output"]: replay.merged_output(layers),
         names["pty-timing"]: replay.timing(layers, logs),
         names["fd-trace"]: _trace(layers),
     }
@@ -63,7 +63,7 @@ def stream_files(layers: Layers, attempt: int) -> dict[str, Iterator[bytes]]:
 
 def tapes(layers: Layers) -> tuple[str, str | None]:
     """What stdout and stderr are read from; a terminal that nobody split has no stderr."""
-    if layers.has(layout.index_of(layout.STDOUT)):
+    if layout.STDOUT in streams.recorded(layers):
         return layout.STDOUT, layout.STDERR
     return layout.OUTPUT, None
 
@@ -76,16 +76,6 @@ def chunks(layers: Layers) -> Chunks:
 
 def trace_source(facts: RunFacts) -> TraceSource:
     return _SOURCES[facts.start.terminal.streams]
-
-
-def _input(layers: Layers) -> Iterator[bytes]:
-    if layers.has(layout.STDIN):
-        return layers.read(layout.STDIN)
-    return iter([layout.typescript_header(layers.run_id)])
-
-
-def _output(layers: Layers) -> Iterator[bytes]:
-    return layers.read(layout.OUTPUT) if layers.has(layout.OUTPUT) else replay.merged_output(layers)
 
 
 def _trace(layers: Layers) -> Iterator[bytes]:
@@ -101,5 +91,4 @@ def _pieces(layers: Layers, tape: str, stream: str) -> Iterator[Piece]:
 
 
 def _writes(layers: Layers, tape: str) -> int:
-    arrivals = index.unpack(layers.read(layout.index_of(tape)))
-    return sum(-(-arrival.length // MOST_SHOWN) for arrival in arrivals)
+    return sum(-(-arrival.length // MOST_SHOWN) for arrival in layers.arrivals(tape))

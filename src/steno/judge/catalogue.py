@@ -1,8 +1,4 @@
-"""Which derived files a recording has, and the function that writes each.
-
-Sealing writes the files with these functions; verification runs the same functions over the layers
-and compares. A derived file is never read to make another.
-"""
+"""What is concluded from a record, by name, and the function that makes each of the evidence."""
 
 from __future__ import annotations
 
@@ -39,6 +35,7 @@ def derivations(layers: Layers) -> dict[str, Derivation]:
         layout.CALLS: calls.calls,
         layout.TIMING: replay.timing,
         layout.CAST: replay.cast,
+        layout.MERGED_OUTPUT: replay.merged_output,
     }
     if layers.has(layout.KERNEL_TABLE):
         found |= {
@@ -46,8 +43,6 @@ def derivations(layers: Layers) -> dict[str, Derivation]:
             layout.PROCESSES: processes.processes,
             layout.FILES: files.files,
         }
-    if not layers.has(layout.index_of(layout.OUTPUT)):
-        found[layout.OUTPUT] = replay.merged_output
     if facts.before is not None and facts.before.reason is None:
         found[layout.REPO_BEFORE] = summaries.repo_before
     if facts.after is not None and facts.after.reason is None:

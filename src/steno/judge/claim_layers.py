@@ -1,6 +1,6 @@
 """The policy layer and the SDK layer, read as a whole.
 
-In: layers, which may be hostile. Out: the lines of `layers/policy.ndjson` and of `layers/sdk.ndjson`, or
+In: layers, which may be hostile. Out: the lines of `policy.ndjson` and of `sdk.ndjson`, or
 `BadClaimError`: each is of this run, and they are numbered from 0 without a gap. Decisions stand in the order
 of time, and none ends before it begins. A layer that is larger than a recorder writes is refused unread.
 """

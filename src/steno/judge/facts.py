@@ -40,10 +40,11 @@ class RunFacts(msgspec.Struct, frozen=True):
     sdk_intake: kinds.SdkIntake | None
     finish: kinds.RunFinish | None
     tool_versions: dict[str, str]
-    tally: dict[str, Any]
+    tally: kinds.Tally | None
     gaps: tuple[kinds.Gap, ...]
     held: tuple[str, ...]
     stdin_unread: int
+    unknown_kinds: tuple[str, ...]  # of events that only a newer Steno knows
 
     @staticmethod
     def of(layers: Layers) -> RunFacts:
@@ -118,6 +119,7 @@ class _Gatherer:
         self._latest: dict[type[kinds.EventData], Any] = {}
         self._gaps: list[kinds.Gap] = []
         self._held: list[str] = []
+        self._unknown: set[str] = set()
         self._connections: list[kinds.McpConnection] = []
         self._started_ns: int | None = None
         self._finished_ns: int | None = None
@@ -131,6 +133,8 @@ class _Gatherer:
                 self._started_ns = event.mono_ns if at_ns is None else at_ns
             case kinds.CommandFinished(at_ns=at_ns):
                 self._finished_ns = event.mono_ns if at_ns is None else at_ns
+            case kinds.UnknownKind(kind=kind):
+                self._unknown.add(kind)
             case kinds.Gap() as gap:
                 self._gaps.append(gap)
             case kinds.TerminalHeld(stream=stream):
@@ -168,8 +172,9 @@ class _Gatherer:
             sdk_intake=latest(kinds.SdkIntake),
             finish=latest(kinds.RunFinish),
             tool_versions=versions.versions if versions else {},
-            tally=tally.tally if tally else {},
+            tally=tally.tally if tally else None,
             gaps=tuple(self._gaps),
             held=tuple(self._held),
             stdin_unread=unread.bytes if unread else 0,
+            unknown_kinds=tuple(sorted(self._unknown)),
         )

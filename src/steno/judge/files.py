@@ -1,6 +1,6 @@
 """`files.json`: every recorded path, what was done to it, its state before and after, and what changed.
 
-In: layers with a kernel table and `layers/files.ndjson`. Out: canonical JSON in the order of the paths. The
+In: layers with a kernel table and `files.ndjson`. Out: canonical JSON in the order of the paths. The
 state before is what the run's own first change of the path found (see `PathLedger`), or of the file, where a
 line tells it because the run had changed it under another name; unknown where the run mounted something. The
 state after, the contents and the facts of git stand in the lines. It holds no time
@@ -47,15 +47,15 @@ _RACED = "raced"  # read by the run, and touched by somebody after that
 _BESIDE_THE_STATE = frozenset({"setxattr", "removexattr", "setattr"})
 
 
-class Repository(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Repository(msgspec.Struct, frozen=True, omit_defaults=True):
     root: str
     head: str | None
     dirty: bool
     root_b64: str | None = None
 
 
-class After(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A state as `layers/files.ndjson` has it. Large numbers are strings, as canonical JSON has them."""
+class After(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A state as `files.ndjson` has it. Large numbers are strings, as canonical JSON has them."""
 
     exists: bool | None = None
     tombstone: bool = False
@@ -71,8 +71,8 @@ class After(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     target_b64: str | None = None
 
 
-class FileLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of `layers/files.ndjson` about a path."""
+class FileLine(msgspec.Struct, frozen=True):
+    """A line of `files.ndjson` about a path."""
 
     path: str
     after: After
@@ -91,7 +91,7 @@ class FileLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.path.encode() if self.path_b64 is None else _from_base64(self.path_b64)
 
 
-class RepositoryLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RepositoryLine(msgspec.Struct, frozen=True):
     repository: Repository
 
 
@@ -129,7 +129,7 @@ def files(layers: Layers) -> Iterator[bytes]:
 
 
 def file_lines(layers: Layers) -> Iterator[FileLine | RepositoryLine]:
-    """The lines of `layers/files.ndjson`: repositories first, then paths, both in order."""
+    """The lines of `files.ndjson`: repositories first, then paths, both in order."""
     previous: tuple[bool, bytes] = (False, b"")
     for number, raw in enumerate(_lines(layers), 1):
         try:

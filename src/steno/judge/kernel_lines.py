@@ -1,4 +1,4 @@
-"""`layers/kernel.ndjson`: the observed calls for people and scripts, each kind of call once.
+"""`syscalls.ndjson`: the observed calls for people and scripts, each kind of call once.
 
 In: layers with a kernel table. Out: canonical lines, one for each process, operation, path, way of opening
 and result, with how often and when first and last. Memory grows with the number of lines, not with that of

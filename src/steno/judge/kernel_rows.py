@@ -1,4 +1,4 @@
-"""The rows of `layers/kernel.parquet`, read in batches as columns of plain Python values.
+"""The rows of `syscalls.parquet`, read in batches as columns of plain Python values.
 
 In: layers, whose table may be hostile. Out: batches of at most `BATCH` rows. Whatever is wrong with the
 bytes is raised as `BadTableError`, here and nowhere else: the library that reads them has many ways to say
@@ -188,8 +188,8 @@ class RowBatch:
 
     def _op_names(self) -> list[str]:
         names = self._dictionary("op")
-        if self._batch.column("op").indices.null_count or not _CATEGORIES.keys() >= set(names):
-            raise BadTableError(f"{layout.KERNEL_TABLE}: a row with an operation that is not known")
+        if self._batch.column("op").indices.null_count or None in names:
+            raise BadTableError(f"{layout.KERNEL_TABLE}: a row without an operation")
         if len(names) > _MOST_OPS:
             raise BadTableError(f"{layout.KERNEL_TABLE}: its operations have too many names")
         return names
@@ -213,8 +213,13 @@ def count_rows(layers: Layers) -> int:
     return sum(batch.count for batch in batches(layers, list(COLUMNS)))
 
 
+def unknown_operations(layers: Layers) -> list[str]:
+    """Those that only a newer Steno knows."""
+    return sorted({op for batch in batches(layers, ["op"]) for op in batch.ops()} - _CATEGORIES.keys())
+
+
 def category(op: str) -> str:
-    return _CATEGORIES[op]
+    return _CATEGORIES.get(op, "other")
 
 
 @cache
@@ -248,12 +253,12 @@ def _opened(file: BinaryIO, size: int) -> Any:
         thrift_string_size_limit=MAX_FOOTER,
         thrift_container_size_limit=MAX_FOOTER // 64,
     )
-    expected = [
-        (name, pa.dictionary(pa.int32(), kind) if name in DICTIONARIES else kind)
-        for name, kind in ((name, pa.type_for_alias(alias)) for name, alias in COLUMNS.items())
-    ]
-    if [(field.name, field.type) for field in table.schema_arrow] != expected:
-        raise BadTableError(f"{layout.KERNEL_TABLE}: has other columns than ours")
+    present = [(field.name, field.type) for field in table.schema_arrow]
+    for name, alias in COLUMNS.items():  # a newer Steno may have more
+        kind = pa.type_for_alias(alias)
+        expected = pa.dictionary(pa.int32(), kind) if name in DICTIONARIES else kind
+        if [found for called, found in present if called == name] != [expected]:
+            raise BadTableError(f"{layout.KERNEL_TABLE}: its column {name} is not there once, as {alias}")
     _check_claims(table.metadata, size)
     return table
 

@@ -1,9 +1,7 @@
 """The terminal files that other programs read: merged output, script(1) timing, asciicast v3.
 
-In: layers. Out: bytes of `terminal/output` (when stdout and stderr were recorded apart),
-`terminal/timing` and `terminal/session.cast`. The streams' own files stay the exact record; the
-cast is text, so bytes that are not UTF-8 show there as U+FFFD, and NUL bytes, which a terminal ignores
-and JSON writes in six, are left out.
+The recorded streams stay the exact record; the cast is text, so bytes that are not UTF-8 show there as
+U+FFFD, and NUL bytes, which a terminal ignores and JSON writes in six, are left out.
 """
 
 from __future__ import annotations
@@ -35,8 +33,18 @@ class Logs(NamedTuple):
 LOGS = Logs("timing", "output", "stdin")
 
 
+def typescript_header(run_id: str) -> bytes:
+    """scriptreplay(1) skips the first line of each log; `output` and `stdin` begin with this one."""
+    return f"Script started, recorded by steno as {run_id}\n".encode()
+
+
+def typed_input(layers: Layers) -> Iterator[bytes]:
+    yield typescript_header(layers.run_id)
+    yield from layers.read(layout.STDIN)
+
+
 def merged_output(layers: Layers) -> Iterator[bytes]:
-    yield layout.typescript_header(layers.run_id)
+    yield typescript_header(layers.run_id)
     for moment in streams.output_moments(layers):
         yield moment.data
 

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from steno.evidence import index, kinds, layout
+from steno.evidence import kinds, layout
 from steno.evidence.layers import Layers
 
 INPUT, OUTPUT, ERRORS, RESIZE = "i", "o", "e", "r"
@@ -28,11 +28,17 @@ class Moment(NamedTuple):
     rows: int = 0
 
 
+def recorded(layers: Layers) -> list[str]:
+    """The streams of which the bytes were recorded, if any came."""
+    first = next(layers.events(), None)
+    names = first.data.terminal.recorded if first and isinstance(first.data, kinds.RunStart) else []
+    return [tape for tape in layout.TAPES if tape.rpartition("/")[2] in names]
+
+
 def timeline(layers: Layers) -> Iterator[Moment]:
-    shown = (layout.OUTPUT,) if layers.has(layout.index_of(layout.OUTPUT)) else (layout.STDOUT, layout.STDERR)
-    tapes = [
-        tape_moments(layers, tape) for tape in (layout.STDIN, *shown) if layers.has(layout.index_of(tape))
-    ]
+    wanted = {*recorded(layers)}
+    shown = (layout.OUTPUT,) if layout.OUTPUT in wanted else (layout.STDOUT, layout.STDERR)
+    tapes = [tape_moments(layers, tape) for tape in (layout.STDIN, *shown) if tape in wanted]
     yield from heapq.merge(*tapes, _resizes(layers), key=lambda moment: (moment.mono_ns, _ORDER[moment.code]))
 
 
@@ -42,18 +48,9 @@ def output_moments(layers: Layers) -> Iterator[Moment]:
 
 def tape_moments(layers: Layers, tape: str) -> Iterator[Moment]:
     code = _CODE[tape]
-    take = _Taker(stream_bytes(layers, tape))
-    for arrival in index.unpack(layers.read(layout.index_of(tape))):
+    take = _Taker(layers.read(tape))
+    for arrival in layers.arrivals(tape):
         yield Moment(arrival.mono_ns, code, take(arrival.length))
-
-
-def tape_start(layers: Layers, tape: str) -> int:
-    """Where the stream's own bytes begin in its file."""
-    return len(layout.typescript_header(layers.run_id)) if layout.has_header(tape) else 0
-
-
-def stream_bytes(layers: Layers, tape: str) -> Iterator[bytes]:
-    return layers.read(tape, tape_start(layers, tape))
 
 
 def _resizes(layers: Layers) -> Iterator[Moment]:

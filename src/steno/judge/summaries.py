@@ -1,7 +1,7 @@
 """The small JSON files of a bundle, each a pure function of its layers.
 
-In: layers. Out: canonical bytes of `run.json`, `hashes.json`, `redaction-report.json`, `repo/before.json` and
-`repo/after.json`.
+In: layers. Out: canonical bytes of `run.json`, `hashes.json`, `redaction-report.json`, `git-before.json` and
+`git-after.json`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def run(layers: Layers) -> Iterator[bytes]:
 
 
 def environment(facts: RunFacts) -> dict[str, Any]:
-    """`env.json` of the first seed: the run's facts alone, none of them derived, no path but cwd."""
+    """`env.json` of capture-run: the run's facts alone, none of them derived, no path but cwd."""
     return {
         "run_id": facts.run_id,
         "started_at_ms": facts.started_at_ms,
@@ -93,7 +93,7 @@ def hashes(layers: Layers) -> Iterator[bytes]:
         "stderr_tail_hash": tail_hash(layers, facts, layout.STDERR),
         "env_hash": hashlib.sha256(canonical.encode(environment(facts))).hexdigest(),
     }
-    if layers.has(layout.DIFF):
+    if facts.after is not None and facts.after.changed is not None:
         found["repo_diff_hash"] = sha256_of(layers, layout.DIFF)
     yield canonical.encode(found)
 
@@ -110,8 +110,9 @@ def sha256_of(layers: Layers, path: str) -> str:
 
 
 def redaction_report(layers: Layers) -> Iterator[bytes]:
-    tally = RunFacts.of(layers).tally or EMPTY_TALLY
-    yield canonical.encode({"schema": "steno.redaction-report.v1", "run_id": layers.run_id, **tally})
+    tally = RunFacts.of(layers).tally
+    told = EMPTY_TALLY if tally is None else msgspec.to_builtins(tally)
+    yield canonical.encode({"schema": "steno.redaction-report.v1", "run_id": layers.run_id, **told})
 
 
 def repo_before(layers: Layers) -> Iterator[bytes]:
@@ -122,8 +123,18 @@ def repo_after(layers: Layers) -> Iterator[bytes]:
     yield from _snapshot(layers, RunFacts.of(layers).after)
 
 
+def diff_hash(layers: Layers, snapshot: kinds.RepoSnapshot) -> str | None:
+    """The SHA-256 of the masked patch of the work tree; None: there is no snapshot, or no patch."""
+    if snapshot.reason is not None or snapshot.diff_hash is not None:
+        return snapshot.diff_hash
+    after = isinstance(snapshot, kinds.RepoSnapshotAfter)
+    return sha256_of(layers, layout.WORKTREE_DIFF if after else layout.WORKTREE_BEFORE)
+
+
 def _snapshot(layers: Layers, snapshot: kinds.RepoSnapshot | None) -> Iterator[bytes]:
-    facts = msgspec.to_builtins(snapshot) if snapshot else {}
+    facts: dict[str, Any] = {} if snapshot is None else msgspec.to_builtins(snapshot)
+    if snapshot is not None and (digest := diff_hash(layers, snapshot)) is not None:
+        facts["diff_hash"] = digest
     yield canonical.encode({"schema": "steno.repo-snapshot.v1", "run_id": layers.run_id, **facts})
 
 

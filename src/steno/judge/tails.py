@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from steno.evidence import layout
 from steno.evidence.layers import Layers
-from steno.judge.streams import tape_start
+from steno.judge.streams import recorded
 
 _CONTINUATION = range(0x80, 0xC0)
 _LONGEST_CHARACTER = 4
@@ -18,13 +18,10 @@ MAX_TAIL_BYTES = 16 << 20
 
 
 def tail(layers: Layers, tape: str, limit: int) -> bytes:
-    source = layout.OUTPUT if tape == layout.STDOUT and not layers.has(tape) else tape
-    if limit <= 0 or not layers.has(source):
-        return b""
-    begin = tape_start(layers, source)
-    start = max(begin, layers.size(source) - min(limit, MAX_TAIL_BYTES))
+    source = layout.OUTPUT if tape == layout.STDOUT and tape not in recorded(layers) else tape
+    start = max(0, layers.size(source) - min(max(limit, 0), MAX_TAIL_BYTES))
     data = b"".join(layers.read(source, start))
-    return data if start == begin else data[_broken_character(data) :]
+    return data[_broken_character(data) :] if start else data
 
 
 def _broken_character(data: bytes) -> int:

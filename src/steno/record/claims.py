@@ -1,7 +1,7 @@
 """The layers of claims, made when the command is over: what policy decided, and what an agent said of itself.
 
 In: the logs of the run's intake, the redactor, the shim that was asked for. Out, in the spool:
-`layers/policy.ndjson` and `layers/sdk.ndjson`, masked, each written whole under its name; the events that
+`policy.ndjson` and `sdk.ndjson`, masked, each written whole under its name; the events that
 tell of them, and the gaps. A fault in a log costs what it hides, never the run. Never raises for what the
 logs hold.
 """
@@ -44,6 +44,7 @@ _POLICY_TEXTS = ("source", "tool_call_id", "tool")
 _POLICY_DETAILS = ("connection", "request_id", "id_from", "server", "method", "reason")
 _SDK_TEXTS = ("source", "sdk_name", "sdk_version", "tool_call_id", "tool")
 _SDK_DETAILS = ("server",)
+_POLICY_PLACE, _SDK_PLACE = map(layout.shown, layout.CLAIM_LAYERS)
 
 _MOST_WORDS = 10
 MOST_NAMED = 1000  # logs and processes, in one event
@@ -218,16 +219,16 @@ class _Masking:
         self._keep_texts = keep_texts
 
     def policy(self, line: PolicyLine) -> dict[str, Any]:
-        raw = self._texts(line, _POLICY_TEXTS, layout.POLICY_LINES)
-        raw["steno"] = self._texts(line.steno, _POLICY_DETAILS, layout.POLICY_LINES)
-        return self._foreign(raw, ("arguments",), "arguments_cut", layout.POLICY_LINES)
+        raw = self._texts(line, _POLICY_TEXTS, _POLICY_PLACE)
+        raw["steno"] = self._texts(line.steno, _POLICY_DETAILS, _POLICY_PLACE)
+        return self._foreign(raw, ("arguments",), "arguments_cut", _POLICY_PLACE)
 
     def sdk(self, line: SdkLine) -> dict[str, Any]:
-        raw = self._texts(line, _SDK_TEXTS, layout.SDK_LINES)
+        raw = self._texts(line, _SDK_TEXTS, _SDK_PLACE)
         if line.steno is None:
             return raw
-        raw["steno"] = self._texts(line.steno, _SDK_DETAILS, layout.SDK_LINES)
-        return self._foreign(raw, ("input", "output", "message"), "cut", layout.SDK_LINES)
+        raw["steno"] = self._texts(line.steno, _SDK_DETAILS, _SDK_PLACE)
+        return self._foreign(raw, ("input", "output", "message"), "cut", _SDK_PLACE)
 
     def _texts(self, line: msgspec.Struct, names: tuple[str, ...], where: str) -> dict[str, Any]:
         raw: dict[str, Any] = msgspec.to_builtins(line)

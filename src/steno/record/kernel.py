@@ -1,7 +1,7 @@
 """The kernel layer of a run, made from the helper's frames when the command is over.
 
 In: the spool with its frames, the store with its key, the rules of what is ignored. Out, in the spool:
-`layers/kernel.parquet`, `layers/files.ndjson`, `blobs.parquet`; the event that tells of them; the gaps. The
+`syscalls.parquet`, `files.ndjson`, `blobs.parquet`; the event that tells of them; the gaps. The
 command may have written into the frames: what cannot be read is a gap. Never raises for what it finds there.
 """
 

@@ -20,6 +20,7 @@ import msgspec
 from steno.bundle import known_secrets, local_key
 from steno.bundle.claims_check import DISTURBED
 from steno.bundle.folder import Folder
+from steno.bundle.inventory import completeness_of
 from steno.bundle.reader import event_lines
 from steno.bundle.recover import Keepers, Recovered, finish_interrupted_seal, recover
 from steno.bundle.spool import is_live
@@ -141,7 +142,7 @@ def _recover(run: Folder) -> Report:
         return Report(name, Done.TIDIED, "was sealed; what the interrupted seal left behind is removed")
     recovered = _recover_all_layers(run)
     _remove_around(run)
-    gaps = tuple(recovered.manifest.completeness.gaps)
+    gaps = tuple(completeness_of(recovered.facts).gaps)
     says = "is recovered and sealed" if gaps else "was recorded to its end; it is sealed now"
     return Report(name, Done.RECOVERED, says, gaps=gaps)
 

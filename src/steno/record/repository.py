@@ -1,6 +1,6 @@
 """What git shows of a run: the snapshots before and after the command, and the patch between them.
 
-In: the run's spool and witness. Out: the files below `repo/` in the spool, and the two snapshot events. What
+In: the run's spool and witness. Out: the files below `git/` in the spool, and the two snapshot events. What
 cannot be looked at or kept is a gap. Never disturbs the command: what fails here fails before or after it.
 """
 
@@ -42,10 +42,10 @@ class RepositoryRecord:
         with self._witness.tolerating_losses():
             self._spool.file(layout.STATUS_BEFORE, [before.status])
             patch = repo.worktree_patch(before)
-            digest = self._spool.digest(patch)
+            self._spool.file(layout.WORKTREE_BEFORE, patch)
             if patch.failure is not None:
                 self._witness.gap("repo_before_unknown", f"{patch.failure.reason}: {patch.failure.detail}")
-            self._witness.event(kinds.RepoSnapshotBefore(**_facts(before), diff_hash=digest))
+            self._witness.event(kinds.RepoSnapshotBefore(**_facts(before)))
 
     def _keep_comparison(self, repo: RepoWatch, before: Snapshot | Skip, after: Snapshot | Skip) -> None:
         if isinstance(after, Skip):
@@ -56,13 +56,13 @@ class RepositoryRecord:
         with self._witness.tolerating_losses():
             self._spool.file(layout.STATUS_AFTER, [after.status])
             worktree = repo.worktree_patch(after)
-            digest = self._spool.file(layout.WORKTREE_DIFF, worktree)
+            self._spool.file(layout.WORKTREE_DIFF, worktree)
             if worktree.failure is not None:
                 self._witness.gap(
                     "repo_after_unknown", f"{worktree.failure.reason}: {worktree.failure.detail}"
                 )
             compared = self._keep_patch(repo, before, after) if isinstance(before, Snapshot) else {}
-            self._witness.event(kinds.RepoSnapshotAfter(**_facts(after), diff_hash=digest, **compared))
+            self._witness.event(kinds.RepoSnapshotAfter(**_facts(after), **compared))
 
     def _keep_patch(self, repo: RepoWatch, before: Snapshot, after: Snapshot) -> dict[str, Any]:
         compared = repo.compare(before, after)
@@ -71,8 +71,9 @@ class RepositoryRecord:
         self._spool.file(layout.DIFF, patch)
         masked = self._findings.total - masked_before
         for path in compared.withheld:
-            self._findings.add(f"{layout.DIFF}:{path}", WITHHELD, b"")
-        self._spool.json_file(layout.CHANGES, [_change(change) for change in compared.changes])
+            self._findings.add(f"{layout.shown(layout.DIFF)}:{path}", WITHHELD, b"")
+        if compared.changes:
+            self._spool.json_file(layout.CHANGES, [_change(change) for change in compared.changes])
         if compared.unpatched:
             paths = ", ".join(f"{file.path} ({file.reason})" for file in compared.unpatched)
             self._witness.gap("patch_incomplete", f"changed, but not in the patch: {paths}")

@@ -345,6 +345,7 @@ class _Recording:
                 term=request.environ.get("TERM") if on_terminal else None,
                 cols=size.cols if on_terminal else None,
                 rows=size.rows if on_terminal else None,
+                recorded=[tape.rpartition("/")[2] for tape in wiring.recorded],
             ),
             tail_bytes=request.tail_bytes,
             raw_logs=request.raw_logs,

@@ -12,6 +12,8 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+import msgspec
+
 from steno.bundle.spool import Spool
 from steno.bundle.tape import Tape
 from steno.capture.keeper import StatusRecord, What
@@ -43,13 +45,9 @@ class SpoolWitness:
         self._spool = spool
         self._learn = learn
         self._findings = findings
-        self._tapes = {outlet.tape: spool.tape(outlet.tape) for outlet in wiring.outlets}
+        self._tapes = {tape: spool.tape(tape) for tape in wiring.recorded}
         self._told_bytes = {layout.STDOUT: 0, layout.STDERR: 0} if wiring.split is not None else {}
         self._split: Split | None = None
-        if wiring.split is not None:
-            self._tapes |= {tape: spool.tape(tape) for tape in (layout.STDOUT, layout.STDERR)}
-        if wiring.inlets:
-            self._tapes[layout.STDIN] = spool.tape(layout.STDIN)
         self._beside = _beside(self._tapes, set(self._told_bytes))
         self._hidden = b""  # what was typed since the last line and not shown
         self._told_total = 0
@@ -115,15 +113,16 @@ class SpoolWitness:
 
     def sink_closed(self, tape: str, error: OSError) -> None:
         reason = error.strerror or str(error)
-        self.event(kinds.StreamClosed(tape, reason))
+        self.event(kinds.StreamClosed(layout.shown(tape), reason))
         if reason not in kinds.READER_LEFT:
             self.unwritten[tape] = reason
 
     def held(self, tape: str) -> None:
-        self.event(kinds.TerminalHeld(tape))
+        self.event(kinds.TerminalHeld(layout.shown(tape)))
         self.gap(
             "terminal_held",
-            f"{tape}: another process held it when the command ended; what it writes later is not recorded",
+            f"{layout.shown(tape)}: another process held it when the command ended; "
+            "what it writes later is not recorded",
         )
 
     def stdin_unread(self, count: int, *, given_back: bool) -> None:
@@ -181,7 +180,7 @@ class SpoolWitness:
         """Keep what has been masked so far; a run that is killed has at least this."""
         if self._findings.total != self._told_total:
             self._told_total = self._findings.total
-            self.event(kinds.RedactionTally(self._findings.snapshot()))
+            self.event(kinds.RedactionTally(msgspec.convert(self._findings.snapshot(), kinds.Tally)))
 
     def close_tapes(self) -> None:
         if self._hidden:
@@ -192,9 +191,15 @@ class SpoolWitness:
     def declare_losses(self) -> None:
         for tape in self._tapes.values():
             if tape.failure is not None:
-                self.gap("stream_lost", f"{tape.name}: {tape.failure.strerror}", tape.lost_bytes)
+                self.gap(
+                    "stream_lost", f"{layout.shown(tape.name)}: {tape.failure.strerror}", tape.lost_bytes
+                )
             elif tape.was_changed:
-                self.gap("stream_lost", f"{tape.name}: somebody else changed its file", tape.lost_bytes)
+                self.gap(
+                    "stream_lost",
+                    f"{layout.shown(tape.name)}: somebody else changed its file",
+                    tape.lost_bytes,
+                )
         self._compare_split()
         if self._spool.clock_went_back:
             self.gap("clock_disturbed", "the clock of the recorder went back: times are not to be relied on")
@@ -253,7 +258,7 @@ class SpoolWitness:
             self._tell_hidden(rule)
 
     def _tell_hidden(self, rule: str) -> None:
-        self._findings.add(layout.STDIN, rule, self._hidden.strip(b"\r\n"))
+        self._findings.add(layout.shown(layout.STDIN), rule, self._hidden.strip(b"\r\n"))
         self._hidden = b""
 
 

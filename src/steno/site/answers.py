@@ -78,6 +78,6 @@ def stream(events: Iterable[bytes], release: Callable[[], object]) -> Answer:
     return Answer(HTTPStatus.OK, "text/event-stream", events, release=release)
 
 
-def data_file(blocks: Iterable[bytes], length: int, release: Callable[[], object]) -> Answer:
+def data_file(blocks: Iterable[bytes], length: int | None, release: Callable[[], object]) -> Answer:
     """A file of a record: bytes for our own script."""
     return Answer(HTTPStatus.OK, "application/octet-stream", blocks, length, release=release)

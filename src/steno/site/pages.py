@@ -2,8 +2,8 @@
 
 In: a store and what was asked. Out: an answer: the list, the page of a run, its files, a run as it happens,
 two runs compared, downloads. A run is reached by its id and by nothing else, its files by the names that its
-manifest has. What is wrong with a record is shown; what is not there, or is gone meanwhile, is said to be.
-Never writes to the store, never follows a link.
+page has for them. What is wrong with a record is shown; what is not there, or is gone meanwhile, is said to
+be. Never changes a record, never follows a link.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from http import HTTPStatus
+from itertools import chain
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from threading import Event
@@ -38,12 +39,13 @@ from steno.views.capability.ignore_rules import IgnoreRules
 from steno.views.export import trusted
 from steno.views.live.listening import Listening
 from steno.views.plain import ELLIPSIS, visible
+from steno.views.record import readable
 from steno.views.report import page
 from steno.views.report.answers import ORPHANED
 from steno.views.report.document import document
 from steno.views.report.extract import EXTRACT
 from steno.views.report.header import header, title
-from steno.views.report.parts import LARGEST_BY_URL, parts_of
+from steno.views.report.parts import LARGEST_BY_URL, Parts, parts_of
 from steno.views.report.subject import subject_of
 
 _PACKED_IN_MEMORY = 8 << 20
@@ -117,7 +119,7 @@ class Site:
             state = state_of(run)
             if state in {RunState.RUNNING, RunState.ORPHANED}:
                 return _live_page(listing.row_of(run, run_id))
-            found, parts = subject_of(run), parts_of(run, LARGEST_BY_URL)
+            found, parts = subject_of(run), parts_of(run, LARGEST_BY_URL, made=False)
         data = {
             **_data("run", run_id, str(found.state)),
             "verdict": found.verdict,
@@ -137,14 +139,18 @@ class Site:
             return answers.stream(live.terminal(listening, self.closing), held.pop_all().close)
 
     def _file(self, run_id: str, path: str) -> Answer:
-        with self._open(run_id) as run:
-            parts = parts_of(run, LARGEST_BY_URL, extract=path == EXTRACT).inside
+        with ExitStack() as held:
+            run = held.enter_context(self._open(run_id))
+            parts = parts_of(run, LARGEST_BY_URL, extract=path == EXTRACT, made=False).inside
             found = next((one for one in parts if one.path == path), None)
             if found is None:
                 raise _not_here()
-            if found.extract_of is not None:  # in no file of the run
-                return answers.data_file(iter([found.read()]), found.size, lambda: None)
-            fd = run.open(path)
+            if found.sealed_as is None:  # in no file of the run
+                blocks = found.blocks()
+                with readable(run):
+                    first = next(blocks, b"")  # what cannot be made fails here
+                return answers.data_file(chain([first], blocks), found.size, held.pop_all().close)
+            fd = run.open(found.sealed_as)
         return answers.data_file(_blocks(fd), os.fstat(fd).st_size, lambda: os.close(fd))
 
     def _packed(self, run_id: str) -> Answer:
@@ -188,7 +194,7 @@ def _asking(data: dict[str, Any], heading: str, below: str, back: str) -> Answer
     title = heading if len(heading) <= _LONGEST_HEADING else f"{heading[:_LONGEST_HEADING]}{ELLIPSIS}"
     where = f'<p class="site-store">{below}</p>' if below else ""
     head = f'{back}<header class="site-head"><h1>{page.text(title)}</h1>{where}</header>'
-    nothing: dict[str, Any] = {"verdict": None, "summary": None, "parts": [], "left_out": []}
+    nothing: dict[str, Any] = {"verdict": None, "summary": None, **Parts([], []).data}
     return answers.html(f"{title} - Steno", head, data | nothing)
 
 

@@ -206,7 +206,9 @@ def _replay_tools(environ: Mapping[str, str]) -> Finding:
         name for name in ("script", "scriptreplay") if shutil.which(name, path=environ.get("PATH")) is None
     ]
     if not missing:
-        return Finding("scriptreplay", Mark.OK, "installed; it plays terminal/timing of a bundle")
+        return Finding(
+            "scriptreplay", Mark.OK, "installed; it plays what `steno export --as agent-audit` writes"
+        )
     return Finding(
         "scriptreplay",
         Mark.OK,

@@ -1,6 +1,6 @@
 """What the kernel saw of one run, as its sealed bundle holds it.
 
-In: an open record. Out: its processes, its files and its lines of `layers/kernel.ndjson`, each field checked
+In: an open record. Out: its processes, its files and its lines of `syscalls.ndjson`, each field checked
 for its type. A run that has no such layer is a `BadRequestError` that says why; what cannot be read is an
 `UnreadableBundleError`. Never verifies, never writes, never holds more than one line of the events.
 """

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
 from steno.bundle.store import RunState, run_ids, state_of
@@ -69,14 +70,6 @@ def _agents_words(command: list[str]) -> str:
     return shlex.join(command[1:])
 
 
-class _Completeness(msgspec.Struct):
-    complete: bool
-
-
-class _Manifest(msgspec.Struct):
-    completeness: _Completeness
-
-
 class _StartData(msgspec.Struct):
     cmd_redacted: list[str]
     name: str | None = None
@@ -87,7 +80,6 @@ class _Start(msgspec.Struct):
     data: _StartData
 
 
-_manifest = msgspec.json.Decoder(_Manifest)
 _start = msgspec.json.Decoder(_Start)
 
 
@@ -174,8 +166,7 @@ def _cells(one: Row, now_ms: int) -> tuple[str, ...]:
 
 
 def _sealed_row(run: Folder, run_id: str) -> Row:
-    facts = RunFacts.of(FolderLayers(run, run_id))
-    manifest = _manifest.decode(run.read_all(layout.MANIFEST, MAX_RUN_FILE))
+    facts = RunFacts.of(FolderLayers(as_today(run), run_id))
     return Row(
         run_id=run_id,
         state=RunState.SEALED,
@@ -185,7 +176,7 @@ def _sealed_row(run: Folder, run_id: str) -> Row:
         signal=facts.signal,
         name=facts.start.name,
         command=facts.start.cmd_redacted,
-        complete=manifest.completeness.complete,
+        complete=facts.complete,
         command_ns=facts.command_ns,
     )
 

@@ -53,8 +53,6 @@ class _Surface(msgspec.Struct, frozen=True):
 
 def not_kept(run: Files, run_id: str, files: Iterable[bytes]) -> list[NotKept]:
     """`files` are the paths that `files.json` has."""
-    if not run.has(layout.SURFACE):
-        return []
     done = read_json(run, layout.SURFACE, _Surface).steno.files
     kept = {surface_names.path_name(path, run_id, other_root=False) for path in files}
     ways = {

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from steno.bundle import manifest as manifests
+from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
 from steno.bundle.inventory import completeness_of
 from steno.bundle.judged import Files, JudgedFiles
@@ -39,7 +40,7 @@ class Record(NamedTuple):
 
     @property
     def completeness(self) -> dict[str, Any]:
-        found = self.manifest.completeness if self.manifest else completeness_of(self.facts)
+        found = completeness_of(self.facts)
         return {"complete": found.complete, "completed": found.completed, "gaps": list(found.gaps)}
 
 
@@ -73,7 +74,8 @@ def moments(record: Record) -> Iterator[Moment]:
 
 
 def _sealed(run: Folder) -> Record:
-    manifest = manifests.parse(run.read_all(layout.MANIFEST, manifests.MAX_BYTES))
+    manifest = manifests.read(run)
+    run = as_today(run)
     layers = FolderLayers(run, manifest.run_id)
     return Record(
         run, JudgedFiles(run, layers, manifest.root), RunState.SEALED, layers, RunFacts.of(layers), manifest

@@ -12,10 +12,9 @@ from typing import Any
 
 import msgspec
 
-from steno.evidence import canonical, index, kinds, layout
+from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import RepoSnapshot
-from steno.judge import summaries
-from steno.judge.streams import tape_start
+from steno.judge import streams, summaries
 from steno.views import calls_text, so_far
 from steno.views.kernel_summary import kernel
 from steno.views.record import Record, readable
@@ -66,7 +65,7 @@ def terminal(record: Record) -> dict[str, Any]:
     """How much went over each stream, how often the size changed, and who left early."""
     events = [event.data for event in record.layers.events()]
     return {
-        "bytes": {tape.rpartition("/")[2]: _length(record, tape) for tape in _tapes(record)},
+        "bytes": {tape.rpartition("/")[2]: record.layers.size(tape) for tape in _tapes(record)},
         "arrivals": {tape.rpartition("/")[2]: _arrivals(record, tape) for tape in _tapes(record)},
         "resizes": sum(isinstance(data, kinds.TerminalResized) for data in events),
         "closed": [msgspec.to_builtins(data) for data in events if isinstance(data, kinds.StreamClosed)],
@@ -84,15 +83,11 @@ def _changes(record: Record) -> Any:
 
 
 def _tapes(record: Record) -> list[str]:
-    return [tape for tape in layout.TAPES if record.layers.has(layout.index_of(tape))]
-
-
-def _length(record: Record, tape: str) -> int:
-    return max(record.layers.size(tape) - tape_start(record.layers, tape), 0)
+    return streams.recorded(record.layers)
 
 
 def _arrivals(record: Record, tape: str) -> int:
-    return record.layers.size(layout.index_of(tape)) // index.RECORD.size
+    return sum(1 for _ in record.layers.arrivals(tape))
 
 
 def _snapshot(snapshot: RepoSnapshot | None) -> dict[str, Any] | None:

@@ -1,18 +1,22 @@
 """Verdicts in words and as data: what `steno verify` prints.
 
-In: the verdict on a bundle, with the word that named it. Out: lines that are safe to print, or JSON data, and
-one exit code for several verdicts. Never judges: `bundle.verify` does.
+In: the verdict on a bundle or on a report, with the word that named it. Out: lines that are safe to print, or
+JSON data, and one exit code for several verdicts. Never judges: `bundle.verify` and `report.second_look` do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from typing import Any, NamedTuple
 
+from steno import __version__
+from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
 from steno.bundle.judged import JudgedFiles
 from steno.bundle.verify import EXIT_CODES, STEPS, Status, Step, Verdict
 from steno.evidence import layout
+from steno.judge.rules import RULES
 from steno.views import content_missing as missing
 from steno.views.content_missing import ContentMissing
 from steno.views.kernel_layer import read_files
@@ -27,12 +31,53 @@ _RIGHT = {Status.VALID, Status.INCOMPLETE}
 _WORST_FIRST = (Status.INVALID, Status.UNREADABLE, Status.INCOMPLETE, Status.VALID)
 
 
+class Outcome(StrEnum):
+    """Of what the maker of a report concluded, held against what the rules of this Steno give."""
+
+    SAME = "same"
+    OTHER_RULES = "made by other rules"
+    DIFFERENT = "not what these rules give"
+    NOT_COMPARED = "not compared"
+
+
+class PageStatus(StrEnum):
+    """Of the page around its files: its head, its script."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    NOT_COMPARED = "not compared"
+
+
+class SecondLook(NamedTuple):
+    outcome: Outcome
+    rules: int  # of whoever made the page, as it says
+    steno: str
+    compared: int
+    problems: list[str]
+    page: PageStatus
+
+
 class Judged(NamedTuple):
     word: str
     verdict: Verdict
     content_missing: Sequence[
         ContentMissing
     ] = ()  # written files; what is missing there is no gap, but is told
+    looked_at: SecondLook | None = None  # of a report whose evidence is right: what else it says
+
+    @property
+    def status(self) -> Status:
+        """The worse of the verdict on the evidence, and of what it is worth that the rest was looked at."""
+        rest = [] if self.looked_at is None else [_worth(self.looked_at)]
+        return min([self.verdict.status, *rest], key=_WORST_FIRST.index)
+
+
+def _worth(looked_at: SecondLook) -> Status:
+    """What cannot be compared is not shown to be right."""
+    if looked_at.outcome is Outcome.DIFFERENT:
+        return Status.INVALID
+    is_right = looked_at.outcome is Outcome.SAME and looked_at.page is not PageStatus.DIFFERENT
+    return Status.VALID if is_right else Status.INCOMPLETE
 
 
 def unreadable(problem: str) -> Verdict:
@@ -42,13 +87,13 @@ def unreadable(problem: str) -> Verdict:
 
 def content_missing(run: Folder, verdict: Verdict) -> list[ContentMissing]:
     """Of a bundle that is right as far as it goes."""
-    if verdict.status not in _RIGHT or not run.has(layout.KERNEL_TABLE):
+    if verdict.status not in _RIGHT or not as_today(run).has(layout.KERNEL_TABLE):
         return []
     return missing.content_missing(read_files(JudgedFiles.of(run)))
 
 
 def exit_code(judged: Iterable[Judged]) -> int:
-    found = {one.verdict.status for one in judged}
+    found = {one.status for one in judged}
     return next((EXIT_CODES[status] for status in _WORST_FIRST if status in found), 0)
 
 
@@ -64,16 +109,41 @@ def lines(one: Judged, paint: Paint) -> Iterator[str]:
         if not step.passed:
             yield from _failed(step)
     yield from (f"  {line}" for line in missing.lines(one.content_missing))
+    yield from (f"  {visible(note)}" for note in verdict.notes)
+    if one.looked_at is not None:
+        yield from _looked_at(one.looked_at, paint)
     if verdict.status in _RIGHT and verdict.root:
         yield f"  root {verdict.root}"
 
 
 def _failed(step: Step) -> Iterator[str]:
     yield f"  step {step.number} failed; it asks that {step.says}"
-    for problem in step.problems[:_PROBLEMS_SHOWN]:
+    yield from _some(step.problems)
+
+
+def _some(problems: Sequence[str]) -> Iterator[str]:
+    for problem in problems[:_PROBLEMS_SHOWN]:
         yield f"    {visible(problem)}"
-    if len(step.problems) > _PROBLEMS_SHOWN:
-        yield f"    and {len(step.problems) - _PROBLEMS_SHOWN} more; --json has them all"
+    if len(problems) > _PROBLEMS_SHOWN:
+        yield f"    and {len(problems) - _PROBLEMS_SHOWN} more; --json has them all"
+
+
+def _looked_at(found: SecondLook, paint: Paint) -> Iterator[str]:
+    role = {Outcome.SAME: "good", Outcome.DIFFERENT: "bad"}.get(found.outcome, "warning")
+    by = f"rules {found.rules} of Steno {found.steno}"
+    here = f"rules {RULES} of Steno {__version__}"
+    details = {
+        Outcome.SAME: f"the page says {by}; {here} give the same {found.compared} files",
+        Outcome.OTHER_RULES: f"the page says {by}; {here} give something else",
+        Outcome.DIFFERENT: f"the page says {by}",
+        Outcome.NOT_COMPARED: f"the page says {by}, and lacks evidence that they need",
+    }
+    yield f"  judgement: {paint(role, found.outcome.value)} ({visible(details[found.outcome])})"
+    yield from _some(found.problems)
+    if found.page is PageStatus.DIFFERENT:
+        yield f"  {paint('warning', 'page: its head or its script is not what this Steno makes')}"
+    elif found.page is PageStatus.NOT_COMPARED and found.outcome is not Outcome.DIFFERENT:
+        yield "  page: its head and its script were not compared"
 
 
 def _one(one: Judged) -> dict[str, Any]:
@@ -81,10 +151,12 @@ def _one(one: Judged) -> dict[str, Any]:
     return {
         "run": one.word,
         "status": verdict.status.value,
-        "exit_code": verdict.exit_code,
+        "exit_code": EXIT_CODES[one.status],
         "run_id": verdict.run_id,
         "root": verdict.root,
         "gaps": list(verdict.gaps),
+        "notes": list(verdict.notes),
         "content_missing": [found.to_json() for found in one.content_missing],
         "steps": [step._asdict() for step in verdict.steps],
+        **({} if one.looked_at is None else {"judgement": one.looked_at._asdict()}),
     }

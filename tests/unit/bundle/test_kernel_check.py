@@ -7,15 +7,19 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from frames_made import ABSENT, KEY, FakeFrames, Found
 from kernel_tables import lines_of, observed_spool, table_of, write_table
+from recorded import Recorded
+from resealing import event_lines
 from spools import RUN_ID, START, contents, open_spool
 from steno.bundle import manifest as manifests
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
+from steno.bundle.inventory import completeness_of
 from steno.bundle.manifest import FileDigest
 from steno.bundle.reader import digest_of
 from steno.bundle.recover import Keepers, recover
@@ -49,8 +53,16 @@ def forge(run: Path, path: str, data: bytes) -> None:
     (run / path).write_bytes(data)
     manifest = manifests.parse((run / layout.MANIFEST).read_bytes())
     files = {**manifest.files, path: FileDigest(digest_of([data]), len(data))}
-    forged = manifests.build(manifest.run_id, manifest.completeness, files)
+    forged = manifests.build(manifest.run_id, files)
     (run / layout.MANIFEST).write_bytes(manifests.to_bytes(forged))
+
+
+def forge_event(run: Path, kind: str, **changed: Any) -> None:
+    lines = [canonical.decode_line(line) for line in event_lines(run)]
+    for line in lines:
+        if line["type"] == kind:
+            line["data"] |= changed
+    forge(run, layout.EVENTS, b"".join(map(canonical.encode_line, lines)))
 
 
 def problem_of(run: Path) -> str:
@@ -64,11 +76,12 @@ def test_the_layer_is_sealed_and_valid_and_the_frames_are_gone(tmp_path: Path) -
     sealed(tmp_path / "run")
     assert verdict_of(tmp_path / "run").status is Status.VALID
     found = contents(tmp_path / "run")
-    assert {layout.KERNEL_TABLE, layout.FILE_LINES, layout.PROCESSES, layout.FILES} <= set(found)
+    assert {layout.KERNEL_TABLE, layout.FILE_LINES} <= set(found)
     assert not [path for path in found if "kernel/" in path]
-    assert len(found[layout.KERNEL_LINES].splitlines()) == 5
-    assert canonical.decode(found[layout.HEALTH])["kernel_layer"] == "complete"
-    assert canonical.decode(found[layout.RUN])["kernel"]["events"] == 5
+    run = Recorded(tmp_path / "run")
+    assert len(run.judged(layout.KERNEL_LINES).splitlines()) == 5
+    assert run.json(layout.HEALTH)["kernel_layer"] == "complete"
+    assert run.json(layout.RUN)["kernel"]["events"] == 5
 
 
 @pytest.mark.parametrize(
@@ -76,7 +89,7 @@ def test_the_layer_is_sealed_and_valid_and_the_frames_are_gone(tmp_path: Path) -
 )
 def test_what_was_not_seen_makes_the_layer_partial(tmp_path: Path, field: str, value: Any) -> None:
     sealed(tmp_path / "run", **{field: value})
-    health = canonical.decode((tmp_path / "run" / layout.HEALTH).read_bytes())
+    health = Recorded(tmp_path / "run").json(layout.HEALTH)
     assert (health["kernel_layer"], health["steno"]["kernel_layer"]) == ("partial_ringbuf_drops", "partial")
     assert any(note.startswith("kernel_layer_partial:") for note in health["notes"])
     assert health["ringbuf_drops"] == (3 if field == "ring_lost" else 0)
@@ -92,12 +105,43 @@ def test_another_number_of_rows_than_the_event_tells_is_invalid(tmp_path: Path) 
     assert "5 rows, the event tells of 6" in problem_of(tmp_path / "run")
 
 
-def test_another_table_gives_other_derived_files(tmp_path: Path) -> None:
+def test_another_table_is_another_record_with_another_root(tmp_path: Path) -> None:
     sealed(tmp_path / "run")
+    before = verdict_of(tmp_path / "run").root
     other = made()
     other.events[2] = other.events[2]._replace(process=2)
     forge(tmp_path / "run", layout.KERNEL_TABLE, table_of(other))
-    assert f"{layout.KERNEL_LINES}: is not what" in problem_of(tmp_path / "run")
+    assert verdict_of(tmp_path / "run").status is Status.VALID
+    assert verdict_of(tmp_path / "run").root != before
+
+
+def test_a_column_that_only_a_newer_steno_knows_is_passed_over(tmp_path: Path) -> None:
+    sealed(tmp_path / "run")
+    before = Recorded(tmp_path / "run").judged(layout.FILES)
+    table = pq.read_table(tmp_path / "run" / layout.KERNEL_TABLE)
+    wider = io.BytesIO()
+    pq.write_table(table.append_column("added_later", [range(table.num_rows)]), wider)
+    forge(tmp_path / "run", layout.KERNEL_TABLE, wider.getvalue())
+    assert verdict_of(tmp_path / "run").status is Status.VALID
+    assert Recorded(tmp_path / "run").judged(layout.FILES) == before
+
+
+def test_an_operation_that_only_a_newer_steno_knows_is_told_of_and_changes_no_answer(tmp_path: Path) -> None:
+    sealed(tmp_path / "run")
+    before = Recorded(tmp_path / "run").judged(layout.FILES)
+    table = pq.read_table(tmp_path / "run" / layout.KERNEL_TABLE)
+    rows = table.to_pylist()
+    rows.insert(4, {**rows[3], "op": "teleport"})
+    newer = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), newer)
+    forge(tmp_path / "run", layout.KERNEL_TABLE, newer.getvalue())
+    forge_event(tmp_path / "run", kinds.KernelObserved.type, events=6)
+    verdict = verdict_of(tmp_path / "run")
+    assert verdict.status is Status.VALID, verdict.steps[-1]
+    assert verdict.notes == ["teleport: a call that only a newer Steno knows"]
+    assert Recorded(tmp_path / "run").judged(layout.FILES) == before
+    for name in (layout.KERNEL_LINES, layout.SURFACE, layout.HEALTH, layout.PROCESSES):
+        assert Recorded(tmp_path / "run").judged(name)
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "text", "flipped", "columns"])
@@ -143,7 +187,7 @@ def test_the_blobs_are_those_that_the_lines_name(tmp_path: Path, kept: str | Non
     if valid:
         assert verdict_of(tmp_path / "run").status is Status.VALID
     else:
-        assert "its keys are not those" in problem_of(tmp_path / "run")
+        assert "has not all that" in problem_of(tmp_path / "run")
 
 
 # --- recovery --------------------------------------------------------------------------------------------
@@ -177,11 +221,11 @@ def test_the_frames_of_a_killed_run_become_its_layer(tmp_path: Path) -> None:
 
     with Folder(tmp_path / "run") as folder:
         recovered = recover(folder, Keepers(keeper))
-    assert recovered.manifest.completeness.gaps == ["after_unknown", "observer_killed", "recorder_killed"]
+    assert completeness_of(recovered.facts).gaps == ["after_unknown", "observer_killed", "recorder_killed"]
     assert verdict_of(tmp_path / "run").status is Status.INCOMPLETE
-    files = canonical.decode((tmp_path / "run" / layout.FILES).read_bytes())
+    files = Recorded(tmp_path / "run").json(layout.FILES)
     assert files["files"][0]["after"] == {"unknown": True}
-    health = canonical.decode((tmp_path / "run" / layout.HEALTH).read_bytes())
+    health = Recorded(tmp_path / "run").json(layout.HEALTH)
     assert health["kernel_layer"] == "partial_ringbuf_drops"
 
 
@@ -190,7 +234,7 @@ def test_frames_that_nobody_reads_are_a_gap(tmp_path: Path) -> None:
     made().write(tmp_path / "run/spool")
     with Folder(tmp_path / "run") as folder:
         recovered = recover(folder)
-    assert recovered.manifest.completeness.gaps == ["kernel_record_damaged", "recorder_killed"]
+    assert completeness_of(recovered.facts).gaps == ["kernel_record_damaged", "recorder_killed"]
     assert verdict_of(tmp_path / "run").status is Status.INCOMPLETE
     assert not [path for path in contents(tmp_path / "run") if "kernel/" in path]
 
@@ -213,5 +257,5 @@ def test_a_run_that_was_recorded_to_its_end_keeps_the_layer_it_has(tmp_path: Pat
         raise AssertionError
 
     with Folder(tmp_path / "run") as folder:
-        assert recover(folder, Keepers(refuse)).manifest.completeness.complete
+        assert completeness_of(recover(folder, Keepers(refuse)).facts).complete
     assert verdict_of(tmp_path / "run").status is Status.VALID

@@ -175,10 +175,10 @@ def test_the_event_tells_what_the_header_and_the_table_say(tmp_path: Path) -> No
 
 
 def test_a_table_that_a_killed_recorder_began_is_replaced(tmp_path: Path) -> None:
-    (tmp_path / "layers").mkdir()
+    (tmp_path / layout.EVIDENCE).mkdir()
     (tmp_path / f"{layout.KERNEL_TABLE}.sealing").write_bytes(b"half")
     write_table(FakeFrames().process(), tmp_path)
-    assert [path.name for path in (tmp_path / "layers").iterdir()] == ["kernel.parquet"]
+    assert [path.name for path in (tmp_path / layout.EVIDENCE).iterdir()] == ["syscalls.parquet"]
 
 
 def test_the_bytes_are_the_same_however_equal_calls_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

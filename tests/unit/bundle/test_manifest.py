@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import pytest
@@ -10,14 +11,11 @@ from hypothesis import strategies as st
 
 from spools import RUN_ID
 from steno.bundle import manifest as manifests
-from steno.bundle.manifest import BadManifestError, Completeness, FileDigest
+from steno.bundle.manifest import BadManifestError, FileDigest, NewerFormatError
 from steno.evidence import canonical
 
-MANIFEST = manifests.build(
-    RUN_ID,
-    Completeness(complete=False, completed=True, gaps=["stream_lost"]),
-    {"run.json": FileDigest("0" * 64, 5)},
-)
+NAME = "evidence/events.ndjson"
+MANIFEST = manifests.build(RUN_ID, {NAME: FileDigest("0" * 64, 5)})
 
 
 def changed(**changes: Any) -> bytes:
@@ -28,42 +26,63 @@ def test_a_manifest_is_read_back_as_it_was_written() -> None:
     data = manifests.to_bytes(MANIFEST)
     assert manifests.parse(data) == MANIFEST
     assert manifests.to_bytes(manifests.parse(data)) == data
-    assert manifests.root_matches(MANIFEST)
+    assert manifests.root_matches(data)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         {"run_id": RUN_ID[:-1] + "e"},
-        {"completeness": {"complete": True, "completed": True, "gaps": []}},
         {"files": {}},
-        {"files": {"run.json": {"bytes": 6, "sha256": "0" * 64}}},
-        {"files": {"run.jsoN": {"bytes": 5, "sha256": "0" * 64}}},
+        {"files": {NAME: {"bytes": 6, "sha256": "0" * 64}}},
+        {"files": {NAME.upper(): {"bytes": 5, "sha256": "0" * 64}}},
+        {"files": {NAME: {"bytes": 5, "sha256": "0" * 64, "added_later": 1}}},
+        {"added_later": 1},
         {"root": "0" * 64},
         {"root": ""},
     ],
 )
 def test_the_root_covers_every_field(changes: dict[str, Any]) -> None:
-    assert not manifests.root_matches(manifests.parse(changed(**changes)))
+    manifests.parse(changed(**changes))
+    assert not manifests.root_matches(changed(**changes))
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"schema": "steno.bundle.v2"},
-        {"schema": None},
+        {"format": 0},
+        {"format": 1},
+        {"format": "2"},
+        {"format": None},
         {"run_id": "../../etc"},
-        {"extra": 1},
         {"files": []},
         {"files": {"a": {"bytes": -1, "sha256": ""}}},
         {"files": {"a": {"bytes": 1.5, "sha256": ""}}},
         {"files": {"a": {"bytes": 1}}},
-        {"completeness": {"complete": 1, "completed": True, "gaps": []}},
     ],
 )
 def test_a_manifest_of_another_shape_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(BadManifestError):
         manifests.parse(changed(**changes))
+
+
+@pytest.mark.parametrize(
+    "newer", [{"format": 3}, {"format": 99, "files": None}, {"format": 3, "files": 3, "run_id": None}]
+)
+def test_a_newer_format_is_told_as_made_by_a_newer_steno_whatever_else_it_holds(
+    newer: dict[str, Any],
+) -> None:
+    with pytest.raises(NewerFormatError, match="newer Steno"):
+        manifests.parse(changed(**newer))
+
+
+def test_what_a_later_steno_adds_to_a_manifest_is_passed_over_and_covered_by_its_root() -> None:
+    body = {**canonical.decode(manifests.to_bytes(MANIFEST)), "added_later": {"a": 1}, "completeness": 1}
+    del body["root"]
+    root = hashlib.sha256(canonical.encode(body)).hexdigest()
+    data = canonical.encode({**body, "root": root})
+    assert manifests.parse(data).files == MANIFEST.files
+    assert manifests.root_matches(data)
 
 
 def test_a_manifest_that_is_not_canonical_is_refused() -> None:

@@ -19,7 +19,7 @@ from spools import RUN_ID, contents, sealed
 from steno.bundle import manifest as manifests
 from steno.bundle import plain_tar
 from steno.bundle.folder import Folder
-from steno.bundle.manifest import Completeness, FileDigest
+from steno.bundle.manifest import FileDigest
 from steno.bundle.pack import pack, unpacked
 from steno.bundle.verify import Status, verify
 from steno.errors import UnreadableBundleError
@@ -60,7 +60,7 @@ def zipped(data: bytes) -> bytes:
 
 def manifest_for(**sizes: int) -> tuple[tarfile.TarInfo, bytes]:
     files = {name: FileDigest("0" * 64, size) for name, size in sizes.items()}
-    built = manifests.build(RUN_ID, Completeness(complete=True, completed=True, gaps=[]), files)
+    built = manifests.build(RUN_ID, files)
     return member(layout.MANIFEST, manifests.to_bytes(built))
 
 

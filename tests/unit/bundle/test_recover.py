@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from spools import RUN_ID, open_spool, small_spool, start
 from steno.bundle.folder import Folder
+from steno.bundle.inventory import completeness_of
+from steno.bundle.reader import FolderLayers
 from steno.bundle.recover import KILLED, TORN, recover
 from steno.bundle.spool import RESERVE
 from steno.bundle.verify import Status, Verdict, verify
@@ -59,11 +61,13 @@ def recovered(base: Path, run: Path, cuts: dict[str, int]) -> Verdict:
 
 
 def stream(run: Path, tape: str) -> bytes:
-    return (run / tape).read_bytes().removeprefix(layout.typescript_header(RUN_ID))
+    with Folder(run) as folder:
+        return b"".join(FolderLayers(folder, RUN_ID).read(tape))
 
 
 def arrivals(run: Path, tape: str) -> list[index.Arrival]:
-    return list(index.unpack([(run / layout.index_of(tape)).read_bytes()]))
+    with Folder(run) as folder:
+        return list(FolderLayers(folder, RUN_ID).arrivals(tape))
 
 
 @pytest.fixture
@@ -118,10 +122,9 @@ def test_a_tape_or_an_index_cut_at_every_byte_keeps_every_byte_of_the_stream(
     base = tmp_path / "base/spool"
     tape = path.removesuffix(layout.INDEX_SUFFIX)
     full, whole = (base / path).stat().st_size, stream(base, tape)
-    header = (base / tape).stat().st_size - len(whole)
     for size in range(full + 1):
         verdict = recovered(tmp_path / "base", scratch, {path: size})
-        expected = whole[: max(0, size - header)] if path == tape else whole
+        expected = whole[:size] if path == tape else whole
         assert stream(scratch, tape) == expected, size
         times = [arrival.mono_ns for arrival in arrivals(scratch, tape)]
         assert times == sorted(times)
@@ -158,7 +161,7 @@ def test_an_exit_code_that_was_seen_is_kept_and_the_run_is_not_called_completed(
         found = recover(folder)
     assert found.facts.exit_code == 3
     assert not found.facts.completed
-    assert found.manifest.completeness.gaps == [KILLED]
+    assert completeness_of(found.facts).gaps == [KILLED]
 
 
 def test_a_torn_stream_of_a_finished_run_leaves_its_end_as_it_was(tmp_path: Path, scratch: Path) -> None:
@@ -188,7 +191,7 @@ def test_files_whose_event_was_never_written_are_not_kept(tmp_path: Path) -> Non
     with Folder(tmp_path / "run") as folder:
         recover(folder)
         assert verify(folder).status is Status.INCOMPLETE
-        assert folder.has(layout.STATUS_BEFORE)
+        assert folder.has(layout.WORKTREE_BEFORE)
         for path in (layout.STATUS_AFTER, layout.DIFF, layout.WORKTREE_DIFF, layout.CHANGES, RESERVE):
             assert not folder.has(path), path
 

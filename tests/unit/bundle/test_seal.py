@@ -14,8 +14,8 @@ import pytest
 from killing import KilledError, Killer
 from spools import RUN_ID, START, contents, open_spool, sealed, small_spool
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import primary_files
 from steno.bundle.manifest import parse
+from steno.bundle.reader import FolderLayers
 from steno.bundle.recover import finish_interrupted_seal, recover
 from steno.bundle.room import TEMPORARY
 from steno.bundle.seal import seal
@@ -23,7 +23,7 @@ from steno.bundle.spool import holding
 from steno.bundle.sweep import Sweeper
 from steno.bundle.verify import Status, verify
 from steno.errors import SealError
-from steno.evidence import layout
+from steno.evidence import index, kinds, layout
 
 
 def status_of(run: Path) -> Status:
@@ -120,7 +120,7 @@ def test_the_directories_are_synced_before_the_manifest_is_there_and_the_lock_is
     monkeypatch.setattr(Folder, "sync", sync)
     with Folder(tmp_path / "run") as folder:
         seal(folder, RUN_ID, Sweeper())
-    assert synced == [("layers", False), ("repo", False), ("terminal", False), ("run", True)]
+    assert synced == [("evidence", False), ("git", False), ("terminal", False), ("run", True)]
 
 
 def test_every_file_is_synced_before_the_manifest_is_there(
@@ -144,14 +144,37 @@ def test_every_file_is_synced_before_the_manifest_is_there(
     assert -1 in synced
 
 
-def test_an_output_without_an_index_is_not_a_primary_file(tmp_path: Path) -> None:
+def test_a_file_in_which_there_is_nothing_is_left_out_and_reads_as_empty(tmp_path: Path) -> None:
     spool = open_spool(tmp_path / "run")
     spool.event(START)
-    spool.tape(layout.STDOUT).close()
+    for tape in layout.TAPES:
+        spool.tape(tape).close()
+    spool.file(layout.STATUS_BEFORE, [])
+    spool.event(kinds.CommandFinished(exit_code=0))
+    spool.event(kinds.RunFinish(exit_code=0, completed=True))
     spool.close()
+    with Folder(tmp_path / "run") as folder:
+        assert list(seal(folder, RUN_ID, Sweeper()).files) == [layout.EVENTS]
+        layers = FolderLayers(folder, RUN_ID)
+        for path in (*layout.TAPES, layout.STATUS_BEFORE):
+            assert (layers.size(path), list(layers.read(path))) == (0, [])
+        assert list(layers.arrivals(layout.STDOUT)) == []
+    assert set(contents(tmp_path / "run")) == {layout.EVENTS, layout.MANIFEST}
+    assert status_of(tmp_path / "run") is Status.VALID
+
+
+def test_the_indexes_of_the_streams_become_one_in_the_order_of_time(tmp_path: Path) -> None:
+    small_spool(tmp_path / "run")
     with Folder(tmp_path / "run/spool") as folder:
-        os.close(folder.create(layout.OUTPUT))
-        assert primary_files(folder) == [layout.EVENTS, layout.STDOUT, layout.index_of(layout.STDOUT)]
+        layers = FolderLayers(folder, RUN_ID)
+        before = {tape: list(layers.arrivals(tape)) for tape in layout.TAPES}
+    with Folder(tmp_path / "run") as folder:
+        seal(folder, RUN_ID, Sweeper())
+        layers = FolderLayers(folder, RUN_ID)
+        assert {tape: list(layers.arrivals(tape)) for tape in layout.TAPES} == before
+        joint = list(index.unpack_joined(layers.read(layout.INDEX)))
+    assert sum(map(len, before.values())) == len(joint) == 3
+    assert joint == sorted(joint, key=lambda one: one.mono_ns)
 
 
 def test_a_seal_killed_at_any_operation_can_be_finished_with_the_same_bytes(tmp_path: Path) -> None:
@@ -161,7 +184,7 @@ def test_a_seal_killed_at_any_operation_can_be_finished_with_the_same_bytes(tmp_
     with Folder(tmp_path / "whole") as folder, killer.before(None):
         seal(folder, RUN_ID, Sweeper())
     expected, operations = contents(tmp_path / "whole"), len(killer.operations)
-    assert operations > 80
+    assert operations > 50
     for chosen in range(operations):
         run = tmp_path / f"run-{chosen}"
         shutil.copytree(base, run)
@@ -183,7 +206,9 @@ def test_a_recovery_killed_at_any_operation_can_be_done_again(tmp_path: Path) ->
     with Folder(tmp_path / "whole") as folder, killer.before(None):
         recover(folder)
     streams = {
-        path: data for path, data in contents(tmp_path / "whole").items() if path.startswith("terminal/std")
+        path: data
+        for path, data in contents(tmp_path / "whole").items()
+        if path in (layout.STDIN, layout.STDOUT, layout.STDERR)
     }
     own = killer.operations.index("link")  # from here on it seals
     assert own > 5
@@ -215,7 +240,7 @@ def test_what_an_interrupted_seal_left_is_removed_only_beside_a_manifest(tmp_pat
 
 def test_a_temporary_file_that_a_killed_seal_left_is_replaced(tmp_path: Path) -> None:
     small_spool(tmp_path / "run")
-    (tmp_path / "run" / f"{layout.RUN}{TEMPORARY}").write_bytes(b"half")
+    (tmp_path / "run" / f"{layout.MANIFEST}{TEMPORARY}").write_bytes(b"half")
     with Folder(tmp_path / "run") as folder:
         seal(folder, RUN_ID, Sweeper())
     assert status_of(tmp_path / "run") is Status.VALID

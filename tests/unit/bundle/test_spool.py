@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -68,17 +67,15 @@ def test_a_secret_in_an_event_is_masked_before_it_is_on_disk(tmp_path: Path) -> 
     spool.close()
 
 
-def test_a_file_is_masked_across_its_blocks_and_its_digest_is_of_what_was_written(tmp_path: Path) -> None:
+def test_a_file_is_masked_across_its_blocks(tmp_path: Path) -> None:
     findings = Findings()
     spool = open_spool(tmp_path / "run", Redactor(findings=findings))
     blocks = [b"+token = ", SECRET[:20].encode(), SECRET[20:].encode() + b"\n"]
-    digest = spool.file(layout.DIFF, blocks)
-    assert spool.digest(blocks) == digest
+    spool.file(layout.DIFF, blocks)
     spool.close()
     written = spooled(tmp_path / "run", layout.DIFF)
     assert SECRET.encode() not in written
     assert len(written) == sum(map(len, blocks))
-    assert hashlib.sha256(written).hexdigest() == digest
     assert findings.total > 0
 
 

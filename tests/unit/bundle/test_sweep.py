@@ -16,7 +16,7 @@ from spools import RUN_ID, contents, small_spool
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
 from steno.bundle.seal import seal
-from steno.bundle.sweep import Sweeper, is_judged
+from steno.bundle.sweep import Sweeper
 from steno.bundle.verify import Status, verify
 from steno.errors import SealError
 from steno.evidence import canonical, index, layout
@@ -54,14 +54,11 @@ def plant_in_changes(spool: Path, data: bytes) -> None:
 PLACES = [plant_in_stream, plant_in_event, plant_in_patch, plant_in_changes]
 
 
-@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
 @pytest.mark.parametrize("planted", [SECRET, LITERAL], ids=["by-shape", "by-value"])
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
 def test_a_secret_in_a_spool_file_is_masked_before_it_is_sealed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: Any, planted: bytes, large: bool
+    tmp_path: Path, place: Any, planted: bytes
 ) -> None:
-    if large:
-        monkeypatch.setattr("steno.bundle.seal.LARGE_BYTES", 1)
     small_spool(tmp_path / "run")
     place(tmp_path / "run/spool", planted)
     with Folder(tmp_path / "run") as folder:
@@ -100,26 +97,14 @@ def test_one_that_cannot_be_masked_fails_the_seal_and_the_spool_is_kept(
     assert not [path for path, data in outside.items() if SECRET in data]
 
 
-def test_a_secret_that_only_a_derived_file_would_hold_fails_the_seal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_spool(tmp_path / "run")
-    monkeypatch.setattr("steno.judge.summaries.EMPTY_TALLY", {"total": SECRET.decode()})
-    with Folder(tmp_path / "run") as folder:
-        with pytest.raises(SealError, match=layout.REDACTION_REPORT):
-            seal(folder, RUN_ID, Sweeper())
-        assert not folder.has(layout.MANIFEST)
-        assert not folder.has(layout.REDACTION_REPORT)
-
-
 def test_the_sweep_tells_digest_size_and_rules() -> None:
-    clean = Sweeper().sweep(layout.STDOUT, [b"plain ", b"text\n"], judge=True)
+    clean = Sweeper().sweep(layout.STDOUT, [b"plain ", b"text\n"])
     assert (clean.digest.bytes, clean.rules) == (11, [])
-    found = Sweeper([LITERAL]).sweep(layout.STDOUT, [LITERAL[:5], LITERAL[5:]], judge=True)
+    found = Sweeper([LITERAL]).sweep(layout.STDOUT, [LITERAL[:5], LITERAL[5:]])
     assert len(found.rules) == 1
-    unjudged = Sweeper([LITERAL]).sweep(layout.STDOUT, [LITERAL], judge=False)
-    assert unjudged.rules == []
-    assert unjudged.digest == found.digest
+    numbers = Sweeper([LITERAL]).sweep(layout.INDEX, [LITERAL])
+    assert numbers.rules == []
+    assert numbers.digest == found.digest
 
 
 def test_masking_keeps_lines_and_lengths() -> None:
@@ -132,13 +117,13 @@ def test_masking_keeps_lines_and_lengths() -> None:
     assert stream == b"a " + b"*" * len(LITERAL) + b" b"
 
 
-def test_only_numbers_and_what_is_made_of_swept_streams_is_not_judged() -> None:
-    unjudged = {layout.index_of(tape) for tape in layout.TAPES} | {layout.TIMING, layout.CAST}
-    assert not any(is_judged(path, derived=True) for path in unjudged | {layout.OUTPUT})
-    judged = {*layout.TAPES, *layout.PRIMARY_FILES} - {layout.KERNEL_TABLE, layout.BLOBS}
-    assert all(is_judged(path, derived=False) for path in judged)
-    assert not any(is_judged(path, derived=False) for path in (layout.KERNEL_TABLE, layout.BLOBS))
-    assert is_judged(layout.RUN, derived=True)
+def test_every_file_is_read_for_secrets_but_the_index_and_what_is_compressed() -> None:
+    found = {
+        path
+        for path in layout.EVIDENCE_FILES
+        if Sweeper([LITERAL]).sweep(path, [canonical.encode([LITERAL.decode()])]).rules
+    }
+    assert {*layout.EVIDENCE_FILES} - found == {layout.INDEX, layout.KERNEL_TABLE, layout.BLOBS}
 
 
 @pytest.mark.parametrize(
@@ -151,40 +136,36 @@ def test_a_secret_is_found_in_json_however_it_is_written_and_cut(literal: str, c
     )
     sweeper = Sweeper([literal.encode()])
     blocks = [data[at : at + cut] for at in range(0, len(data), cut)]
-    assert sweeper.sweep("a.ndjson", blocks, judge=True).rules
-    assert not sweeper.sweep("a.ndjson", blocks, judge=False).rules
-    assert not Sweeper([b"something else"]).sweep("a.ndjson", blocks, judge=True).rules
+    assert sweeper.sweep("a.ndjson", blocks).rules
+    assert not Sweeper([b"something else"]).sweep("a.ndjson", blocks).rules
 
 
 def test_a_line_that_begins_like_a_netrc_entry_is_found_in_json() -> None:
     line = canonical.encode_line({"text": "password Tr0ub4dor-and-3-more"})
-    expected = Sweeper().sweep("a.txt", [b"password Tr0ub4dor-and-3-more\n"], judge=True).rules
-    assert Sweeper().sweep("a.ndjson", [line], judge=True).rules == expected
+    expected = Sweeper().sweep("a.txt", [b"password Tr0ub4dor-and-3-more\n"]).rules
+    assert Sweeper().sweep("a.ndjson", [line]).rules == expected
 
 
 def test_a_secret_is_found_among_many_strings_of_one_line() -> None:
     names = [f"/usr/share/file {number}" for number in range(5000)]
     told = canonical.encode({"files": [{"path": name, "size": 3} for name in names]})
     blocks = [told[at : at + 1000] for at in range(0, len(told), 1000)]
-    assert Sweeper([LITERAL]).sweep("files.json", blocks, judge=True).rules == []
+    assert Sweeper([LITERAL]).sweep("files.json", blocks).rules == []
     names[3210] = f"/{LITERAL.decode()}"
     told = canonical.encode({"files": [{"path": name, "size": 3} for name in names]})
     blocks = [told[at : at + 1000] for at in range(0, len(told), 1000)]
-    assert len(Sweeper([LITERAL]).sweep("files.json", blocks, judge=True).rules) == 1
+    assert len(Sweeper([LITERAL]).sweep("files.json", blocks).rules) == 1
 
 
 @pytest.mark.parametrize("data", [SECRET, b'{"a":"b"} ' + SECRET, b'{"a":"' + SECRET, b"{'a':'b'}"])
 def test_what_is_not_json_is_refused_and_not_passed_over(data: bytes) -> None:
     with pytest.raises(canonical.NotCanonicalError):
-        Sweeper().sweep("a.json", [data], judge=True)
+        Sweeper().sweep("a.json", [data])
 
 
-@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
 def test_a_secret_that_only_the_compressed_tables_hold_is_masked_before_they_are_sealed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool
+    tmp_path: Path,
 ) -> None:
-    if large:
-        monkeypatch.setattr("steno.bundle.seal.LARGE_BYTES", 1)
     made = FakeFrames().process()
     made.exec("/bin/echo", ["echo", LITERAL])
     made.event("open", b"/tmp/" + LITERAL, state=Found(target=LITERAL.decode()))

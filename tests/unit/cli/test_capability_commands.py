@@ -11,6 +11,7 @@ import pytest
 from capabilities_made import RUN_A, RUN_B, evidence
 from conftest import Steno
 from making import RUN_ID, make_run
+from recorded import Recorded
 from steno.views.capability import lock
 
 
@@ -155,7 +156,7 @@ def test_the_surface_of_a_run_without_a_kernel_layer_is_empty_and_says_so(steno:
     assert (done.returncode, done.stdout) == (0, b"")
     assert b"the kernel layer is absent" in done.stderr
     told = steno("surface", "@last", "--json").stdout
-    assert told == (path / "capability-surface.json").read_bytes() + b"\n"
+    assert told == Recorded(path).judged("capability-surface.json") + b"\n"
 
 
 def test_a_planted_surface_is_not_believed(steno: Steno, store: Path) -> None:

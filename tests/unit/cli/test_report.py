@@ -79,7 +79,7 @@ def test_a_bad_record_gets_its_page_and_a_message(
         store, start(), FINISHED[0], *([] if harm == "unsealed" else FINISHED[1:]), sealed=harm != "unsealed"
     )
     if harm == "tampered":
-        (run / layout.RUN).write_bytes(b"{}")
+        (run / layout.EVENTS).write_bytes(b"{}\n")
     elif harm == "no manifest":
         (run / layout.MANIFEST).unlink()
     assert exit_code(["report", str(run)]) == 0

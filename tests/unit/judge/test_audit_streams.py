@@ -7,12 +7,13 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spools import FINISH, ON_TERMINAL, RUN_ID, MemoryLayers, numbered, start, tape_files
+from spools import FINISH, ON_TERMINAL, RUN_ID, MemoryLayers, numbered, recording, start, tape_files
 from steno.agents.reconstruct import reconstruct
 from steno.evidence import kinds, layout
 from steno.judge.audit_streams import chunks, file_name, stream_files
+from steno.judge.replay import typescript_header
 
-HEADER = layout.typescript_header(RUN_ID)
+HEADER = typescript_header(RUN_ID)
 STARTED = kinds.CommandStarted(pid=7)
 Pieces = list[tuple[int, bytes]]
 _PIECES = st.lists(st.tuples(st.integers(0, 99), st.binary(max_size=9)), max_size=9).map(
@@ -20,10 +21,11 @@ _PIECES = st.lists(st.tuples(st.integers(0, 99), st.binary(max_size=9)), max_siz
 )
 
 
-def layers(tapes: dict[str, Pieces], terminal: kinds.Terminal = ON_TERMINAL, block: int = 3) -> MemoryLayers:
+def layers(tapes: dict[str, Pieces], block: int = 3) -> MemoryLayers:
     files: dict[str, bytes] = {}
     for tape, pieces in tapes.items():
         files |= tape_files(tape, pieces)
+    terminal = recording(ON_TERMINAL, *tapes)
     events = numbered([start(terminal=terminal), STARTED, kinds.CommandFinished(exit_code=0), FINISH])
     return MemoryLayers(events, files, block)
 

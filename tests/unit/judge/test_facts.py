@@ -48,7 +48,7 @@ def test_a_run_that_only_began_claims_nothing() -> None:
     assert (facts.pid, facts.exit_code, facts.signal, facts.finish) == (None, None, None, None)
     assert not facts.completed
     assert not facts.complete
-    assert facts.tally == {}
+    assert facts.tally is None
 
 
 def test_a_gap_makes_a_completed_run_incomplete() -> None:
@@ -60,8 +60,8 @@ def test_a_gap_makes_a_completed_run_incomplete() -> None:
 
 
 def test_the_last_tally_counts() -> None:
-    facts = facts_of(START, kinds.RedactionTally({"total": 1}), kinds.RedactionTally({"total": 2}), FINISH)
-    assert facts.tally == {"total": 2}
+    facts = facts_of(START, *(kinds.RedactionTally(kinds.Tally(total=total)) for total in (1, 2)), FINISH)
+    assert facts.tally == kinds.Tally(total=2)
 
 
 def test_every_stream_that_others_held_is_named() -> None:

@@ -251,7 +251,6 @@ def test_it_holds_nothing_that_differs_between_equal_runs() -> None:
         [line("/a", {"exists": False}), {"repository": {"root": "/", "head": None, "dirty": False}}],
         [{"path": "/a"}],
         [{"path": "/a", "after": {"exists": "perhaps"}}],
-        [{"path": "/a", "after": {}, "more": 1}],
         [{"path": "/a", "path_b64": "!", "after": {}}],
         [[]],
         [{"repository": 1}],
@@ -260,6 +259,13 @@ def test_it_holds_nothing_that_differs_between_equal_runs() -> None:
 def test_lines_that_are_not_ours_are_refused(lines: list[Any]) -> None:
     with pytest.raises(BadTableError, match=r"files\.ndjson"):
         told(FakeFrames(), *lines)
+
+
+def test_a_field_that_only_a_newer_steno_knows_is_passed_over() -> None:
+    newer = {"path": "/a", "after": {"exists": False, "more": [1]}, "more": 1}
+    repository = {"repository": {"root": "/", "head": None, "dirty": False, "more": 1}}
+    known = {"path": "/a", "after": {"exists": False}}
+    assert told(FakeFrames(), repository, newer)["files"] == told(FakeFrames(), known)["files"]
 
 
 def test_where_the_run_mounted_something_nothing_is_said_of_states_at_any_time() -> None:

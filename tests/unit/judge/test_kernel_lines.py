@@ -1,4 +1,4 @@
-"""`layers/kernel.ndjson`: each kind of call once, counted, in order."""
+"""`syscalls.ndjson`: each kind of call once, counted, in order."""
 
 from __future__ import annotations
 

@@ -155,4 +155,17 @@ def test_input_and_resizes_have_their_own_codes() -> None:
 def test_merged_output_is_a_typescript_of_both_streams() -> None:
     files = {**tape_files(layout.STDOUT, [(1, b"a"), (3, b"c")]), **tape_files(layout.STDERR, [(2, b"b")])}
     merged = b"".join(replay.merged_output(MemoryLayers(events_until(MS), files)))
-    assert merged == layout.typescript_header(RUN_ID) + b"abc"
+    assert merged == b"Script started, recorded by steno as %s\nabc" % RUN_ID.encode()
+
+
+def test_on_a_merged_terminal_it_is_a_typescript_of_what_was_shown() -> None:
+    events = events_until(MS, first=start(terminal=ON_TERMINAL))
+    layers = MemoryLayers(events, tape_files(layout.OUTPUT, [(1, b"a\r\n"), (2, b"b")]))
+    assert b"".join(replay.merged_output(layers)) == replay.typescript_header(RUN_ID) + b"a\r\nb"
+
+
+def test_what_was_typed_is_a_typescript_that_may_be_empty() -> None:
+    files = tape_files(layout.STDIN, [(1, b"ls\r"), (2, b"q")])
+    header = replay.typescript_header(RUN_ID)
+    assert b"".join(replay.typed_input(MemoryLayers(events_until(MS), files))) == header + b"ls\rq"
+    assert b"".join(replay.typed_input(MemoryLayers(events_until(MS)))) == header

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spools import FINISH, RUN_ID, START, STARTED_AT_MS, MemoryLayers, numbered, tape_files
+from spools import (
+    FINISH,
+    ON_TERMINAL,
+    PIPES,
+    RUN_ID,
+    START,
+    STARTED_AT_MS,
+    MemoryLayers,
+    numbered,
+    recording,
+    start,
+    tape_files,
+)
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import Event
 from steno.judge import streams
@@ -51,7 +64,8 @@ def test_no_byte_is_lost_or_moved_whatever_the_size_of_the_blocks(
 
 
 def test_a_merged_terminal_is_one_stream_of_output() -> None:
-    layers = MemoryLayers(numbered([START]), tape_files(layout.OUTPUT, [(1, b"both")]))
+    events = numbered([start(terminal=ON_TERMINAL)])
+    layers = MemoryLayers(events, tape_files(layout.OUTPUT, [(1, b"both")]))
     assert list(streams.timeline(layers)) == [Moment(1, OUTPUT, b"both")]
 
 
@@ -61,7 +75,8 @@ def test_a_split_terminal_is_shown_once() -> None:
         **tape_files(layout.STDOUT, [(1, b"one\n")]),
         **tape_files(layout.STDERR, [(2, b"two\n")]),
     }
-    layers = MemoryLayers(numbered([START]), files)
+    terminal = recording(ON_TERMINAL, layout.OUTPUT, layout.STDOUT, layout.STDERR)
+    layers = MemoryLayers(numbered([start(terminal=terminal)]), files)
     assert [moment.data for moment in streams.timeline(layers)] == [b"one\r\n", b"two\r\n"]
 
 
@@ -74,7 +89,28 @@ def test_an_index_that_promises_more_than_there_is_gives_what_there_is() -> None
     ]
 
 
-def test_the_header_line_is_no_part_of_a_stream() -> None:
-    layers = MemoryLayers(numbered([START]), tape_files(layout.STDIN, [(1, b"typed")]))
-    assert b"".join(streams.stream_bytes(layers, layout.STDIN)) == b"typed"
-    assert b"".join(layers.read(layout.STDIN)).startswith(b"Script started, recorded by steno as ")
+@pytest.mark.parametrize(
+    ("terminal", "expected"),
+    [
+        (PIPES, [layout.STDIN, layout.STDOUT, layout.STDERR]),
+        (recording(PIPES), []),
+        (recording(ON_TERMINAL, layout.OUTPUT, "a/later"), [layout.OUTPUT]),
+    ],
+)
+def test_which_streams_were_recorded_is_told_by_the_first_event_whether_bytes_came_or_not(
+    terminal: kinds.Terminal, expected: list[str]
+) -> None:
+    layers = MemoryLayers(numbered([start(terminal=terminal)]))
+    assert streams.recorded(layers) == expected
+    assert list(streams.timeline(layers)) == []
+
+
+def test_a_record_without_its_first_event_tells_of_no_stream() -> None:
+    files = tape_files(layout.STDOUT, [(1, b"a")])
+    for events in ([], numbered([FINISH])):
+        assert streams.recorded(MemoryLayers(events, files)) == []
+
+
+def test_a_file_of_a_stream_that_was_not_recorded_is_not_shown() -> None:
+    files = {**tape_files(layout.STDOUT, [(1, b"a")]), **tape_files(layout.OUTPUT, [(2, b"b")])}
+    assert [moment.data for moment in streams.timeline(MemoryLayers(numbered([START]), files))] == [b"a"]

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 
 from kernel_tables import OBSERVED
@@ -90,7 +91,7 @@ def test_hashes_are_of_the_tails_the_environment_and_the_patch() -> None:
         **tape_files(layout.STDERR, [(1, b"errors")]),
         layout.DIFF: b"a patch",
     }
-    layers = layers_of(start(tail_bytes=10), FINISH, files=files)
+    layers = layers_of(start(tail_bytes=10), AFTER, FINISH, files=files)
     environment = canonical.encode(summaries.environment(RunFacts.of(layers)))
     assert read(layers, layout.HASHES) == {
         "stdout_tail_hash": sha256(b"x" * 10),
@@ -100,8 +101,15 @@ def test_hashes_are_of_the_tails_the_environment_and_the_patch() -> None:
     }
 
 
-def test_without_a_patch_there_is_no_hash_of_one() -> None:
-    assert "repo_diff_hash" not in read(layers_of(START, FINISH), layout.HASHES)
+def test_where_nothing_was_compared_there_is_no_hash_of_a_patch() -> None:
+    only_after = kinds.RepoSnapshotAfter(root="/work", head="b" * 40)
+    for layers in (layers_of(START, FINISH), layers_of(START, only_after, FINISH)):
+        assert "repo_diff_hash" not in read(layers, layout.HASHES)
+
+
+def test_where_nothing_changed_it_is_the_hash_of_an_empty_patch() -> None:
+    unchanged = kinds.RepoSnapshotAfter(root="/work", head="a" * 40, changed=0)
+    assert read(layers_of(START, unchanged, FINISH), layout.HASHES)["repo_diff_hash"] == sha256(b"")
 
 
 def test_the_environment_of_the_first_seed_holds_facts_and_no_path_but_the_directory() -> None:
@@ -117,20 +125,36 @@ def test_the_environment_of_the_first_seed_holds_facts_and_no_path_but_the_direc
 def test_the_redaction_report_is_the_last_tally_or_an_empty_one() -> None:
     assert read(layers_of(START, FINISH), layout.REDACTION_REPORT)["total"] == 0
     tally = {"total": 2, "counts": {"url-password": 2}, "redacted_fields": ["x"], "examples": []}
-    report = read(layers_of(START, kinds.RedactionTally(tally), FINISH), layout.REDACTION_REPORT)
-    assert report == {"schema": "steno.redaction-report.v1", "run_id": RUN_ID, **tally}
+    told = kinds.RedactionTally(msgspec.convert(tally, kinds.Tally))
+    report = read(layers_of(START, told, FINISH), layout.REDACTION_REPORT)
+    left_off = {"redacted_fields_left_off_at_most": 0}
+    assert report == {"schema": "steno.redaction-report.v1", "run_id": RUN_ID, **tally, **left_off}
 
 
-def test_the_snapshots_are_those_of_the_events() -> None:
-    layers = layers_of(START, BEFORE, AFTER, FINISH)
-    assert read(layers, layout.REPO_BEFORE)["head"] == "a" * 40
+def test_the_snapshots_are_those_of_the_events_with_the_hash_of_what_was_uncommitted() -> None:
+    files = {layout.WORKTREE_BEFORE: b"was there", layout.WORKTREE_DIFF: b"is there"}
+    layers = layers_of(START, BEFORE, AFTER, FINISH, files=files)
+    before = read(layers, layout.REPO_BEFORE)
+    assert (before["head"], before["diff_hash"]) == ("a" * 40, sha256(b"was there"))
     assert read(layers, layout.REPO_AFTER) == {
         "schema": "steno.repo-snapshot.v1",
         "run_id": RUN_ID,
         "root": "/work",
         "head": "b" * 40,
         "changed": 1,
+        "diff_hash": sha256(b"is there"),
     }
+
+
+def test_a_clean_work_tree_has_the_hash_of_an_empty_patch() -> None:
+    layers = layers_of(START, BEFORE, AFTER, FINISH)
+    for path in (layout.REPO_BEFORE, layout.REPO_AFTER):
+        assert read(layers, path)["diff_hash"] == sha256(b"")
+
+
+def test_the_hash_that_an_older_event_tells_is_kept_for_it_has_no_patch_of_its_own() -> None:
+    told = kinds.RepoSnapshotBefore(root="/work", head="a" * 40, diff_hash="0" * 64)
+    assert read(layers_of(START, told, FINISH), layout.REPO_BEFORE)["diff_hash"] == "0" * 64
 
 
 @pytest.mark.parametrize("skip", [kinds.RepoSnapshotBefore(reason="NOT_A_GIT_REPO"), None])
@@ -145,11 +169,11 @@ def test_the_kernel_layer_is_present_and_empty_rather_than_missing() -> None:
     assert b"".join(derivations(layers)[layout.KERNEL_LINES](layers)) == b""
 
 
-def test_output_is_derived_only_where_the_streams_were_recorded_apart() -> None:
+def test_there_is_a_merged_output_however_the_streams_were_recorded() -> None:
     apart = layers_of(START, FINISH, files=tape_files(layout.STDOUT, [(1, b"a")]))
     merged = layers_of(start(terminal=ON_TERMINAL), FINISH, files=tape_files(layout.OUTPUT, [(1, b"a")]))
-    assert layout.OUTPUT in derivations(apart)
-    assert layout.OUTPUT not in derivations(merged)
+    for layers in (apart, merged):
+        assert b"".join(derivations(layers)[layout.MERGED_OUTPUT](layers)).splitlines()[1:] == [b"a"]
 
 
 def test_the_same_layers_give_the_same_bytes() -> None:

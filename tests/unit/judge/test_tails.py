@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spools import START, MemoryLayers, numbered, tape_files
+from spools import ON_TERMINAL, START, MemoryLayers, numbered, recording, start, tape_files
 from steno.evidence import layout
 from steno.judge.tails import tail
 
@@ -55,11 +55,16 @@ def test_a_stream_that_begins_with_half_a_character_keeps_it() -> None:
     assert tail_of(b"\x80abc", 4) == b"\x80abc"
 
 
-def test_on_a_merged_terminal_stdout_is_the_output_without_its_header_and_stderr_is_empty() -> None:
-    layers = MemoryLayers(numbered([START]), tape_files(layout.OUTPUT, [(1, b"both")]))
+def test_on_a_merged_terminal_stdout_is_the_output_and_stderr_is_empty() -> None:
+    events = numbered([start(terminal=ON_TERMINAL)])
+    layers = MemoryLayers(events, tape_files(layout.OUTPUT, [(1, b"both")]))
     assert tail(layers, layout.STDOUT, 4000) == b"both"
     assert tail(layers, layout.STDERR, 4000) == b""
 
 
-def test_the_header_is_no_part_of_a_tail() -> None:
-    assert tail_of(b"typed", 4000, layout.STDIN) == b"typed"
+def test_on_a_split_terminal_stdout_is_its_own_though_nothing_was_written_to_it() -> None:
+    terminal = recording(ON_TERMINAL, layout.STDOUT, layout.STDERR, layout.OUTPUT)
+    files = {**tape_files(layout.OUTPUT, [(1, b"no\r\n")]), **tape_files(layout.STDERR, [(1, b"no\n")])}
+    layers = MemoryLayers(numbered([start(terminal=terminal)]), files)
+    assert tail(layers, layout.STDOUT, 4000) == b""
+    assert tail(layers, layout.STDERR, 4000) == b"no\n"

@@ -228,7 +228,7 @@ def test_a_folder_that_is_gone_is_a_gap(keeping: Keeping) -> None:
 
 
 def test_a_layer_that_the_command_put_something_else_in_the_place_of_is_written(keeping: Keeping) -> None:
-    (keeping.spool.path / "layers").mkdir(exist_ok=True)
+    (keeping.spool.path / layout.EVIDENCE).mkdir(exist_ok=True)
     (keeping.spool.path / layout.POLICY_LINES).mkdir()
     (keeping.spool.path / layout.SDK_LINES).symlink_to("/etc/passwd")
     keeping.keep()

@@ -48,8 +48,12 @@ def test_a_run_that_reads_and_writes_is_kept_whole(run: Run) -> None:
         f"after:{made}": b"output",
         f"before:{source}": b"input",
     }
-    assert sorted(os.listdir(run.spool)) == ["blobs.parquet", "kernel", "layers"]
-    assert sorted(os.listdir(run.spool / "layers")) == ["files.ndjson", "kernel.parquet"]
+    assert sorted(os.listdir(run.spool)) == ["evidence", "kernel"]
+    assert sorted(os.listdir(run.spool / layout.EVIDENCE)) == [
+        "blobs.parquet",
+        "files.ndjson",
+        "syscalls.parquet",
+    ]
 
 
 def test_the_state_at_the_end_is_told_in_full(run: Run) -> None:
@@ -294,6 +298,7 @@ def test_what_a_killed_recorder_had_half_written_is_written_anew(run: Run) -> No
 
 
 def test_old_blobs_do_not_stay_when_there_are_none(run: Run) -> None:
+    (run.spool / layout.EVIDENCE).mkdir()
     (run.spool / layout.BLOBS).write_bytes(b"planted")
     run.keep()
     assert not (run.spool / layout.BLOBS).exists()
@@ -369,7 +374,7 @@ def test_directories_planted_in_the_way_are_removed(run: Run) -> None:
 
 
 def test_a_link_planted_in_place_of_the_layers_is_a_gap_and_not_followed(run: Run) -> None:
-    (run.spool / "layers").symlink_to(run.work)
+    (run.spool / layout.EVIDENCE).symlink_to(run.work)
     run.saw("stat", run.work)
     event, gaps = run.keep()
     assert event is None

@@ -15,6 +15,7 @@ from claims_told import sdk, sdk_line
 from frames_made import FakeFrames, Found
 from live_runs import LiveRun
 from making import FINISHED, RUN_ID, make_run, start
+from recorded import Recorded
 from sought import assert_nowhere
 from steno.bundle import known_secrets, local_key
 from steno.bundle.folder import Folder
@@ -24,7 +25,7 @@ from steno.bundle.verify import Status, verify
 from steno.capture import shadow
 from steno.capture.shadow import make_shadow, remove_shadow
 from steno.errors import BadRequestError, UnreadableBundleError
-from steno.evidence import canonical, kinds, layout
+from steno.evidence import kinds, layout
 from steno.evidence.kinds import EventData
 from steno.record import intake
 from steno.record.recovery import STALE_SECONDS, Done, recover_all, recover_run
@@ -192,7 +193,7 @@ def test_the_frames_of_a_killed_recorder_are_sealed_and_what_it_knew_is_masked(t
     assert report.gaps == ("after_unknown", "observer_killed", "recorder_killed")
     with Folder(path) as run:
         assert verify(run).status is Status.INCOMPLETE
-    files = canonical.decode((path / layout.FILES).read_bytes())["files"]
+    files = Recorded(path).json(layout.FILES)["files"]
     assert [(file["path"], file["after"], file["operations"]) for file in files] == [
         (f"/srv/{'*' * 17}/a", {"unknown": True}, ["delete"])
     ]
@@ -209,7 +210,7 @@ def test_a_run_lasted_as_long_as_the_kernel_saw_it_though_its_recorder_was_kille
         made.write(spool.path)
         known_secrets.keep(spool, key, [])
     recover_run(path)
-    run = canonical.decode((path / layout.RUN).read_bytes())
+    run = Recorded(path).json(layout.RUN)
     assert run["duration_ns"] == later
     (killed,) = (gap["detail"] for gap in run["gaps"] if gap["reason"] == "recorder_killed")
     assert killed.endswith("of what came later only what the kernel saw is known")
@@ -227,7 +228,7 @@ def test_frames_without_their_key_are_a_gap(tmp_path: Path) -> None:
     path = make_run(tmp_path, start(observer="notify"), sealed=False)
     FakeFrames().process().event("stat", "/a", state=Found()).write(path / layout.SPOOL)
     assert recover_run(path).gaps == ("kernel_record_damaged", "recorder_killed")
-    health = canonical.decode((path / layout.HEALTH).read_bytes())
+    health = Recorded(path).json(layout.HEALTH)
     assert health["kernel_layer"] == "absent"
 
 
@@ -252,7 +253,7 @@ def test_what_was_told_becomes_the_layer_and_the_folder_is_removed(
 ) -> None:
     path = killed(tmp_path, told)
     assert recover_run(path).gaps == ("recorder_killed",)
-    assert (path / layout.SDK_LINES).read_bytes().count(b"\n") == 1
+    assert Recorded(path).evidence(layout.SDK_LINES).count(b"\n") == 1
     assert not told.path.exists()
 
 
@@ -260,7 +261,7 @@ def test_a_folder_that_is_gone_is_a_gap(tmp_path: Path, told: intake.IntakeFolde
     path = killed(tmp_path, told)
     shutil.rmtree(told.path)
     assert recover_run(path).gaps == ("intake_disturbed", "recorder_killed")
-    assert (path / layout.SDK_LINES).read_bytes() == b""
+    assert Recorded(path).evidence(layout.SDK_LINES) == b""
 
 
 def test_what_the_recorder_had_told_already_is_not_told_twice(
@@ -278,12 +279,12 @@ def test_layers_that_were_made_stay_when_the_folder_is_gone(
 ) -> None:
     path = killed(tmp_path, told, kinds.SdkIntake(shim="openai-agents", lines=1, hooks=0))
     line = sdk_line(0, run_id=RUN_ID)
-    (path / layout.SPOOL / "layers").mkdir()
+    (path / layout.SPOOL / layout.EVIDENCE).mkdir(exist_ok=True)
     for name, data in ((layout.SDK_LINES, line), (layout.POLICY_LINES, b"")):
         (path / layout.SPOOL / name).write_bytes(data)
     shutil.rmtree(told.path)
     assert recover_run(path).gaps == ("intake_disturbed", "recorder_killed")
-    assert (path / layout.SDK_LINES).read_bytes() == line
+    assert Recorded(path).evidence(layout.SDK_LINES) == line
 
 
 def test_a_folder_of_another_run_is_not_touched(tmp_path: Path, told: intake.IntakeFolder) -> None:

@@ -41,7 +41,7 @@ class FakeSpool:
         self.tapes: dict[str, Tape] = {}
 
     def tape(self, name: str) -> Tape:
-        self.tapes[name] = Tape(self._folder, name, Unmasked(), b"")
+        self.tapes[name] = Tape(self._folder, name, Unmasked())
         return self.tapes[name]
 
     def now(self) -> int:
@@ -56,7 +56,10 @@ def arrivals_of(
     with Folder(place) as folder:
         spool = FakeSpool(folder)
         wiring = SimpleNamespace(
-            outlets=[SimpleNamespace(tape=name) for name in outlets], split=split, inlets=["stdin"]
+            outlets=[SimpleNamespace(tape=name) for name in outlets],
+            split=split,
+            inlets=["stdin"],
+            recorded=layout.TAPES,
         )
         witness = SpoolWitness(cast(Any, spool), cast(Any, wiring), cast(Any, None), cast(Any, None))
         for tape in (*tapes, *tapes):

@@ -18,15 +18,19 @@ import pytest
 from live_runs import LiveRun
 from served import Client, served
 from spools import RUN_ID, sealed
+from steno.bundle.folder import Folder
+from steno.bundle.judged import JudgedFiles
 from steno.evidence import kinds, layout
 from steno.site import live, pages, server
 from steno.site.server import LONGEST_HEAD
 from steno.views.live import recorder
 from steno.views.report import parts
 from steno.views.report.extract import EXTRACT
+from steno.views.report.parts import LARGEST_BY_URL
 from support.run_builder import RunBuilder
 from waiting import SECONDS, until
 
+GOLDEN = Path(__file__).parents[2] / "golden" / "v1" / "notify.tar.gz"
 OTHER = "2026-01-25T13-00-00-000Z_0123abcd"
 
 
@@ -105,11 +109,36 @@ def test_the_page_of_a_run_names_its_files_by_address(client: Client, runs: Path
     assert data["verdict"]["status"] == "valid"
     parts = {part["path"]: part for part in data["parts"]}
     assert parts["terminal/stdout"]["url"] == "./file/terminal/stdout"
-    for path, part in parts.items():
-        got = client.get(f"run/{RUN_ID}/{part['url'][2:]}")
-        assert got.body == (runs / RUN_ID / path).read_bytes()
-        assert got.headers["content-type"] == "application/octet-stream"
-        assert int(got.headers["content-length"]) == part["bytes"]
+    with Folder(runs / RUN_ID) as run:
+        judged = JudgedFiles.of(run)
+        for path, part in parts.items():
+            got = client.get(f"run/{RUN_ID}/{part['url'][2:]}")
+            assert got.headers["content-type"] == "application/octet-stream"
+            if path in layout.JUDGED_FILES:  # made when it is asked for
+                assert got.body == judged.read_all(path, LARGEST_BY_URL)
+                assert (part["bytes"], part["sha256"]) == (None, None)
+            else:
+                assert got.body == (runs / RUN_ID / part["sealed_as"]).read_bytes()
+                assert int(got.headers["content-length"]) == part["bytes"]
+    assert data["judgement"]["root"] == json.loads((runs / RUN_ID / layout.MANIFEST).read_bytes())["root"]
+    assert data["judgement"]["files"] == {path: None for path in parts if path in layout.JUDGED_FILES}
+
+
+def test_the_files_of_a_record_of_format_1_have_the_names_of_today(tmp_path: Path) -> None:
+    with tarfile.open(GOLDEN) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    run_id = json.loads((tmp_path / "unpacked" / layout.MANIFEST).read_bytes())["run_id"]
+    store = tmp_path / "runs"
+    store.mkdir()
+    run = (tmp_path / "unpacked").rename(store / run_id)
+    with served(store) as client:
+        data = page_data(client.get(f"run/{run.name}/").text)
+        parts = {part["path"]: part for part in data["parts"]}
+        assert parts["syscalls.parquet"]["sealed_as"] == "layers/kernel.parquet"
+        got = client.get(f"run/{run.name}/file/syscalls.parquet").body
+        assert got == (run / "layers" / "kernel.parquet").read_bytes()
+        assert client.get(f"run/{run.name}/file/layers/kernel.parquet").status == 404
+        assert client.get(f"run/{run.name}/file/run.json").status == 200
 
 
 def test_an_address_without_its_last_slash_leads_to_the_one_with_it(unchanged: Client) -> None:
@@ -118,7 +147,7 @@ def test_an_address_without_its_last_slash_leads_to_the_one_with_it(unchanged: C
 
 
 def test_a_record_that_was_tampered_with_is_shown_as_such(client: Client, runs: Path) -> None:
-    (runs / RUN_ID / "terminal" / "stdout").write_bytes(b"forged")
+    (runs / RUN_ID / layout.STDOUT).write_bytes(b"forged")
     said = client.get(f"run/{RUN_ID}/")
     assert page_data(said.text)["verdict"]["status"] == "invalid"
     assert "Invalid" in said.text
@@ -139,6 +168,7 @@ def test_a_record_that_was_tampered_with_is_shown_as_such(client: Client, runs: 
         f"run/{RUN_ID}/file/",
         f"run/{RUN_ID}/file/nothing",
         f"run/{RUN_ID}/file/terminal",
+        f"run/{RUN_ID}/file/evidence/terminal/stdout",
         f"run/{RUN_ID}/file/spool/lock",
         f"run/{OTHER}/",
         f"run/{OTHER}/file/run.json",
@@ -179,13 +209,14 @@ def test_a_file_that_the_manifest_does_not_name_is_not_given(client: Client, run
 
 def test_a_link_in_the_place_of_a_file_is_not_followed(client: Client, runs: Path, tmp_path: Path) -> None:
     (tmp_path / "private").write_bytes(b"private")
-    stdout = runs / RUN_ID / "terminal" / "stdout"
+    stdout = runs / RUN_ID / layout.STDOUT
+    assert client.get(f"run/{RUN_ID}/file/terminal/stdout").status == 200
     stdout.unlink()
     stdout.symlink_to(tmp_path / "private")
     assert client.get(f"run/{RUN_ID}/file/terminal/stdout").status == 404
-    shutil.rmtree(runs / RUN_ID / "terminal")
+    shutil.rmtree(stdout.parent)
     (tmp_path / "stdout").write_bytes(b"private")
-    (runs / RUN_ID / "terminal").symlink_to(tmp_path)
+    stdout.parent.symlink_to(tmp_path)
     assert client.get(f"run/{RUN_ID}/file/terminal/stdout").status == 404
 
 
@@ -306,7 +337,7 @@ def test_a_run_whose_recorder_is_gone_is_shown_as_far_as_it_came(tmp_path: Path)
         text = client.get(f"run/{RUN_ID}/").text
     assert page_data(text)["state"] == "unsealed"
     assert "Not sealed" in text
-    assert layout.EVENTS in {part["path"] for part in page_data(text)["parts"]}
+    assert "events.ndjson" in {part["path"] for part in page_data(text)["parts"]}
 
 
 def test_a_reader_who_goes_lets_go_of_the_run(tmp_path: Path) -> None:
@@ -356,12 +387,12 @@ def test_a_site_gives_larger_files_than_a_page_carries_and_an_extract_of_what_is
     with served(store) as client:
         address = f"run/{run.name}/"
         named = {one["path"]: one for one in page_data(client.get(address).text)["parts"]}
-        assert layout.BLOBS in named
+        assert "blobs.parquet" in named
         monkeypatch.setattr(pages, "LARGEST_BY_URL", size - 1)
         told = {one["path"]: one for one in page_data(client.get(address).text)["parts"]}
-        assert layout.BLOBS not in told
+        assert "blobs.parquet" not in told
         extract = told[EXTRACT]
-        assert (extract["url"], extract["extract_of"]) == (f"./file/{EXTRACT}", layout.BLOBS)
+        assert (extract["url"], extract["extract_of"]) == (f"./file/{EXTRACT}", "blobs.parquet")
         assert len(client.get(f"{address}file/{EXTRACT}").body) == extract["bytes"]
 
 

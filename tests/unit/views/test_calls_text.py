@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from calls_made import EMPTY, SCOPE, TICKS, decision, said, said_call
+from steno.bundle.reader import MAX_SMALL_FILE
 from steno.errors import BadRequestError
 from steno.evidence import layout
 from steno.evidence.claims import PolicyLine, SdkLine
@@ -223,6 +224,7 @@ def test_a_narrow_terminal_shows_all_of_a_contradiction(tmp_path: Path) -> None:
 
 def test_forged_calls_in_a_bundle_are_not_believed(tmp_path: Path) -> None:
     with opened(some_calls(), tmp_path) as found:
-        made = (found.run.path / layout.CALLS).read_bytes()
+        made = found.files.read_all(layout.CALLS, MAX_SMALL_FILE)
+        assert b"contradicted" in made
         (found.run.path / layout.CALLS).write_bytes(made.replace(b"contradicted", b"confirmed"))
         assert read_calls(found).verdicts["contradicted"] == 1

@@ -14,6 +14,7 @@ from conftest import SECONDS
 from frames_made import Found
 from steno.bundle.folder import Folder
 from steno.errors import UnreadableBundleError
+from steno.evidence import layout
 from steno.views import file_diff
 from support.reading import kernel_layer, sealed
 from support.run_builder import DIRECTORY, LINK, UNKNOWN, Content, RunBuilder, State
@@ -157,7 +158,7 @@ def test_two_contents_that_share_nothing_are_not_compared_for_ever(tmp_path: Pat
 
 def test_blobs_that_cannot_be_read_are_an_error_of_the_bundle(tmp_path: Path) -> None:
     path = run().wrote("/w/f").seal(tmp_path)
-    (path / "blobs.parquet").write_bytes(b"PAR1 garbage PAR1")
+    (path / layout.BLOBS).write_bytes(b"PAR1 garbage PAR1")
     with (
         Folder(path) as folder,
         pytest.raises(UnreadableBundleError),

@@ -15,6 +15,7 @@ import pytest
 
 from frames_made import Found
 from steno.errors import UnreadableBundleError
+from steno.evidence import layout
 from steno.evidence.wire import OPS
 from steno.views import kernel_events
 from steno.views.kernel_events import Wanted
@@ -24,7 +25,7 @@ from support.reading import kernel_layer, sealed
 from support.run_builder import LINK, RunBuilder
 
 EVIL = b"/\x1b]0;owned\x07\xe2\x80\xae\n\xff"
-TABLE = "layers/kernel.parquet"
+TABLE = layout.KERNEL_TABLE
 
 
 def opened(*paths: bytes) -> RunBuilder:
@@ -207,10 +208,6 @@ def without_a_time(table: pa.Table) -> pa.Table:
     return table.set_column(0, "mono_ns", pa.array([None], pa.int64()))
 
 
-def with_an_unknown_operation(table: pa.Table) -> pa.Table:
-    return of_operation(table, "no such operation")
-
-
 def without_an_operation(table: pa.Table) -> pa.Table:
     return of_operation(table, None)
 
@@ -226,7 +223,6 @@ def of_operation(table: pa.Table, op: str | None) -> pa.Table:
         without_a_column,
         of_another_type,
         without_a_time,
-        with_an_unknown_operation,
         without_an_operation,
     ],
 )
@@ -238,6 +234,14 @@ def test_a_table_of_another_form_is_an_error_of_the_bundle(
     with pytest.raises(UnreadableBundleError) as raised:
         events(path)
     assert "steno verify" in raised.value.hint
+
+
+def test_a_call_and_a_column_that_only_a_newer_steno_knows_are_passed_on(tmp_path: Path) -> None:
+    path = opened(b"/x").seal(tmp_path)
+    table = of_operation(pq.read_table(path / TABLE), "of_tomorrow")
+    pq.write_table(table.append_column("of_tomorrow", pa.array([7])), path / TABLE)
+    (one,) = events(path)
+    assert (one["op"], one["path"]) == ("of_tomorrow", b"/x")
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1" + bytes(range(200)) + b"PAR1"], ids=["empty", "garbage"])

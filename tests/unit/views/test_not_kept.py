@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from steno.bundle.folder import Folder
 from steno.evidence import canonical
 from steno.judge.surface import surface
 from steno.views import not_kept
@@ -28,7 +27,7 @@ def wrote(*paths: str) -> RunBuilder:
 
 def found(store: Path, builder: RunBuilder) -> list[NotKept]:
     with kernel_layer(sealed(builder, store)) as layer:
-        return not_kept.not_kept(layer.run, RUN_ID, [one.file.name for one in layer.files()])
+        return not_kept.not_kept(layer.judged, RUN_ID, [one.file.name for one in layer.files()])
 
 
 def test_what_files_json_has_no_line_for_is_told_with_what_was_done(tmp_path: Path) -> None:
@@ -92,10 +91,3 @@ def test_what_is_ignored_is_named_before_what_git_wrote(tmp_path: Path) -> None:
         "(1 ignored, special, or of another user, 9 inside .git): /z\\x1b, /a/.git/0, /a/.git/1 and 7 more"
     )
     assert list(not_kept.lines([])) == []
-
-
-def test_a_bundle_without_a_surface_has_none(tmp_path: Path) -> None:
-    path = wrote("/x").seal(tmp_path)
-    (path / "capability-surface.json").unlink()
-    with Folder(path) as folder:
-        assert not_kept.not_kept(folder, RUN_ID, ()) == []

@@ -123,7 +123,7 @@ def test_an_output_that_could_not_be_written_had_no_reader_that_went_away(tmp_pa
 
 
 def git_run(tmp_path: Path, after: kinds.RepoSnapshotAfter, changes: list[dict[str, Any]]) -> Path:
-    before = kinds.RepoSnapshotBefore(head="a" * 40, branch="main", status_summary=CLEAN, diff_hash="0" * 64)
+    before = kinds.RepoSnapshotBefore(head="a" * 40, branch="main", status_summary=CLEAN)
     return make_run(
         tmp_path,
         start(git_enabled=True),
@@ -147,7 +147,6 @@ def test_what_git_saw_is_told(tmp_path: Path) -> None:
         head="b" * 40,
         branch="main",
         status_summary=CLEAN,
-        diff_hash="0" * 64,
         changed=2,
         added_lines=3,
         deleted_lines=1,
@@ -175,9 +174,7 @@ def test_what_git_saw_is_told(tmp_path: Path) -> None:
 
 
 def test_a_long_name_moves_no_other_row(tmp_path: Path) -> None:
-    after = kinds.RepoSnapshotAfter(
-        head="a" * 40, branch="main", status_summary=CLEAN, diff_hash="0" * 64, changed=2
-    )
+    after = kinds.RepoSnapshotAfter(head="a" * 40, branch="main", status_summary=CLEAN, changed=2)
     changes: list[dict[str, Any]] = [
         {"path": path, "status": "A", "added": 1, "deleted": 0, "binary": False} for path in ("x" * 250, "y")
     ]
@@ -195,9 +192,7 @@ def test_the_time_is_that_of_the_command_without_the_recorder(tmp_path: Path) ->
 
 
 def test_many_files_are_counted_not_printed(tmp_path: Path) -> None:
-    after = kinds.RepoSnapshotAfter(
-        head="a" * 40, branch="main", status_summary=CLEAN, diff_hash="0" * 64, changed=50
-    )
+    after = kinds.RepoSnapshotAfter(head="a" * 40, branch="main", status_summary=CLEAN, changed=50)
     changes: list[dict[str, Any]] = [
         {"path": f"f{number}", "status": "M", "added": 1, "deleted": 0, "binary": False}
         for number in range(50)
@@ -213,7 +208,6 @@ def test_no_text_of_the_record_reaches_the_terminal_alive(tmp_path: Path) -> Non
         head=evil,
         branch=evil,
         status_summary=CLEAN,
-        diff_hash="0" * 64,
         withheld=[evil],
         unpatched=[evil],
         omitted=[{"path": evil, "size": 1, "reason": evil}],
@@ -230,7 +224,7 @@ def test_no_text_of_the_record_reaches_the_terminal_alive(tmp_path: Path) -> Non
         kinds.TerminalHeld(evil),
         kinds.RecorderSignalled(evil, forwarded=False),
         kinds.CommandFinished(1, signal=evil),
-        kinds.RedactionTally({"redacted_fields": [evil], "counts": {evil: 1}, "total": 1, "examples": []}),
+        kinds.RedactionTally(kinds.Tally(redacted_fields=[evil], counts={evil: 1}, total=1)),
         kinds.Gap(evil, evil),
         kinds.RunFinish(1, completed=True),
         run_id="2026-01-25T12-00-01-000Z_a1b2c3d4",
@@ -242,10 +236,10 @@ def test_no_text_of_the_record_reaches_the_terminal_alive(tmp_path: Path) -> Non
         assert "owned" in text
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "events.ndjson", "repo/changes.json"])
+@pytest.mark.parametrize("name", [layout.MANIFEST, layout.EVENTS, layout.CHANGES])
 def test_a_bundle_that_cannot_be_read_is_an_error_with_a_hint(tmp_path: Path, name: str) -> None:
     path = make_run(tmp_path)
-    (path / "repo").mkdir()
+    (path / name).parent.mkdir(exist_ok=True)
     (path / name).write_bytes(b"garbage")
     with pytest.raises(UnreadableBundleError) as raised:
         data_of(path)

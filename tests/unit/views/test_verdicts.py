@@ -7,7 +7,7 @@ import pytest
 from steno.bundle.verify import STEPS, Status, Step, Verdict
 from steno.views import verdicts
 from steno.views.paint import Paint
-from steno.views.verdicts import Judged
+from steno.views.verdicts import Judged, Outcome, PageStatus, SecondLook
 
 
 def verdict(status: Status, *problems: str) -> Verdict:
@@ -29,6 +29,34 @@ def verdict(status: Status, *problems: str) -> Verdict:
 )
 def test_several_verdicts_have_the_exit_code_of_the_worst(found: list[Status], code: int) -> None:
     assert verdicts.exit_code(Judged("x", verdict(status)) for status in found) == code
+
+
+@pytest.mark.parametrize(
+    ("outcome", "page", "code", "words"),
+    [
+        (Outcome.SAME, PageStatus.SAME, 0, "judgement: same ("),
+        (Outcome.SAME, PageStatus.NOT_COMPARED, 0, "its script were not compared"),
+        (Outcome.SAME, PageStatus.DIFFERENT, 3, "is not what this Steno makes"),
+        (Outcome.OTHER_RULES, PageStatus.NOT_COMPARED, 3, "judgement: made by other rules ("),
+        (Outcome.NOT_COMPARED, PageStatus.NOT_COMPARED, 3, "judgement: not compared ("),
+        (Outcome.DIFFERENT, PageStatus.NOT_COMPARED, 1, "judgement: not what these rules give ("),
+    ],
+)
+def test_what_a_report_says_beside_its_evidence_has_a_word_and_an_exit_code(
+    outcome: Outcome, page: PageStatus, code: int, words: str
+) -> None:
+    looked_at = SecondLook(outcome, 7, "9\x1b[2J", 12, ["files.json: is other"], page)
+    one = Judged("x", verdict(Status.VALID), looked_at=looked_at)
+    text = "\n".join(verdicts.lines(one, Paint()))
+    assert text.startswith("valid ")
+    assert words in text
+    assert "rules 7 of Steno 9\\x1b[2J" in text
+    assert "    files.json: is other" in text
+    assert verdicts.exit_code([one]) == code
+    told = verdicts.to_json([one])["verdicts"][0]
+    assert (told["status"], told["exit_code"], told["judgement"]["outcome"]) == ("valid", code, outcome.value)
+    incomplete = one._replace(verdict=verdict(Status.INCOMPLETE))
+    assert verdicts.exit_code([incomplete]) == (code or 3)
 
 
 def test_a_failing_step_is_told_with_its_number() -> None:

@@ -1,6 +1,8 @@
 // What a panel says that has nothing to show: why, and what to do about it.
 // In: the record's own word on its layers. Out: an element with the reason. Never an empty place.
 import { h, prose } from "../dom";
+import { JUDGED, JUDGED_OF_KERNEL, KERNEL_TABLE, sealedFiles } from "../layout";
+import type { Manifest } from "../layout";
 import type { App } from "../panel";
 import { visible } from "../words";
 import { absence } from "./health/words";
@@ -30,9 +32,12 @@ export async function whyNotHere(app: App, path: string): Promise<string> {
 }
 
 /** Why nothing of the kernel layer is here, in a sentence, and what to do about it. */
-export async function reason(app: App, path: string): Promise<{ why: string; hint: string }> {
-  if (app.page.left_out.some((file) => file.path === path))
-    return { why: `${path}: ${app.source.whyNot(path)}.`, hint: "The bundle itself has it." };
+export async function reason(app: App, wanted: string): Promise<{ why: string; hint: string }> {
+  if (app.page.left_out.some((file) => file.path === wanted)) {
+    const hint = JUDGED.has(wanted) ? "`steno show` concludes it from the bundle." : "The bundle itself has it.";
+    return { why: `${wanted}: ${app.source.whyNot(wanted)}.`, hint };
+  }
+  const path = JUDGED_OF_KERNEL.has(wanted) && !app.source.has(KERNEL_TABLE) ? KERNEL_TABLE : wanted; // what it follows from
   if (app.page.state === "running")
     return { why: "this run is still going on.", hint: "What the kernel saw is told when it has ended." };
   if (isUnsealed(app)) {
@@ -53,7 +58,8 @@ export async function reason(app: App, path: string): Promise<{ why: string; hin
   };
 }
 
-async function isInManifest(app: App, path: string): Promise<boolean> {
+/** Whether the record should have a file of evidence. */
+export async function isInManifest(app: App, path: string): Promise<boolean> {
   const manifest = await app.model.manifest().catch(() => null);
-  return Object.hasOwn((manifest?.files ?? {}) as object, path);
+  return manifest?.files ? sealedFiles(manifest as Manifest).some((one) => one.path === path) : false;
 }

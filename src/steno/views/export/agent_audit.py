@@ -52,7 +52,7 @@ class _Facts(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def export(folder: Folder, directory: Path) -> Exported:
-    with open_record(folder) as record, kept_contents(folder) as contents:
+    with open_record(folder) as record, kept_contents(record.run) as contents:
         files = _files(record, contents)
         place = place_tree(
             directory, record.run_id, {f"{AUDIT}/{name}": made for name, made in files.items()}

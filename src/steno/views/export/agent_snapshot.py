@@ -20,7 +20,7 @@ import msgspec
 from steno.bundle.blobs import BlobReader
 from steno.bundle.folder import Folder
 from steno.errors import BadRequestError
-from steno.evidence import canonical, layout
+from steno.evidence import canonical
 from steno.views import content_missing
 from steno.views.export import Exported
 from steno.views.export.blob_table import blob_table
@@ -31,6 +31,7 @@ from steno.views.plain import listed
 from steno.views.record import Record, open_record
 
 MANIFEST = "manifest.json"
+BLOBS = "blobs.parquet"
 _OPERATIONS = {"execute": "read", "metadata": "write"}
 _SHOWN = 5
 _SPECIAL = {"fifo", "socket", "char", "block"}
@@ -41,7 +42,7 @@ Data = dict[str, Any]
 def export(folder: Folder, directory: Path) -> Exported:
     if not directory.name:
         raise BadRequestError(f"{directory} cannot be a snapshot", hint="name a new directory with -o DIR")
-    with open_record(folder) as record, kept_contents(folder) as contents:
+    with open_record(folder) as record, kept_contents(record.run) as contents:
         made = _Snapshot(record, KernelLayer(record), contents)
         place_tree(directory.parent, directory.name, made.files())
     return Exported(directory, tuple(made.notes()))
@@ -67,7 +68,7 @@ class _Snapshot:
     def files(self) -> dict[str, Iterable[bytes]]:
         found: dict[str, Iterable[bytes]] = {MANIFEST: [canonical.encode(self._manifest())]}
         if self._kept:
-            found[layout.BLOBS] = blob_table(self._blobs())
+            found[BLOBS] = blob_table(self._blobs())
         return found
 
     def notes(self) -> Iterator[str]:

@@ -1,8 +1,6 @@
 """The terminal of a run as one asciicast v3 file, `steno-<run_id>.cast`: what asciinema and its player play.
 
-In: a sealed bundle and a directory. Out: the bytes of `terminal/session.cast`, which every bundle has and
-every verification makes again of the recorded streams. Secrets are masked in them as they are in the streams.
-Never adds or drops a moment.
+It is made of the recorded streams, and secrets are masked in it as they are in them.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ from typing import IO
 
 from steno.bundle.folder import Folder
 from steno.evidence import layout
+from steno.judge.streams import output_moments
 from steno.views.export import Exported
 from steno.views.export.placing import place_below
 from steno.views.record import Record, open_record, readable
@@ -32,6 +31,5 @@ def export(folder: Folder, directory: Path) -> Exported:
 
 
 def _has_output(record: Record) -> bool:
-    header = len(layout.typescript_header(record.run_id))
     with readable(record.run):
-        return record.files.size(layout.OUTPUT) > header
+        return any(moment.data for moment in output_moments(record.layers))

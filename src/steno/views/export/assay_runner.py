@@ -25,11 +25,11 @@ from steno.views.export.placing import place_below
 from steno.views.record import Record, open_record, readable
 
 NAME = "assay-runner-spike-{run_id}.tar.gz"
-_AS_THEY_ARE = (
-    layout.SURFACE,
-    layout.HEALTH,
-    *layout.CLAIM_LAYERS,
-)
+_AS_THEY_ARE = {
+    layout.SURFACE: assay_manifest.SURFACE,
+    layout.HEALTH: assay_manifest.HEALTH,
+    **assay_manifest.CLAIM_LAYERS,
+}
 
 
 def export(folder: Folder, directory: Path) -> Exported:
@@ -56,10 +56,10 @@ def _make(record: Record, made: Folder) -> None:
 
 def _files(record: Record) -> Iterator[tuple[str, Iterable[bytes]]]:
     root = record.manifest.root if record.manifest else ""
-    yield layout.EVENTS, run_events(record.run_id, carried(root, record.layers.events()))
-    yield layout.KERNEL_LINES, kernel_events(record.layers)
-    yield layout.KERNEL_ROWS, kernel_rows(record.layers)
+    yield assay_manifest.EVENTS, run_events(record.run_id, carried(root, record.layers.events()))
+    yield assay_manifest.KERNEL_LINES, kernel_events(record.layers)
+    yield assay_manifest.KERNEL_ROWS, kernel_rows(record.layers)
     report = b"".join(record.files.read(layout.CORRELATION))
-    yield layout.CORRELATION, [correlation.in_archive(report, record.facts.start.shim)]
-    for path in _AS_THEY_ARE:
-        yield path, record.files.read(path)
+    yield assay_manifest.CORRELATION, [correlation.in_archive(report, record.facts.start.shim)]
+    for path, name in _AS_THEY_ARE.items():
+        yield name, record.files.read(path)

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from steno.bundle import manifest as manifests
+from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
+from steno.bundle.inventory import completeness_of
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers
 from steno.errors import UnreadableBundleError
@@ -25,7 +27,7 @@ from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import Event, RepoSnapshot
 from steno.judge import summaries
 from steno.judge.facts import RunFacts
-from steno.judge.streams import stream_bytes
+from steno.judge.streams import recorded
 from steno.judge.tails import tail
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
@@ -45,6 +47,7 @@ _TYPES = {
     kinds.RunFinish.type: kinds.RunFinish.type,
 }
 _DETACHED = "HEAD"  # what `git rev-parse --abbrev-ref HEAD` says where there is no branch
+_STATUS = {"before": layout.STATUS_BEFORE, "after": layout.STATUS_AFTER}
 _EPISODES = {
     "run_start": "EP.RUN_START",
     "repo_snapshot_before": "EP.REPO_SNAPSHOT_BEFORE",
@@ -58,8 +61,7 @@ Data = dict[str, Any]
 
 def export(folder: Folder, directory: Path) -> Exported:
     try:
-        manifest = manifests.parse(folder.read_all(layout.MANIFEST, manifests.MAX_BYTES))
-        made = _CaptureRun(folder, manifest, directory)
+        made = _CaptureRun(as_today(folder), manifests.read(folder), directory)
     except (OSError, ValueError) as error:
         raise UnreadableBundleError(
             f"{folder.path} cannot be exported: {error}", hint=f"`steno verify {folder.path}` says more"
@@ -70,8 +72,8 @@ def export(folder: Folder, directory: Path) -> Exported:
 class _CaptureRun:
     def __init__(self, folder: Folder, manifest: Manifest, directory: Path) -> None:
         self._layers = FolderLayers(folder, manifest.run_id)
-        self._completeness = manifest.completeness
         self._facts = RunFacts.of(self._layers)
+        self._completeness = completeness_of(self._facts)
         self.place = f"{PLACE}/{manifest.run_id}"  # the manifest's reader has checked its form
         # The one text in the export that is not from the bundle, so it is the one to be masked here.
         place = utf8(str(directory.absolute() / self.place))
@@ -103,25 +105,25 @@ class _CaptureRun:
         found: dict[str, Iterable[bytes]] = {}
         for name, snapshot in (("before", self._facts.before), ("after", self._facts.after)):
             if snapshot is not None and snapshot.reason is None:
-                found[f"repo_{name}.json"] = [canonical.encode(_snapshot(snapshot))]
-        for name, path in (
-            ("repo_status_before.txt", layout.STATUS_BEFORE),
-            ("repo_status_after.txt", layout.STATUS_AFTER),
-            ("repo_diff.patch", layout.WORKTREE_DIFF),
-        ):
-            if self._layers.has(path):
-                found[name] = self._layers.read(path)
+                found[f"repo_{name}.json"] = [canonical.encode(self._snapshot(snapshot))]
+                found[f"repo_status_{name}.txt"] = self._layers.read(_STATUS[name])
+        if self._looked_after:
+            found["repo_diff.patch"] = self._layers.read(layout.WORKTREE_DIFF)
         return found
 
     def _full(self, tape: str) -> Iterator[bytes]:
-        source = layout.OUTPUT if tape == layout.STDOUT and not self._layers.has(tape) else tape
-        return stream_bytes(self._layers, source) if self._layers.has(source) else iter(())
+        is_merged = tape == layout.STDOUT and tape not in recorded(self._layers)
+        return self._layers.read(layout.OUTPUT if is_merged else tape)
+
+    @property
+    def _looked_after(self) -> bool:
+        return self._facts.after is not None and self._facts.after.reason is None
 
     @cached_property
     def _hashes(self) -> dict[str, str]:
         found: dict[str, str] = dict(canonical.decode(b"".join(summaries.hashes(self._layers))))
         found.pop("repo_diff_hash", None)  # the bundle's is that of the run's own patch
-        if self._layers.has(layout.WORKTREE_DIFF):
+        if self._looked_after:
             found["repo_diff_hash"] = summaries.sha256_of(self._layers, layout.WORKTREE_DIFF)
         return found
 
@@ -140,7 +142,7 @@ class _CaptureRun:
             case kinds.RunStart(cwd=cwd, cmd_redacted=words, git_enabled=git):
                 return {"cwd": cwd, "cmd_redacted": words, "git_enabled": git}
             case kinds.RepoSnapshot() as snapshot:
-                return _snapshot(snapshot)
+                return self._snapshot(snapshot)
             case kinds.CommandStarted(pid=pid):
                 return {"pid": pid}
             case kinds.CommandFinished(exit_code=exit_code):
@@ -152,22 +154,24 @@ class _CaptureRun:
             case _:
                 return {}
 
+    def _snapshot(self, snapshot: RepoSnapshot) -> Data:
+        if snapshot.reason is not None:
+            return {"reason": snapshot.reason}
+        found: Data = {
+            "status_summary": snapshot.status_summary,
+            "diff_hash": summaries.diff_hash(self._layers, snapshot),
+        }
+        if snapshot.head is not None:  # before the first commit there is none
+            found["head"] = snapshot.head
+        if snapshot.head is not None or snapshot.branch is not None:
+            found["branch"] = snapshot.branch or _DETACHED
+        return found
+
     def _what_is_missing(self) -> Data:
         found = self._completeness
         if found.complete:
             return {}
         return {"completeness": {"complete": False, "completed": found.completed, "gaps": list(found.gaps)}}
-
-
-def _snapshot(snapshot: RepoSnapshot) -> Data:
-    if snapshot.reason is not None:
-        return {"reason": snapshot.reason}
-    found: Data = {"status_summary": snapshot.status_summary, "diff_hash": snapshot.diff_hash}
-    if snapshot.head is not None:  # before the first commit there is none
-        found["head"] = snapshot.head
-    if snapshot.head is not None or snapshot.branch is not None:
-        found["branch"] = snapshot.branch or _DETACHED
-    return found
 
 
 def _episodes(events: list[Data], hashes: dict[str, str], place: str) -> Iterator[Data]:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from steno.bundle import manifest as manifests
+from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
+from steno.bundle.inventory import completeness_of
+from steno.bundle.reader import FolderLayers
 from steno.bundle.store import RunState
-from steno.evidence import layout
+from steno.judge.facts import RunFacts
 from steno.views import listing
 
 
@@ -34,7 +37,8 @@ def end_of(run: Folder, state: RunState) -> End:
     if state is not RunState.SEALED or row.state is not RunState.SEALED:
         return End(row.run_id, RunState.DAMAGED if state is RunState.SEALED else state)
     try:
-        gaps = manifests.parse(run.read_all(layout.MANIFEST, manifests.MAX_BYTES)).completeness.gaps
+        manifest = manifests.read(run)
+        gaps = completeness_of(RunFacts.of(FolderLayers(as_today(run), manifest.run_id))).gaps
     except (OSError, ValueError):
         return End(row.run_id, RunState.DAMAGED)
     return End(

@@ -63,10 +63,10 @@ class Heard(NamedTuple):
 class GrowingTape:
     """A recorded stream and the index beside it."""
 
-    def __init__(self, data: int, records: int, start: int) -> None:
+    def __init__(self, data: int, records: int) -> None:
         self._data = data
         self._records = records
-        self._at = start
+        self._at = 0
         self._records_at = 0
 
     def close(self) -> None:

@@ -38,7 +38,6 @@ class Listening:
         except BaseException:
             self.close()
             raise
-        self._run_id = first.run_id
         self.terminal = first.data.terminal if isinstance(first.data, kinds.RunStart) else None
 
     def close(self) -> None:
@@ -64,10 +63,9 @@ class Listening:
         return passed_over
 
     def _open_tape(self, name: str) -> GrowingTape:
-        start = len(layout.typescript_header(self._run_id)) if layout.has_header(name) else 0
         data = self._spool.open(name)
         try:
-            return GrowingTape(data, self._spool.open(layout.index_of(name)), start)
+            return GrowingTape(data, self._spool.open(layout.index_of(name)))
         except BaseException:
             os.close(data)
             raise

@@ -12,7 +12,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from steno import __version__
 from steno.bundle.store import RunState
+from steno.judge.rules import RULES
 from steno.views import health_text, kernel_summary, measures, not_kept
 from steno.views.network import ADDRESS_SET, NOT_SEEN
 from steno.views.paint import Paint
@@ -33,7 +35,7 @@ _LATEST_MS = 253_402_300_799_000  # the end of the year 9999
 _BANNERS = {
     "valid": (
         "Record valid",
-        "Every digest is right, and every derived file follows from what was recorded.",
+        "Every digest is right: this is what was sealed, and nothing that should be in it is missing.",
     ),
     "incomplete": (
         "Record incomplete",
@@ -49,6 +51,10 @@ _BANNERS = {
     ),
     RunState.RUNNING: ("Running", "These are the facts so far, and nothing vouches for them yet."),
     RunState.ORPHANED: ("Recorder gone", f"{ORPHANED} Nothing vouches for these facts yet."),
+    RunState.SEALED: (
+        "Unverified",
+        "The manifest of this record cannot be read: nothing can be verified. Rely on nothing below.",
+    ),
     RunState.DAMAGED: (
         "Unverified",
         "The manifest of this record is gone: nothing can be verified. Rely on nothing below.",
@@ -144,12 +150,12 @@ def where(run: Data) -> str:
 
 def answers(found: Subject) -> dict[str, list[Fact]]:
     """The questions in their order; a record that cannot be read answers only one."""
-    verified = [_verified(found), _signature()]
+    verified = _verified(found)
     if found.summary is None:
-        return {TRUE: verified}
+        return {TRUE: [verified, _signature()]}
     told = {
         DID: list(_did(found)),
-        TRUE: [*verified[:1], _observed(found.summary["health"]), *verified[1:]],
+        TRUE: [verified, _judged(), _observed(found.summary["health"]), _signature()],
         WORRY: list(_worries(found, found.summary)),
     }
     return told if is_sound(found) else {question: _unproven(facts) for question, facts in told.items()}
@@ -207,6 +213,12 @@ def _git(repo: Data) -> Fact:
 def _verified(found: Subject) -> Fact:
     words, role = _VERIFIED[found.status]
     return Fact("Verification", [words, *([f"root {found.root}"] if found.root else [])], role)
+
+
+def _judged() -> Fact:
+    """What a record holds is checked; what follows from it is only as good as who says it."""
+    words = f"by rules {RULES} of Steno {__version__}, which made this: files, calls, verdicts, health"
+    return Fact("Judgement", [words])
 
 
 def _signature() -> Fact:

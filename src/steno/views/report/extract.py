@@ -1,10 +1,9 @@
 """The contents of changed files, where all contents together are too large for a page.
 
-In: the folder of a sealed run. Out: the bytes of a file like `blobs.parquet` with what changed files held
-before and after, as it is kept: what is encrypted stays so. The smallest go in first, because what people
-write is small; a content that does not fit is left out. Empty where there is none, or where the record cannot
-be read: the page says elsewhere what is wrong with it. Never in the manifest, so no digest of the seal is its
-own.
+The bytes of a file like `blobs.parquet` with what changed files held before and after, as it is kept: what is
+encrypted stays so. The smallest go in first, because what people write is small; a content that does not fit
+is left out. Empty where there is none, or where the record cannot be read: the page says elsewhere what is
+wrong with it. It is not in the manifest, so no digest of the seal is its own.
 """
 
 from __future__ import annotations
@@ -12,13 +11,14 @@ from __future__ import annotations
 import msgspec
 
 from steno.bundle.blobs import BlobsError, open_blobs
+from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
 from steno.bundle.judged import JudgedFiles
 from steno.errors import StenoError
 from steno.evidence import layout
 from steno.views.kernel_layer import Whole, read_json, whole
 
-EXTRACT = f"extract/{layout.BLOBS}"
+EXTRACT = f"extract/{layout.shown(layout.BLOBS)}"
 _UNCHANGED = "none"
 
 
@@ -37,11 +37,11 @@ class _Files(msgspec.Struct):
     files: list[_File]
 
 
-def changed_contents(folder: Folder, most: int) -> bytes:
+def changed_contents(judged: JudgedFiles, folder: Folder, most: int) -> bytes:
     try:
-        files = read_json(JudgedFiles.of(folder), layout.FILES, _Files).files
+        files = read_json(judged, layout.FILES, _Files).files
         wanted = _that_fit([one for one in files if one.change != _UNCHANGED], most)
-        with open_blobs(folder) as blobs:
+        with open_blobs(as_today(folder)) as blobs:
             return blobs.as_kept(wanted.__contains__, most)
     except (StenoError, BlobsError):
         return b""

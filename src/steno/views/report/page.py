@@ -15,6 +15,7 @@ from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from steno.evidence import canonical
@@ -37,6 +38,7 @@ _POLICY = (
 )
 
 
+_BEGINS = "<!doctype html>\n"
 _OWN_CODE = re.compile("`([^`]+)`")
 
 
@@ -66,7 +68,7 @@ def html(
 ) -> Iterator[bytes]:
     """The whole document. `data` is what the script finds in `#steno-page`; `header` is escaped HTML."""
     yield (
-        "<!doctype html>\n"
+        f"{_BEGINS}"
         '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(policy(connect=connect))}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -81,6 +83,15 @@ def html(
     yield b'<script type="application/json" id="steno-page">%s</script>\n' % json_in_html(data)
     yield from parts
     yield f"<script>{asset('report.js').text}</script>\n</body>\n</html>\n".encode()
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file begins like one; it need not be one of ours."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_BEGINS)) == _BEGINS.encode()
+    except OSError:
+        return False
 
 
 def text(value: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
 from steno.bundle.reader import event_lines
 from steno.bundle.store import RunState, state_of
@@ -100,7 +101,7 @@ def subject_of(folder: Folder) -> Subject:
 def _command_alone(folder: Folder) -> list[str] | None:
     """What the command was, of a record that lost something else; None where that cannot be read either."""
     try:
-        first = next(event_lines(folder), b"")
+        first = next(event_lines(as_today(folder)), b"")
         return msgspec.json.decode(first, type=_Start).data.cmd_redacted
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
         return None

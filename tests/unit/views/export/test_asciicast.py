@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from making import FINISHED, PTY, RUN_ID, make_run, start
+from recorded import Recorded
 from steno.bundle.folder import Folder
 from steno.evidence import layout
 from steno.views.export import Exported
@@ -17,12 +18,12 @@ def exported(run: Path, directory: Path) -> Exported:
         return export(folder, directory)
 
 
-def test_it_is_the_cast_of_the_bundle_byte_for_byte(tmp_path: Path) -> None:
+def test_it_is_the_cast_of_the_recorded_streams(tmp_path: Path) -> None:
     tapes = [(layout.OUTPUT, 1_500_000_000, b"\x1b[1mhi\xff\r\n")]
     run = make_run(tmp_path / "store", start(terminal=PTY), *FINISHED, tapes=tapes)
     done = exported(run, tmp_path)
     assert done == Exported(tmp_path / f"steno-{RUN_ID}.cast")
-    assert done.path.read_bytes() == (run / layout.CAST).read_bytes()
+    assert done.path.read_bytes() == Recorded(run).judged(layout.CAST)
     header, first, *_ = [json.loads(line) for line in done.path.read_bytes().splitlines()]
     assert (header["version"], header["term"]["cols"]) == (3, 80)
     assert first == [1.5, "o", "\x1b[1mhi\ufffd\r\n"]

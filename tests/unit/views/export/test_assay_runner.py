@@ -11,7 +11,9 @@ import pytest
 
 from assay_archives import exported, lines_in, sealed_run, taken_apart
 from frames_made import FakeFrames, Found
+from recorded import Recorded
 from spools import RUN_ID
+from steno.bundle import assay_manifest
 from steno.errors import BadRequestError, StoreError
 from steno.evidence import layout
 
@@ -76,14 +78,18 @@ def test_the_manifest_lists_the_others_and_not_itself(run: Path, tmp_path: Path)
     }
 
 
-def test_surface_health_and_correlation_are_those_of_the_bundle(run: Path, tmp_path: Path) -> None:
+def test_surface_health_and_correlation_are_those_of_the_record(run: Path, tmp_path: Path) -> None:
     files = taken_apart(exported(run, tmp_path))
-    for path in (layout.SURFACE, layout.HEALTH, layout.CORRELATION):
-        assert files[path] == (run / path).read_bytes()
+    for name, path in (
+        (layout.SURFACE, assay_manifest.SURFACE),
+        (layout.HEALTH, assay_manifest.HEALTH),
+        (layout.CORRELATION, assay_manifest.CORRELATION),
+    ):
+        assert files[path] == Recorded(run).judged(name)
 
 
 def test_there_is_a_line_for_every_row(run: Path, tmp_path: Path) -> None:
-    lines = lines_in(taken_apart(exported(run, tmp_path))[layout.KERNEL_LINES])
+    lines = lines_in(taken_apart(exported(run, tmp_path))[assay_manifest.KERNEL_LINES])
     assert [line["event_type"] for line in lines] == [101, 4, 1, 105]
 
 

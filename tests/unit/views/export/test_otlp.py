@@ -13,6 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from calls_made import decision, said, said_call
 from exported_calls import run_with_calls
+from recorded import Recorded
 from steno.bundle.folder import Folder
 from steno.views.export import Exported
 from steno.views.export.otlp import SPANS_A_LINE, export
@@ -108,9 +109,8 @@ def test_the_resource_says_who_recorded_where(tmp_path: Path) -> None:
 
 def test_times_are_those_of_the_wall_clock(tmp_path: Path) -> None:
     run = RunBuilder().process("sh", at=1_000_000_000, until=2_000_000_000).seal(tmp_path / "store")
-    events = [json.loads(line) for line in (run / "events.ndjson").read_bytes().splitlines()]
     span = named(spans_of(run, tmp_path), "sh")
-    began = events[0]["ts_ms"] * 1_000_000
+    began = Recorded(run).events[0]["ts_ms"] * 1_000_000
     assert span.start_time_unix_nano == began + 1_000_000_000
     assert span.end_time_unix_nano == began + 2_000_000_000
 

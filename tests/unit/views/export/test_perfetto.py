@@ -16,6 +16,7 @@ from calls_made import decision, said
 from exported_calls import run_with_calls
 from steno.bundle.folder import Folder
 from steno.errors import UnreadableBundleError
+from steno.evidence import layout
 from steno.judge.kernel_rows import batches
 from steno.views.export import Exported
 from steno.views.export.perfetto import RUN, ChromeTrace, export
@@ -196,7 +197,7 @@ def test_lines_come_while_the_table_is_read(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_table_that_is_none_is_an_error_and_leaves_no_file(tmp_path: Path) -> None:
     run = RunBuilder().process("sh").seal(tmp_path / "store")
-    (run / "layers" / "kernel.parquet").write_bytes(b"PAR1 no table")
-    with pytest.raises(UnreadableBundleError, match=r"kernel\.parquet"):
+    (run / layout.KERNEL_TABLE).write_bytes(b"PAR1 no table")
+    with pytest.raises(UnreadableBundleError, match=r"syscalls\.parquet"):
         exported(run, tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []

@@ -38,16 +38,16 @@ def test_a_line_that_is_too_long_is_passed_over_and_counted_once(tmp_path: Path)
     lines.close()
 
 
-def tape(directory: Path, chunks: list[bytes], *, header: bytes = b"") -> GrowingTape:
-    (directory / "data").write_bytes(header + b"".join(chunks))
+def tape(directory: Path, chunks: list[bytes]) -> GrowingTape:
+    (directory / "data").write_bytes(b"".join(chunks))
     records = index.pack(Arrival(at, len(data)) for at, data in enumerate(chunks))
     (directory / "records").write_bytes(records)
     opened = [os.open(directory / name, os.O_RDONLY) for name in ("data", "records")]
-    return GrowingTape(opened[0], opened[1], len(header))
+    return GrowingTape(opened[0], opened[1])
 
 
 def test_the_bytes_of_a_stream_come_with_their_times(tmp_path: Path) -> None:
-    found = tape(tmp_path, [b"one", b"two"], header=b"header\n")
+    found = tape(tmp_path, [b"one", b"two"])
     assert found.take() == [Heard(0, b"one"), Heard(1, b"two")]
     assert found.take() == []
     found.close()

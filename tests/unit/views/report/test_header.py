@@ -21,6 +21,7 @@ from steno.views.report.subject import subject_of
 from support.run_builder import RunBuilder
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\x1b]0;x\x07\u202e"
+WRITTEN = [(layout.STDOUT, 5, b"true")]
 GAP = kinds.Gap(reason="stream_lost", detail=HOSTILE, lost_bytes=7)
 
 
@@ -183,7 +184,7 @@ def test_a_gap_is_told_with_its_reason_and_what_was_lost(tmp_path: Path) -> None
 
 
 def test_a_tampered_record_is_called_invalid_above_all_else(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
+    run = make_run(tmp_path, tapes=WRITTEN)
     (run / layout.STDOUT).write_bytes(b"forged")
     html = head(run)
     assert html.index(">Invalid</strong>") < html.index(layout.STDOUT) < html.index("<h1")
@@ -235,7 +236,7 @@ def test_many_problems_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_title_begins_with_what_is_known_before_any_check(tmp_path: Path) -> None:
-    run = make_run(tmp_path, start("make", "x" * 200), *FINISHED)
+    run = make_run(tmp_path, start("make", "x" * 200), *FINISHED, tapes=WRITTEN)
     with Folder(run) as folder:
         found = title(subject_of(folder))
     assert found.startswith("Not checked here: make xxx")
@@ -247,7 +248,7 @@ def test_the_title_begins_with_what_is_known_before_any_check(tmp_path: Path) ->
 
 @pytest.mark.parametrize("harm", ["tampered", "unsealed"])
 def test_a_record_that_is_not_sound_has_no_green_fact(tmp_path: Path, harm: str) -> None:
-    run = make_run(tmp_path, sealed=harm != "unsealed")
+    run = make_run(tmp_path, sealed=harm != "unsealed", tapes=WRITTEN)
     if harm == "tampered":
         (run / layout.STDOUT).write_bytes(b"forged")
     html = head(run)

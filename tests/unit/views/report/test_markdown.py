@@ -65,7 +65,7 @@ def test_it_lists_files_endpoints_and_the_patch_folded(tmp_path: Path) -> None:
 
 
 def test_a_tampered_record_is_called_invalid_first(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
+    run = make_run(tmp_path, tapes=[(layout.STDOUT, 5, b"true")])
     (run / layout.STDOUT).write_bytes(b"forged")
     text = said(run)
     assert text.startswith(f"{MARKER}\n### ❌ Steno: Invalid\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from making import FINISHED, RUN_ID, make_run, start
-from resealing import reseal
+from resealing import event_lines, put_events, reseal
 from steno.bundle.folder import Folder
 from steno.bundle.spool import holding
 from steno.bundle.store import RunState
@@ -51,11 +51,21 @@ def test_a_tampered_record_is_invalid_and_says_which_file(tmp_path: Path) -> Non
 
 def test_a_forger_who_knows_the_format_is_still_caught(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    (run / layout.RUN).write_bytes((run / layout.RUN).read_bytes().replace(b"make", b"fake"))
+    lines = [line.replace(b'"exit_code":0', b'"exit_code":7') for line in event_lines(run)]
+    put_events(run, [*event_lines(run)[:-1], lines[-1]])
     reseal(run)
     found = subject(run)
     assert found.status == "invalid"
-    assert found.problems[0].startswith("step 7")
+    assert found.problems[0].startswith("step 5")
+
+
+def test_a_conclusion_that_somebody_puts_beside_the_evidence_makes_the_record_invalid(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    (run / layout.RUN).write_bytes(b"{}")
+    reseal(run)
+    found = subject(run)
+    assert found.status == "invalid"
+    assert found.problems == [found.problems[0], f"{layout.RUN}: has no place in a bundle"]
 
 
 def test_an_unsealed_run_is_not_verified_and_shows_its_facts(tmp_path: Path) -> None:

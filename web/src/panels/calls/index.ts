@@ -2,6 +2,7 @@
 // In: calls.json and correlation-report.json. Out: a table, each call with its details; what belongs to no call; and what
 // the agent said at the end. What contradicts a call is never left out, and never folded away.
 import { fill, h, prose } from "../../dom";
+import { CALLS } from "../../layout";
 import type { Call, Calls } from "../../model";
 import type { App, Panel } from "../../panel";
 import { whenSeen } from "../../seen";
@@ -48,7 +49,7 @@ async function nothing(app: App, found: Calls | null): Promise<HTMLElement> {
   if (!found || isUnsealed(app)) {
     const why = isUnsealed(app)
       ? "this run is not sealed: its calls are told when it is"
-      : `calls.json: ${await whyNotHere(app, "calls.json")}`;
+      : `${CALLS}: ${await whyNotHere(app, CALLS)}`;
     return h("p", { class: "empty" }, `The calls cannot be told: ${why}.`);
   }
   const health = await app.model.health().catch(() => null);

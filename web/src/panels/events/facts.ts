@@ -2,11 +2,11 @@
 import { h } from "../../dom";
 import { resultWord } from "../../errno";
 import { breath, fromBytes } from "../../kernel";
+import { KERNEL_TABLE } from "../../layout";
 import type { App } from "../../panel";
 import { visible } from "../../words";
 import type { Events } from "./rows";
 
-const TABLE = "layers/kernel.parquet";
 /** In the order of `notes` in native/wire.toml; a test counts them. */
 const NOTES = [
   "the path could not be read",
@@ -46,10 +46,10 @@ export function factsOf(app: App, events: Events, id: number): HTMLElement[] {
 
 /** Each column as it is read: a group of rows has to be unpacked for a single one. */
 async function fill(app: App, list: HTMLElement, id: number): Promise<void> {
-  for (const name of await app.source.columns(TABLE)) {
+  for (const name of await app.source.columns(KERNEL_TABLE)) {
     await breath();
     if (!list.isConnected) return;
-    const value = await app.source.cell(TABLE, name, id);
+    const value = await app.source.cell(KERNEL_TABLE, name, id);
     if (value !== null && value !== undefined) list.append(h("div", null, h("dt", null, name), h("dd", null, words(name, value))));
   }
 }

@@ -2,6 +2,7 @@
 import { h } from "../../dom";
 import { resultWord } from "../../errno";
 import type { KernelEvents } from "../../kernel";
+import { KERNEL_TABLE } from "../../layout";
 import { VirtualList } from "../../list";
 import { categoryOf } from "../../marks";
 import type { RunEvent } from "../../model";
@@ -30,8 +31,7 @@ export const events: Panel = {
   title: "Events",
   counted: "events of the kernel and of the recorder",
   async count(app) {
-    const path = "layers/kernel.parquet";
-    const kernel = app.source.has(path) ? await app.source.rowCount(path) : 0;
+    const kernel = app.source.has(KERNEL_TABLE) ? await app.source.rowCount(KERNEL_TABLE) : 0;
     return kernel + (await app.model.runEvents()).length;
   },
   async mount(host, app) {

@@ -1,6 +1,7 @@
 // The content of a file before or after a run.
 // In: a state of files.json. Out: its bytes, or why they cannot be shown, in the words of `steno files --diff`. A content that
 // holds a secret is encrypted in the record; nothing here could decrypt it.
+import { BLOBS } from "../../layout";
 import type { FileEntry, FileState } from "../../model";
 import type { App } from "../../panel";
 import { targetOf, whyNotKept } from "./facts";
@@ -9,7 +10,6 @@ export type Content = { bytes: Uint8Array; withheld?: undefined } | { withheld: 
 
 export const LARGEST = 4 << 20;
 const BINARY_LOOK = 8000;
-const BLOBS = "blobs.parquet";
 
 export async function contentOf(app: App, state: FileState): Promise<Content> {
   if (state.unknown || state.exists === undefined) return { withheld: "its state is not known" };

@@ -1,8 +1,9 @@
 // What git saw of a run: the repository before and after, and the patch between the two.
-// In: repo/*.json and repo/diff.patch, masked as all of the record is. Out: an element, or null without a snapshot.
+// In: the snapshots, the list of changes and the patch, masked as all of the record is. Out: an element, or null without a snapshot.
 import { h } from "../../dom";
 import { VirtualList } from "../../list";
 import { fromBytes } from "../../kernel";
+import { CHANGES, DIFF, REPO_AFTER, REPO_BEFORE } from "../../layout";
 import type { App } from "../../panel";
 import { counted, lookup, visible, visibleLine } from "../../words";
 import { table } from "../table";
@@ -16,8 +17,6 @@ interface Change {
   deleted?: number | null;
 }
 
-const CHANGES = "repo/changes.json";
-const PATCH = "repo/diff.patch";
 const MOST_BYTES = 8 << 20;
 const LONGEST = 2000;
 const SHORT_HEAD = 12;
@@ -25,17 +24,18 @@ const ROW_HEIGHT = 26;
 const ROLES: Record<string, string> = { "+": "has-new", "-": "has-old", "@": "row-fold" };
 
 export function hasGit(app: App): boolean {
-  return app.source.has(CHANGES);
+  return app.source.has(REPO_AFTER);
 }
 
 export async function gitSection(app: App): Promise<HTMLElement | null> {
   const { source } = app;
   if (!hasGit(app)) return null;
-  const changes = await source.json<Change[]>(CHANGES);
-  const [before, after] = await Promise.all(
-    ["repo/before.json", "repo/after.json"].map((path) => (source.has(path) ? source.json<Data>(path) : null)),
-  );
+  const read = <T>(path: string) => (source.has(path) ? source.json<T>(path) : null);
+  const [before, after, listed] = await Promise.all([read<Data>(REPO_BEFORE), read<Data>(REPO_AFTER), read<Change[]>(CHANGES)]);
   const head = h("p", null, `git: ${headWords(before, after)}`);
+  if (after?.changed == null)
+    return h("section", { class: "git" }, head, h("p", null, "which files changed was not compared: git was not seen before the run"));
+  const changes = listed ?? [];
   if (!changes.length) return h("section", { class: "git" }, head, h("p", null, "no file changed"));
   return h(
     "section",
@@ -76,8 +76,8 @@ function changeTable(changes: Change[]): HTMLElement {
 }
 
 async function patch(app: App): Promise<Node[]> {
-  if (!app.source.has(PATCH)) return [];
-  const bytes = await app.source.bytes(PATCH);
+  if (!app.source.has(DIFF)) return [];
+  const bytes = await app.source.bytes(DIFF);
   if (!bytes.length) return [];
   const lines = fromBytes(bytes.subarray(0, MOST_BYTES)).split("\n");
   if (lines[lines.length - 1] === "") lines.pop();

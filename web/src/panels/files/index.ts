@@ -1,6 +1,7 @@
 // The files of a run: what it changed, read and looked at, and what changed inside them.
 // In: files.json and blobs.parquet; without a kernel layer, what git saw. Out: a list, and the file that is looked at.
 import { fill, h } from "../../dom";
+import { FILES } from "../../layout";
 import type { App, Panel } from "../../panel";
 import { whenSeen } from "../../seen";
 import { gitSection, hasGit } from "./git";
@@ -19,7 +20,7 @@ export const files: Panel = {
   },
   async mount(host, app) {
     const found = await app.model.files();
-    if (!found) return fill(host, await withoutKernel(app, "The files of the run", "files.json"), await gitSection(app));
+    if (!found) return fill(host, await withoutKernel(app, "The files of the run", FILES), await gitSection(app));
     const made = new FilesView(app, found, await baseOf(app));
     view = made;
     fill(host, ...made.elements(), gitDetails(app));

@@ -1,8 +1,9 @@
 // How far the run was observed, and what was masked: what this record cannot tell, in words.
 // In: observation-health.json, run.json, redaction-report.json and the digests that the browser computed. Out: sections, the
-// worst first. Never softens a word of the health.
+// worst first, and last what is evidence here and what was concluded from it. Never softens a word of the health.
 import type { Check } from "../../check";
 import { fill, h } from "../../dom";
+import { HEALTH } from "../../layout";
 import type { App, Panel } from "../../panel";
 import { counted, listed, lookup, size, visible } from "../../words";
 import { CORRELATION, COUNTERS, GAPS, NO_SCOPE, WITNESSES, isLoss, noteInWords } from "./words";
@@ -16,7 +17,6 @@ interface Told {
   words: string;
 }
 
-const HEALTH = "observation-health.json";
 const SHOWN = 5;
 
 export const health: Panel = {
@@ -43,7 +43,14 @@ export const health: Panel = {
       verdict(app),
       digests,
     );
-    void app.checked.then((check) => fill(digests, told([...digestWords(check), ...extracts(app)])));
+    void app.checked.then((check) =>
+      fill(
+        digests,
+        told([...digestWords(check), ...extracts(app)]),
+        h("h3", null, "What was concluded from it"),
+        told(judgementWords(check, app)),
+      ),
+    );
   },
   show(host, _app, target) {
     if (target === "redactions") host.querySelector("#redactions")?.scrollIntoView();
@@ -193,7 +200,7 @@ function digestWords(check: Check): Told[] {
     role: check.state === "unable" ? ("is-warn" as const) : ("is-bad" as const),
     words,
   }));
-  const files = `${check.checked} of ${counted(check.total, "file")}`;
+  const files = `${check.checked} of ${counted(check.total, "file")} of evidence`;
   const lines: Record<Check["state"], Told> = {
     match: {
       role: "is-good",
@@ -207,4 +214,23 @@ function digestWords(check: Check): Told[] {
     unable: { role: "is-warn", words: "this browser could not compute the digests" },
   };
   return [lines[check.state], ...problems];
+}
+
+/** No root is over it: whose word it is, and whether it came here as it was given. */
+function judgementWords(check: Check, app: App): Told[] {
+  const { rules, steno, files } = app.page.judgement;
+  const by: Told = {
+    role: "",
+    words: `not sealed with the record, but concluded from its evidence by Steno ${steno}, rules ${rules}: ${Object.keys(files).join(", ")}`,
+  };
+  const lines: Record<Check["judgement"]["state"], Told> = {
+    match: {
+      role: "",
+      words: `this browser computed the digests of ${counted(check.judgement.checked, "file")} of it: all are those that this page names`,
+    },
+    mismatch: { role: "is-bad", words: "it is NOT what this page names" },
+    served: { role: "", words: "this server concludes it whenever it is asked" },
+    unable: { role: "is-warn", words: "this browser could not compare it with anything" },
+  };
+  return [by, lines[check.judgement.state], ...check.judgement.problems.map((words) => ({ role: "is-bad" as const, words }))];
 }

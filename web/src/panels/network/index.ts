@@ -1,7 +1,8 @@
 // The network of a run, by endpoint: what `steno net` says, and the names that were asked for.
-// In: the lines of layers/kernel.ndjson about sockets. Out: two tables, addresses and unix sockets, and what has no address.
+// In: the lines of syscalls.ndjson about sockets. Out: two tables, addresses and unix sockets, and what has no address.
 // A connect is what was asked for: whether it came to pass is told where the result is. Never looks up a name.
 import { fill, h } from "../../dom";
+import { KERNEL_LINES, KERNEL_TABLE } from "../../layout";
 import type { App, Panel } from "../../panel";
 import { whenSeen } from "../../seen";
 import { treeOf } from "../../tree";
@@ -34,7 +35,6 @@ interface Network {
   rest: string[];
 }
 
-const LINES = "layers/kernel.ndjson";
 const TYPES: Record<string, string> = { 1: "stream", 2: "datagram", 3: "raw", 5: "seqpacket" };
 const NO_ERROR = ["ok", "unknown"];
 /** Addresses of nobody: the kernel's own, and the end of a connection. */
@@ -46,11 +46,11 @@ export const network: Panel = {
   title: "Network",
   counted: "endpoints",
   async count(app) {
-    if (!app.source.has("layers/kernel.parquet")) return null;
+    if (!app.source.has(KERNEL_TABLE)) return null;
     return (await read(app)).endpoints.filter((one) => !one.isUnix).length;
   },
   async mount(host, app) {
-    if (!app.source.has("layers/kernel.parquet")) return fill(host, await withoutKernel(app, "The network", "layers/kernel.parquet"));
+    if (!app.source.has(KERNEL_TABLE)) return fill(host, await withoutKernel(app, "The network", KERNEL_TABLE));
     const found = await read(app);
     const shown = await shownWith(app);
     const draw = async (): Promise<void> => {
@@ -171,7 +171,7 @@ function read(app: App): Promise<Network> {
 }
 
 async function networkOf(app: App): Promise<Network> {
-  const lines = (await app.source.lines<Line>(LINES)).filter((line) => line.category === "net");
+  const lines = (await app.source.lines<Line>(KERNEL_LINES)).filter((line) => line.category === "net");
   const used = new SocketsUsed(lines, await app.model.processes());
   const found = new Map<string, Endpoint>();
   const rest = new Map<string, number>();

@@ -1,5 +1,5 @@
 // What became of the calls on one endpoint, in the words that the head of the page has, too. Pure.
-// In: the results of each kind of call, as layers/kernel.ndjson names them. Out: words. A connect that was begun without
+// In: the results of each kind of call, as syscalls.ndjson names them. Out: words. A connect that was begun without
 // waiting says EINPROGRESS, and the observer "notify" sees no result: neither is taken for a connection.
 import { visible } from "../../words";
 import type { Kind } from "./sockets";

@@ -1,5 +1,6 @@
 // The process tree: who started whom, what each one ran, how it ended. Equal ones share a row, as in `steno tree`.
 import { h } from "../../dom";
+import { PROCESSES } from "../../layout";
 import { VirtualList } from "../../list";
 import type { App, Panel } from "../../panel";
 import { sceneOf } from "../../scene";
@@ -20,11 +21,11 @@ export const processes: Panel = {
   title: "Processes",
   counted: "processes",
   async count(app) {
-    return app.source.has("processes.json") ? (await app.model.processes()).length : null;
+    return app.source.has(PROCESSES) ? (await app.model.processes()).length : null;
   },
   async mount(host, app) {
-    if (!app.source.has("processes.json")) {
-      host.append(await withoutKernel(app, "What processes there were", "processes.json"));
+    if (!app.source.has(PROCESSES)) {
+      host.append(await withoutKernel(app, "What processes there were", PROCESSES));
       return;
     }
     const pane = new Processes(app, await sceneOf(app));

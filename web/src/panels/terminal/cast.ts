@@ -1,4 +1,4 @@
-// terminal/session.cast as events in time.
+// session.cast as events in time.
 // In: asciicast v3. Out: sizes and events with their time since the run began, in seconds. Sizes are bounded, since whoever
 // made the bundle chose them; a line that is no event is left out and counted.
 export interface Cast {

@@ -1,17 +1,17 @@
 // The terminal of a run: played as it was, or read as text.
-// In: terminal/session.cast and the recorded streams. Out: the player where there was a terminal, the text where there were
+// In: session.cast and the recorded streams. Out: the player where there was a terminal, the text where there were
 // pipes; both where both make sense. A target `@12.5` is a moment, in seconds.
 import { fill, h } from "../../dom";
+import { CAST } from "../../layout";
 import type { App, Panel } from "../../panel";
 import { lookup, size, visible } from "../../words";
 import { parseCast } from "./cast";
-import { withoutHeader } from "./lines";
 import { whyNotHere } from "../without_layer";
 import { PlayerView } from "./player";
 import { textView } from "./text";
 
-const CAST = "terminal/session.cast";
 const OUTPUT = "terminal/output";
+const WRITTEN = ["terminal/stdout", "terminal/stderr"];
 /** Beyond this the browser would be busy for long: the reader is asked first. */
 const LARGEST_AT_ONCE = 16 << 20;
 /** Seconds behind the last output at which the recording ends: a player that is told to go to its very time stops short of it. */
@@ -36,9 +36,10 @@ export const terminal: Panel = {
   title: "Terminal",
   counted: "lines of output",
   async count(app) {
-    if (!app.source.has(OUTPUT)) return null;
-    const bytes = withoutHeader(await app.source.bytes(OUTPUT));
-    return bytes.reduce((lines, byte) => lines + (byte === 10 ? 1 : 0), 0);
+    const streams = shownStreams(app);
+    if (!streams.length) return app.source.has(CAST) ? 0 : null;
+    const contents = await Promise.all(streams.map((stream) => app.source.bytes(stream)));
+    return contents.reduce((lines, bytes) => lines + newlinesIn(bytes), 0);
   },
   async mount(host, app) {
     const made = new TerminalView(app);
@@ -51,6 +52,15 @@ export const terminal: Panel = {
     else if (target === "text" || target === "player") view?.choose(target);
   },
 };
+
+/** What the terminal showed; where that was not recorded, what was written to stdout and stderr. A stream without a byte is not here. */
+function shownStreams(app: App): string[] {
+  return app.source.has(OUTPUT) ? [OUTPUT] : WRITTEN.filter((stream) => app.source.has(stream));
+}
+
+function newlinesIn(bytes: Uint8Array): number {
+  return bytes.reduce((lines, byte) => lines + (byte === 10 ? 1 : 0), 0);
+}
 
 class TerminalView {
   private readonly body = h("div");
@@ -69,7 +79,7 @@ class TerminalView {
 
   async draw(host: HTMLElement): Promise<void> {
     const { source } = this.app;
-    if (!source.has(CAST) && !source.has(OUTPUT))
+    if (!source.has(CAST) && !shownStreams(this.app).length)
       return fill(host, h("p", { class: "empty" }, `The terminal cannot be shown: ${CAST}: ${await whyNotHere(this.app, CAST)}.`));
     const recorded = ((await this.app.model.run())?.terminal ?? {}) as Record<string, unknown>;
     this.isPlayable = recorded.kind !== "pipes" && source.has(CAST);
@@ -114,7 +124,9 @@ class TerminalView {
       return fill(this.body, this.text);
     }
     if (this.player) return fill(this.body, this.player.element);
-    const bytes = this.app.source.size(CAST) ?? 0;
+    const { source } = this.app;
+    const sizes = shownStreams(this.app).map((stream) => source.size(stream) ?? 0);
+    const bytes = source.size(CAST) ?? sizes.reduce((sum, one) => sum + one, 0);
     if (bytes <= LARGEST_AT_ONCE) return this.load();
     fill(
       this.body,

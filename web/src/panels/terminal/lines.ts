@@ -1,6 +1,7 @@
 // The streams of a run as lines of text, in the order of time.
-// In: the bytes of each stream and its index (spec §5). Out: lines with their time and their stream. What a terminal would act
+// In: the bytes of each stream, and which of them came when. Out: lines with their time and their stream. What a terminal would act
 // on is taken out (or spelled out, for those who ask); at most some megabytes of each stream, its beginning and its end.
+import type { Arrivals } from "../../arrivals";
 import { visibleLine } from "../../words";
 
 export type Stream = "stdin" | "stdout" | "stderr" | "output";
@@ -15,13 +16,11 @@ export interface TextLine {
 export interface Recorded {
   stream: Stream;
   bytes: Uint8Array;
-  /** Records of 12 bytes: u64 nanoseconds, u32 length, little-endian; null: the times are not known. */
-  index: Uint8Array | null;
+  /** Null: the times are not known. */
+  arrivals: Arrivals | null;
 }
 
-const RECORD = 12;
 const KEPT_AT_EACH_END = 2 << 20;
-const HEADER = "Script started";
 // Sequences that move, colour and name things: CSI, OSC and its relatives, two-character escapes.
 const SEQUENCES = /\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]/g;
 
@@ -38,14 +37,8 @@ export function readable(text: string): string {
   return visibleLine(text.replace(SEQUENCES, ""));
 }
 
-/** Some files begin with a line for scriptreplay(1), which is no part of the stream. */
-export function withoutHeader(bytes: Uint8Array): Uint8Array {
-  const start = new TextDecoder().decode(bytes.subarray(0, HEADER.length));
-  return start === HEADER ? bytes.subarray(bytes.indexOf(10) + 1) : bytes;
-}
-
-function linesOfOne({ stream, bytes, index }: Recorded): TextLine[] {
-  const clock = clockOf(index);
+function linesOfOne({ stream, bytes, arrivals }: Recorded): TextLine[] {
+  const clock = clockOf(arrivals);
   if (bytes.length <= 2 * KEPT_AT_EACH_END) return cut(stream, bytes, 0, clock);
   const end = bytes.length - KEPT_AT_EACH_END;
   const left: TextLine = {
@@ -81,17 +74,16 @@ function cut(stream: Stream, bytes: Uint8Array, offset: number, clock: (offset: 
 }
 
 /** When the byte at an offset came. Offsets are asked for in rising order. */
-function clockOf(index: Uint8Array | null): (offset: number) => number {
-  if (!index) return () => 0;
-  const view = new DataView(index.buffer, index.byteOffset, index.byteLength);
-  const count = Math.floor(index.byteLength / RECORD);
+function clockOf(arrivals: Arrivals | null): (offset: number) => number {
+  if (!arrivals?.at.length) return () => 0;
+  const { at, lengths } = arrivals;
   let record = 0;
-  let end = count ? view.getUint32(8, true) : 0;
+  let end = lengths[0]!;
   return (offset) => {
-    while (record < count - 1 && offset >= end) {
+    while (record < at.length - 1 && offset >= end) {
       record += 1;
-      end += view.getUint32(record * RECORD + 8, true);
+      end += lengths[record]!;
     }
-    return count ? Number(view.getBigUint64(record * RECORD, true)) : 0;
+    return at[record]!;
   };
 }

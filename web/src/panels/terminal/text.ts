@@ -7,7 +7,7 @@ import type { App } from "../../panel";
 import { whenSeen } from "../../seen";
 import { contains, placeOf } from "../../span";
 import { counted, duration, visibleLine } from "../../words";
-import { linesOf, readable, withoutHeader } from "./lines";
+import { linesOf, readable } from "./lines";
 import type { Recorded, Stream, TextLine } from "./lines";
 
 const LONGEST = 2000;
@@ -131,11 +131,12 @@ async function recorded(app: App): Promise<Recorded[]> {
   const apart = (["stdout", "stderr"] as Stream[]).filter((stream) => source.has(`terminal/${stream}`));
   const names: Stream[] = [...(apart.length ? apart : (["output"] as Stream[])), "stdin"];
   const found = names.filter((stream) => source.has(`terminal/${stream}`));
+  const arrivals = await app.model.arrivals();
   return Promise.all(
     found.map(async (stream) => ({
       stream,
-      bytes: withoutHeader(await source.bytes(`terminal/${stream}`)),
-      index: source.has(`terminal/${stream}.idx`) ? await source.bytes(`terminal/${stream}.idx`) : null,
+      bytes: await source.bytes(`terminal/${stream}`),
+      arrivals: arrivals.get(`terminal/${stream}`) ?? null,
     })),
   );
 }

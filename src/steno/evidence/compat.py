@@ -1,0 +1,80 @@
+"""What records of an older format have under other names, and in other words.
+
+One step for each format: format 1 becomes format 2. A step changes names and shapes, and concludes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from steno.evidence import canonical, layout
+
+FIRST = 1
+# Format 1 put a header line before two of its streams, for scriptreplay(1).
+_HEADER = "Script started, recorded by steno as {run_id}\n"
+_NAMES: dict[str, str] = {
+    layout.EVENTS: "events.ndjson",
+    layout.KERNEL_TABLE: "layers/kernel.parquet",
+    layout.FILE_LINES: "layers/files.ndjson",
+    layout.BLOBS: "blobs.parquet",
+    layout.POLICY_LINES: "layers/policy.ndjson",
+    layout.SDK_LINES: "layers/sdk.ndjson",
+    layout.STATUS_BEFORE: "repo/status_before.txt",
+    layout.STATUS_AFTER: "repo/status_after.txt",
+    layout.DIFF: "repo/diff.patch",
+    layout.WORKTREE_DIFF: "repo/worktree.patch",
+    layout.CHANGES: "repo/changes.json",
+    **{file: layout.shown(file) for tape in layout.TAPES for file in (tape, layout.index_of(tape))},
+}
+FILES = tuple(_NAMES)
+# What the Steno that sealed it concluded, by the name that it has now. It is never read to be shown.
+CONCLUDED = {
+    "run.json": layout.RUN,
+    "hashes.json": layout.HASHES,
+    "redaction-report.json": layout.REDACTION_REPORT,
+    "observation-health.json": layout.HEALTH,
+    "capability-surface.json": layout.SURFACE,
+    "correlation-report.json": layout.CORRELATION,
+    "calls.json": layout.CALLS,
+    "layers/kernel.ndjson": layout.KERNEL_LINES,
+    "processes.json": layout.PROCESSES,
+    "files.json": layout.FILES,
+    "repo/before.json": layout.REPO_BEFORE,
+    "repo/after.json": layout.REPO_AFTER,
+    "terminal/timing": layout.TIMING,
+    "terminal/session.cast": layout.CAST,
+    "terminal/output": layout.MERGED_OUTPUT,
+}
+
+
+def evidence_of_first(names: Collection[str]) -> dict[str, str]:
+    """Of the files of a bundle: what was recorded, by its name in format 1, with the name that it has now."""
+    today = {name: path for path, name in _NAMES.items()}
+    is_made = _NAMES[layout.index_of(layout.OUTPUT)] not in names  # of stdout and stderr
+    return {
+        name: today[name]
+        for name in names
+        if name in today and not (is_made and today[name] == layout.OUTPUT)
+    }
+
+
+def name_in_first(path: str) -> str | None:
+    """The name that a file of a record has in format 1; None: it has none."""
+    return _NAMES.get(path)
+
+
+def header_in_first(path: str, run_id: str) -> bytes:
+    """What format 1 has before the bytes of a stream."""
+    return _HEADER.format(run_id=run_id).encode() if path in {layout.STDIN, layout.OUTPUT} else b""
+
+
+def first_line_of_first(line: bytes, recorded: list[str]) -> bytes:
+    """The event that begins a record, as format 2 has it. `recorded`: the streams that have an index."""
+    raw: Any = canonical.decode_line(line)
+    if isinstance(raw, dict) and isinstance(data := raw.get("data"), dict):
+        terminal = data.get("terminal")
+        if raw.get("type") == "run_start" and isinstance(terminal, dict):
+            data["terminal"] = {**terminal, "recorded": recorded}
+            return canonical.encode_line(raw)
+    return line
