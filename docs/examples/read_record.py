@@ -1,0 +1,150 @@
+"""A second reader of records, made from docs/spec.md alone. `read_record.py BUNDLE`, a folder or a .tar.gz,
+tells whether it is what was sealed, and what was changed. Exit 0: valid, 1: invalid, 2: not readable.
+"""
+
+# ruff: noqa: INP001 - a script, not a package
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+import stat
+import struct
+import sys
+import tarfile
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+FORMAT, CALLS, INDEX = 2, "evidence/syscalls.parquet", "evidence/terminal/index"
+STREAMS = ("stdin", "stdout", "stderr", "output")  # by their number in the index
+STATE = ("exists", "mode", "size", "mtime_ns", "target")
+COLUMNS = ("op", "resolved", "result", "notes", "arg", *STATE)
+SETTING = {"chmod", "chown", "utimes", "setxattr", "removexattr", "setattr"}
+CHANGING = SETTING | {"unlink", "rename", "rename_to", "moved", "moved_to", "link_to", "symlink", "mknod"}
+CHANGING |= {"mkdir", "rmdir", "truncate", "map"}
+NAMED_ELSEWHERE, LATE, FAILED = 16 | 1024, 16384, 32766  # notes of rows, and a result
+PATH_ONLY, TO_WRITE = 0o10000000, 0o3 | 0o100 | 0o1000
+
+# Names are ASCII and numbers whole (section 7), so this is what RFC 8785 would write.
+canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+WRONG = (AttributeError, LookupError, TypeError, ValueError)
+BROKEN = (*WRONG, pa.ArrowException, tarfile.TarError, struct.error, zlib.error, EOFError, OSError)
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads(data := (folder / "manifest.json").read_bytes())
+    if (made_in := manifest.get("format", 1)) != FORMAT:
+        raise OSError(f"made by a{' newer' if made_in > FORMAT else 'n older'} Steno, in format {made_in}")
+    rest = canonical({name: value for name, value in manifest.items() if name != "root"}).encode()
+    if canonical(manifest).encode() != data or hashlib.sha256(rest).hexdigest() != manifest["root"]:
+        raise ValueError("manifest.json is not canonical, or not covered by its root")
+    return manifest
+
+
+def check_files(folder: Path, told: dict[str, Any]) -> None:
+    """Regular files and the folders above them, nothing else (section 1); the index covers the streams."""
+    present = {"manifest.json"}
+    for name, folders, files in os.walk(folder):
+        paths = [Path(name, one) for one in folders + files]
+        if not paths or not all(path.lstat().st_mode & 0o170000 in {0o100000, 0o040000} for path in paths):
+            raise ValueError(f"{name}: there are not only files and folders in it")
+        present |= {Path(name, one).relative_to(folder).as_posix() for one in files}
+    if unlike := (present ^ {*told, "manifest.json"}) | {one for one in told if one[:9] != "evidence/"}:
+        raise ValueError(f"{sorted(unlike)}: missing, added, or no evidence")
+    for name, digest in told.items():
+        with (folder / name).open("rb") as file:
+            found = {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": file.tell()}
+        if digest | found != digest:
+            raise ValueError(f"{name}: differs from the manifest")
+    covered: Counter[int] = Counter()
+    index = (folder / INDEX).read_bytes() if INDEX in told else b""
+    for _, length, stream in struct.iter_unpack("<QII", index):
+        covered[stream] += length
+    for number, name in enumerate(STREAMS):
+        if covered[number] != told.get(f"evidence/terminal/{name}", {"bytes": 0})["bytes"]:
+            raise ValueError(f"{name}: its bytes are not those that the index covers")
+
+
+def check_events(folder: Path, run_id: str) -> Iterator[str]:
+    """Tells what is missing. Kinds and fields that are not known here are passed over (section 12)."""
+    events = [*map(json.loads, (folder / "evidence/events.ndjson").read_bytes().splitlines())]
+    times = [int(event["mono_ns"]) for event in events if event["run_id"] == run_id]
+    if times != sorted(times) or [event["seq"] for event in events] != [*range(len(times))]:
+        raise ValueError("an event is not in its place, or of another run")
+    if [event["type"] for event in (*events[:1], *events[-1:])] != ["run_start", "run_finish"]:
+        raise ValueError("the events do not begin with run_start and end with run_finish")
+    yield from (event["data"]["reason"] for event in events if event["type"] == "gap")
+    yield from () if events[-1]["data"]["completed"] else ("not recorded to its end",)
+
+
+def changes(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """A letter and a path (section 6, `Changed files, simply`)."""
+    before: dict[bytes, list[Any]] = {}
+    done: defaultdict[bytes, set[str]] = defaultdict(set)
+    for batch in pq.ParquetFile(folder / CALLS).iter_batches(columns=[*COLUMNS]):
+        for op, path, result, notes, arg, *state in zip(*map(batch.to_pydict().get, COLUMNS), strict=True):
+            if path is None or notes & NAMED_ELSEWHERE:
+                continue
+            if state[0] is not None and not notes & LATE:
+                before.setdefault(path, state)
+            opened = op in {"open", "open_handle"} and arg & TO_WRITE and not arg & PATH_ONLY
+            if (opened or op in CHANGING) and (result is None or 0 <= result != FAILED):
+                done[path].add(op)
+    for line in map(json.loads, (folder / "evidence/files.ndjson").read_bytes().splitlines()):
+        if (path := bytes_of(line, "path")) in done:
+            state = [*map(line["before"].get, STATE)] if "before" in line else before.get(path, [None] * 5)
+            yield letter_of(state, line, wrote=bool(done[path] - SETTING)), path
+
+
+def letter_of(before: list[Any], line: dict[str, Any], *, wrote: bool) -> str:
+    after, same = line["after"], line.get("same_content")
+    existed, mode, size, time, target = before
+    if existed is None or "exists" not in after:
+        return "?"
+    if not (existed and after["exists"]):
+        return "A" if after["exists"] else "D" if existed else ""
+    is_file, is_link = stat.S_ISREG(mode), stat.S_ISLNK(mode)
+    moved = is_link and target != bytes_of(after, "target")
+    if same is False or stat.S_IFMT(mode) != stat.S_IFMT(after["mode"]) or moved:
+        return "M"
+    later = is_file and wrote and not same and (int(time) - int(after["mtime_ns"])) % 2**64
+    if later or ((is_file or is_link) and int(size) != int(after["size"])):
+        return "M"
+    return "?" if is_file and wrote and same is None and int(size) else ""
+
+
+def bytes_of(told: dict[str, Any], name: str) -> bytes:
+    return base64.b64decode(told[f"{name}_b64"]) if f"{name}_b64" in told else told.get(name, "").encode()
+
+
+def main(path: Path) -> int:
+    manifest: dict[str, Any] = {}
+    with TemporaryDirectory() as scratch:
+        try:
+            if path.is_file():
+                shutil.unpack_archive(path, path := Path(scratch), "gztar", filter="data")
+            manifest = manifest_of(path)
+            check_files(path, manifest["files"])
+            said = [f"gap {gap}" for gap in check_events(path, manifest["run_id"])]
+            if CALLS in manifest["files"]:
+                found = [(letter, ascii(os.fsdecode(name))) for letter, name in changes(path)]
+                said += [f"{letter} {name[1:-1]}" for letter, name in found if letter]
+        except BROKEN as error:
+            code = 1 if manifest or isinstance(error, WRONG) else 2
+            print(f"{('invalid', 'not readable')[code - 1]}: {error}")
+            return code
+    print(f"valid {manifest['run_id']}", *said, sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
