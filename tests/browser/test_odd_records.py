@@ -15,7 +15,7 @@ from conftest import IDENTITY, PROGRAM, SECONDS
 from recorded import only_run
 from report_page import PANELS, ReportPage, files_in, rows
 from reported import Reports
-from steno.cli.opening import open_path
+from steno.model.finding import open_path
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "v1"
 _BEFORE = {

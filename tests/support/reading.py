@@ -9,8 +9,8 @@ from pathlib import Path
 from recorded import Recorded
 from steno.bundle.folder import Folder
 from steno.bundle.verify import Status
-from steno.views.kernel_layer import KernelLayer
-from steno.views.record import Record, open_record
+from steno.model.kernel_layer import KernelLayer
+from steno.model.record import Record, open_record
 from support.run_builder import RunBuilder
 
 

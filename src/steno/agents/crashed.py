@@ -37,8 +37,8 @@ from steno.agents.strace_chain import STRACE
 from steno.bundle.folder import Folder
 from steno.judge.audit_meta import Meta, agent_steps, audit_files, ended
 from steno.judge.audit_streams import AUDIT, file_name
+from steno.model.record import Record, open_record
 from steno.record.recovery import recover_run
-from steno.views.record import Record, open_record
 
 
 def finish_crashed(root: Path, selector: str, catalogue: Catalogue) -> list[str]:

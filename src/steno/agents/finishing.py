@@ -23,7 +23,7 @@ from steno.agents.streams.session import session_of
 from steno.errors import StenoError
 from steno.judge.audit_meta import Ended, Known, Meta, SessionFound, describe
 from steno.judge.audit_streams import file_name, stream_files
-from steno.views.record import Record, readable
+from steno.model.record import Record, readable
 
 STREAMS = ("stdin", "stdout", "stderr", "pty-output", "pty-timing", "fd-trace")
 

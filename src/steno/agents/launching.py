@@ -52,8 +52,8 @@ from steno.judge.audit_meta import (
     describe,
     ended,
 )
+from steno.model.record import Record, open_record
 from steno.record.run import OWN_FAILURE, Outcome, RunRequest, new_run_id, record
-from steno.views.record import Record, open_record
 
 
 class Surroundings(NamedTuple):

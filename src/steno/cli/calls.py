@@ -15,9 +15,9 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
+from steno.model.calls import read_calls
+from steno.model.record import open_record
 from steno.views import calls_text
-from steno.views.calls import read_calls
-from steno.views.record import open_record
 
 
 @click.command(

@@ -19,10 +19,10 @@ from steno.cli.opening import (
 )
 from steno.cli.paging import print_paged
 from steno.evidence.wire import OPS
+from steno.model.kernel_layer import KernelLayer
+from steno.model.record import open_record
 from steno.views import kernel_events
-from steno.views.kernel_layer import KernelLayer
 from steno.views.plain import visible_json
-from steno.views.record import open_record
 
 _OPERATIONS = [op.name for op in OPS.values()]
 _CATEGORIES = sorted({op.category for op in OPS.values()})

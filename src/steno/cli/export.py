@@ -23,6 +23,8 @@ Formats:
   capture-run     artifacts/capture_run/<run_id>/: env.json, events.jsonl, hashes.json, patch
   otlp            steno-<run_id>.otlp.jsonl: the run, its processes and tool calls as OpenTelemetry spans
   perfetto        steno-<run_id>.perfetto.json: a Chrome trace, for ui.perfetto.dev
+  sqlite          steno-<run_id>.sqlite: the tables of the run, for sqlite3 and datasette
+  tables          steno-<run_id>-tables/: the same as Parquet and as lines of JSON
 
 \b
 Examples:
@@ -31,6 +33,7 @@ Examples:
   steno export @last --as agent-snapshot --snapshot-dir ./snapshot
   steno export @last --as assay-runner && steno verify assay-runner-spike-*.tar.gz
   steno export @last --as perfetto -o traces
+  steno export @last --as sqlite && sqlite3 steno-*.sqlite 'SELECT path FROM files WHERE letter = "M"'
   curl -H 'Content-Type: application/json' --data-binary @steno-….otlp.jsonl localhost:4318/v1/traces
 
 An agent-snapshot is the directory DIR itself; the others write below DIR. A content that holds a secret is

@@ -20,13 +20,13 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
+from steno.model.kernel_layer import KernelLayer, Seen
+from steno.model.record import open_record
 from steno.views import file_diff, file_list
 from steno.views.diff_colours import painted
 from steno.views.file_list import Choice, Wanted
-from steno.views.kernel_layer import KernelLayer, Seen
 from steno.views.not_kept import NotKept, not_kept
 from steno.views.not_kept import lines as not_kept_lines
-from steno.views.record import open_record
 
 _PATTERN = frozenset(b"*?[")
 

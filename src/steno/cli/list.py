@@ -17,6 +17,7 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
+from steno.model import runs
 from steno.views import listing
 
 
@@ -45,7 +46,7 @@ def command(limit: int | None, store: str | None, as_json: bool) -> None:
     n ended it). A line is cut to the width of the terminal; a narrow one has two lines a run.
     """
     place = existing_store(store)
-    rows = list(listing.rows(place, limit or None))
+    rows = list(runs.rows(place, limit or None))
     if as_json:
         print_json({"store": str(place.absolute()), "runs": [listing.to_json(row) for row in rows]})
         return

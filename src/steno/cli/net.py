@@ -15,9 +15,9 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
+from steno.model.kernel_layer import KernelLayer
+from steno.model.record import open_record
 from steno.views import network
-from steno.views.kernel_layer import KernelLayer
-from steno.views.record import open_record
 
 
 @click.command(

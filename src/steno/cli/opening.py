@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steno.bundle.folder import Folder
-from steno.bundle.store import LAST, find_run, run_ids, store_path
-from steno.errors import RunNotFoundError, StenoError, StoreError, UnreadableBundleError
+from steno.bundle.store import LAST, run_ids, store_path
+from steno.errors import StenoError, StoreError
 from steno.evidence import canonical
+from steno.model.finding import find, names_path, open_path
 from steno.views.paint import Paint, paint_for
 from steno.views.plain import utf8, visible, visible_json
 
@@ -89,48 +90,12 @@ def existing_store(store: str | None) -> Path:
 def run_path(word: str, store: str | None) -> Path:
     """Where the run is that a word names: `@last`, its path, the beginning of its id, or its own name.
     Whether it can be read is seen when it is opened."""
-    if word != LAST and os.path.lexists(word):
-        return find_run(Path(), word)
-    place = existing_store(store)
-    try:
-        return find_run(place, word)
-    except RunNotFoundError:
-        if (named := _named(place, word)) is None:
-            raise
-        return named
-
-
-def _named(store: Path, name: str) -> Path | None:
-    """The newest run that was given this name."""
-    from steno.views import listing  # late: start-up has a budget
-
-    found = (row.run_id for row in listing.rows(store) if name and row.name == name)
-    run_id = next(found, None)
-    return None if run_id is None else store / run_id
+    return find(word, Path() if names_path(word) else existing_store(store))
 
 
 @contextmanager
 def open_run(word: str, store: str | None) -> Iterator[Folder]:
     with open_path(run_path(word, store)) as folder:
-        yield folder
-
-
-@contextmanager
-def open_path(path: Path) -> Iterator[Folder]:
-    """The folder of the run; a packed bundle is unpacked for the time it is looked at."""
-    if os.path.isfile(path):  # noqa: PTH113 - unlike pathlib's, it does not raise for a name that is too long
-        from steno.bundle.pack import unpacked  # late: tarfile is slow to start, and rarely needed
-
-        with unpacked(path) as folder:
-            yield folder
-        return
-    try:
-        folder = Folder(path)
-    except OSError as error:
-        raise UnreadableBundleError(
-            f"cannot open {path}: {error.strerror}", hint="name a run's directory"
-        ) from error
-    with folder:
         yield folder
 
 

@@ -14,8 +14,8 @@ import click
 
 from steno.bundle.tape import write_all
 from steno.cli.opening import json_option, open_run, print_json, run_argument, store_option
+from steno.model.record import moments, open_record
 from steno.views import player
-from steno.views.record import moments, open_record
 
 _STDIN, _STDOUT = 0, 1
 _LOCAL_FLAGS = 3

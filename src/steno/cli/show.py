@@ -6,7 +6,6 @@ import click
 
 from steno.cli.opening import (
     json_option,
-    open_path,
     paint,
     print_json,
     run_argument,
@@ -15,8 +14,9 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
+from steno.model.finding import open_path
+from steno.model.record import open_record
 from steno.views import summary_text
-from steno.views.record import open_record
 from steno.views.summary import summary
 from steno.views.told_files import told_files
 

@@ -15,10 +15,10 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
+from steno.model.kernel_layer import not_yet
+from steno.model.record import open_record
 from steno.views.capability import capabilities, surface_text
 from steno.views.capability.evidence import read_surface
-from steno.views.kernel_layer import not_yet
-from steno.views.record import open_record
 
 
 @click.command(

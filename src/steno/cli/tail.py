@@ -16,7 +16,6 @@ from steno.cli.opening import (
     chosen_store,
     complete_run,
     json_option,
-    open_path,
     paint,
     run_path,
     say,
@@ -24,12 +23,13 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.judge.happenings import Happening
+from steno.model.finding import open_path
+from steno.model.record import open_record
 from steno.views.live import text
 from steno.views.live.ending import End, end_of
 from steno.views.live.following import Step, following
 from steno.views.live.sealed import last_happenings
 from steno.views.plain import utf8, visible_json
-from steno.views.record import open_record
 
 _PAUSE_MS = 200
 _MOST_AT_ONCE = 1000

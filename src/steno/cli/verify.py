@@ -10,7 +10,6 @@ import click
 from steno.bundle.verify import verify
 from steno.cli.opening import (
     json_option,
-    open_path,
     paint,
     print_json,
     print_lines,
@@ -19,6 +18,7 @@ from steno.cli.opening import (
     store_option,
 )
 from steno.errors import BadRequestError, UnreadableBundleError
+from steno.model.finding import open_path
 from steno.views import verdicts
 from steno.views.report import page
 

@@ -95,13 +95,17 @@ class RepositoryLine(msgspec.Struct, frozen=True):
     repository: Repository
 
 
+def kind_of(mode: int) -> str:
+    return _TYPES.get(stat.S_IFMT(mode), "unknown")
+
+
 def state(
     mode: int, *, size: int, mtime_ns: int, uid: int, gid: int, target: bytes | None = None
 ) -> dict[str, Any]:
     """A state of something that is there, in the words of `files.json`."""
     told: dict[str, Any] = {
         "exists": True,
-        "type": _TYPES.get(stat.S_IFMT(mode), "unknown"),
+        "type": kind_of(mode),
         "mode": mode,
         "mtime": mtime_ns // NANO,
         "mtime_ns": mtime_ns,

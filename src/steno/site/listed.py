@@ -13,6 +13,7 @@ from typing import Any
 
 from steno.bundle.store import RunState, run_ids
 from steno.evidence import layout
+from steno.model import runs
 from steno.views import listing
 
 _Key = tuple[int, int, int]
@@ -35,7 +36,7 @@ class Listed:
         known = self._known.get(run_id)
         if known is not None and known[0] == key:
             return known[1]
-        row = listing.row(self._store, run_id)
+        row = runs.row(self._store, run_id)
         told = {**listing.to_json(row), "title": row.title}
         if key is not None and row.state is RunState.SEALED:
             self._known[run_id] = (key, told)

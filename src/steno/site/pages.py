@@ -27,11 +27,12 @@ from steno.bundle.pack import pack
 from steno.bundle.store import RunState, state_of
 from steno.errors import StenoError
 from steno.evidence.run_id import is_run_id
+from steno.model import runs
+from steno.model.record import readable
 from steno.site import answers, live
 from steno.site.answers import Answer
 from steno.site.listed import Listed
 from steno.site.requests import Asked, Refused
-from steno.views import listing
 from steno.views.capability import comparison, sides
 from steno.views.capability.capabilities import CATEGORIES
 from steno.views.capability.evidence import verified_evidence
@@ -39,7 +40,6 @@ from steno.views.capability.ignore_rules import IgnoreRules
 from steno.views.export import trusted
 from steno.views.live.listening import Listening
 from steno.views.plain import ELLIPSIS, visible
-from steno.views.record import readable
 from steno.views.report import page
 from steno.views.report.answers import ORPHANED
 from steno.views.report.document import document
@@ -118,7 +118,7 @@ class Site:
         with self._open(run_id) as run:
             state = state_of(run)
             if state in {RunState.RUNNING, RunState.ORPHANED}:
-                return _live_page(listing.row_of(run, run_id))
+                return _live_page(runs.row_of(run, run_id))
             found, parts = subject_of(run), parts_of(run, LARGEST_BY_URL, made=False)
         data = {
             **_data("run", run_id, str(found.state)),
@@ -169,7 +169,7 @@ class Site:
 
     def _compare(self, a: str, b: str) -> Answer:
         with self._open(a) as one, self._open(b) as other:
-            titles = {run_id: listing.row_of(run, run_id).title for run_id, run in ((a, one), (b, other))}
+            titles = {run_id: runs.row_of(run, run_id).title for run_id, run in ((a, one), (b, other))}
             named = [sides.Named(folder.path.name, verified_evidence(folder)) for folder in (one, other)]
         first, second = sides.pair(*named, projected=None)
         found = comparison.compare(first, second, IgnoreRules(), by_name=False)
@@ -183,7 +183,7 @@ def _own_page(kind: str, heading: str, below: str = "") -> Answer:
     return _asking(_data(kind, None, ""), heading, below, back)
 
 
-def _live_page(row: listing.Row) -> Answer:
+def _live_page(row: runs.Row) -> Answer:
     gone = f". {page.prose(ORPHANED)}" if row.state is RunState.ORPHANED else ""
     below = f"{page.text(row.run_id)}{gone}"
     return _asking(_data("live", row.run_id, str(row.state)), row.title, below, _way_back("../../"))

@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 
 from steno.evidence import canonical
+from steno.model.calls import Call, Calls, Correlation, Seen, has_calls, read_calls
+from steno.model.kernel_layer import whole
+from steno.model.record import Record
 from steno.views import measures
-from steno.views.calls import Call, Calls, Correlation, Seen, has_calls, read_calls
 from steno.views.folding import folded
-from steno.views.kernel_layer import whole
 from steno.views.paint import Paint
-from steno.views.plain import columns, cut, listed, pad, visible
-from steno.views.record import Record
+from steno.views.plain import columns, cut, listed, near, pad, visible
 
 _HEADINGS = ("VERDICT", "TOOL", "SAID", "POLICY", "KERNEL SAW", "CALL")
 _WIDEST = 48  # columns of a cell, so that one long name does not widen every line; the last one may be longer
@@ -44,7 +44,7 @@ def lines(found: Calls, paint: Paint, *, width: int | None) -> Iterator[str]:
         for row, call in zip(rows, [None, *found.calls], strict=True):
             yield from _painted([shorten(line) for line in row], call, paint)
             for rule in [] if call is None else call.contradictions:
-                against = paint("bad", found.near(visible(f"  {rule.rule}: {rule.says}")))
+                against = paint("bad", near(visible(f"  {rule.rule}: {rule.says}"), found.cwd))
                 yield from folded([against], width=width, indent=4)
     yield from _beside(found, paint, shorten)
 
@@ -258,4 +258,8 @@ def _window(call: Call) -> str:
 
 
 def _shortener(found: Calls, width: int | None) -> Callable[[str], str]:
-    return found.near if width is None else (lambda text: cut(found.near(text), width))
+    def shortened(text: str) -> str:
+        text = near(text, found.cwd)
+        return text if width is None else cut(text, width)
+
+    return shortened

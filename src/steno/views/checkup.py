@@ -28,7 +28,8 @@ from steno.capture.probe import NOT_BUILT, READY, UNKNOWN, check_probe, hint_of
 from steno.capture.shadow import memory_directories, room_in
 from steno.errors import CaptureError, StoreError
 from steno.evidence.run_id import format_run_id
-from steno.views import listing, measures
+from steno.model import runs
+from steno.views import measures
 from steno.views.paint import Paint
 from steno.views.plain import listed, pad, visible
 
@@ -265,7 +266,7 @@ def _ebpf(environ: Mapping[str, str]) -> Finding:
 
 def _runs(store: Path) -> Iterator[Finding]:
     try:
-        rows = list(listing.rows(store))
+        rows = list(runs.rows(store))
     except StoreError as error:
         yield Finding("runs", Mark.MISSING, str(error), error.hint)
         return

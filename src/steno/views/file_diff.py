@@ -16,7 +16,7 @@ from typing import AnyStr
 from steno.bundle.blobs import BlobReader, open_blobs
 from steno.bundle.folder import Folder
 from steno.evidence import layout
-from steno.views.kernel_layer import File, State, bytes_of, checked, whole
+from steno.model.kernel_layer import File, State, bytes_of, checked, whole
 
 LARGEST = 4 << 20
 _BINARY_LOOK = 8000  # git looks this far, too

@@ -11,22 +11,18 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from steno.model.file_rows import git_class, has_content, letter_of, size_change, size_of, was_read
+from steno.model.kernel_layer import File, Seen, bytes_of
 from steno.views import content_missing, measures, not_kept
-from steno.views.kernel_layer import File, Seen, State, bytes_of, whole
 from steno.views.not_kept import NotKept
 from steno.views.paint import Paint
 from steno.views.plain import ELLIPSIS, columns, pad, visible
 
 SCHEMA = "steno.file-list.v1"
 _GAP = "  "
-_LETTERS = {"created": "A", "modified": "M", "deleted": "D", "metadata": "m"}
 _ROLES = {"A": "good", "M": "warning", "D": "bad", "m": "warning", "?": "bad"}
-_BY_OTHERS = "o"
-GONE_AGAIN = "t"
 _NOT_KEPT = "?"
-_READING = {"read", "execute"}
 _LEAST_ROOM = 16
-_SIZES_OF = {"file", "symlink"}
 
 
 class Choice(StrEnum):
@@ -85,24 +81,12 @@ def chosen_not_kept(found: Iterable[NotKept], wanted: Wanted) -> list[NotKept]:
     ]
 
 
-def letter_of(file: File) -> str:
-    if file.by_others:
-        return _BY_OTHERS
-    if file.change == "modified" and file.before.type == file.after.type == "directory":
-        return "m"  # what it lists has changed, which is told of the files in it
-    if file.change != "none":
-        return _LETTERS.get(file.change, "?")
-    if not file.before.exists and "write" in file.operations:
-        return GONE_AGAIN
-    return "r" if _READING & set(file.operations) else "-"
-
-
 def _is_chosen(file: File, choice: Choice) -> bool:
     match choice:
         case Choice.CHANGED:
             return file.change != "none"
         case Choice.READ:
-            return bool(_READING & set(file.operations))
+            return was_read(file)
         case Choice.ALL:
             return True
 
@@ -127,7 +111,7 @@ def _row(file: File) -> _Row:
         path += f" ({file.change} by somebody else)"
     if content_missing.lacks_content(file):
         path += f" (content {content_missing.why(file)})"
-    return _Row(letter_of(file), _size(file), _git_class(file), path)
+    return _Row(letter_of(file), _size(file), git_class(file) or "-", path)
 
 
 def _text(name: bytes) -> str:
@@ -135,35 +119,14 @@ def _text(name: bytes) -> str:
 
 
 def _size(file: File) -> str:
-    before, after = _bytes(file.before), _bytes(file.after)
-    if before is None or after is None:
+    grown = size_change(file)
+    if grown is None:
         return "?"
     if file.change in {"none", "metadata"}:
-        return measures.size(after) if file.after.type in _SIZES_OF else ""
-    if not {file.before.type, file.after.type} & _SIZES_OF:
+        return measures.size(size_of(file.after) or 0) if has_content(file.after) else ""
+    if not (has_content(file.before) or has_content(file.after)):
         return ""
-    grown = after - before
     return f"{'-' if grown < 0 else '+'}{measures.size(abs(grown))}"
-
-
-def _bytes(state: State) -> int | None:
-    """None when it is not known; what is not there, or is no content, has none."""
-    if state.exists is None:
-        return None
-    if not state.exists or state.type not in _SIZES_OF:
-        return 0
-    return None if state.size is None else max(whole(state.size), 0)
-
-
-def _git_class(file: File) -> str:
-    git = file.git
-    if git is None:
-        return "-"
-    if git.ignored:
-        return "ignored"
-    if not git.tracked:
-        return "untracked"
-    return "dirty" if git.dirty else "clean"
 
 
 def _shortened(path: str, room: int | None) -> str:

@@ -27,7 +27,7 @@ from steno.judge.kernel_rows import (
     result_word,
 )
 from steno.judge.operations import access
-from steno.views.kernel_layer import NO_ERROR, KernelLayer, checked
+from steno.model.kernel_layer import NO_ERROR, KernelLayer, checked
 from steno.views.paint import Paint
 from steno.views.plain import cut, pad, visible
 

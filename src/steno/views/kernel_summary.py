@@ -12,15 +12,16 @@ from typing import Any
 
 import msgspec
 
+from steno.model.connections import FAILED, Endpoint, network
+from steno.model.file_rows import GONE_AGAIN, letter_of
+from steno.model.kernel_layer import KernelLayer, Process, has_kernel_layer
+from steno.model.record import Record
 from steno.views import content_missing, measures, not_kept
 from steno.views.content_missing import ContentMissing
-from steno.views.file_list import GONE_AGAIN, Choice, Wanted, chosen, letter_of
-from steno.views.kernel_layer import KernelLayer, Process, has_kernel_layer
-from steno.views.network import FAILED, Endpoint, network
+from steno.views.file_list import Choice, Wanted, chosen
 from steno.views.not_kept import NotKept
 from steno.views.paint import Paint
 from steno.views.plain import listed
-from steno.views.record import Record
 
 _OBSERVED = "kernel_observed"
 _ENDPOINTS_SHOWN = 5

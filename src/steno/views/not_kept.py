@@ -17,7 +17,7 @@ import msgspec
 from steno.bundle.judged import Files
 from steno.evidence import layout
 from steno.judge import surface_names
-from steno.views.kernel_layer import read_json
+from steno.model.kernel_layer import read_json
 from steno.views.measures import counted
 from steno.views.plain import listed, visible
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from steno.evidence.wire import OPS
+from steno.model.kernel_layer import NO_ERROR, Exec, KernelLayer, Line, Process, bytes_of, whole
 from steno.views import measures
-from steno.views.kernel_layer import NO_ERROR, Exec, KernelLayer, Line, Process, bytes_of, whole
 from steno.views.paint import Paint
 from steno.views.plain import ELLIPSIS, columns, cut, visible
 

@@ -15,9 +15,10 @@ import msgspec
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import RepoSnapshot
 from steno.judge import streams, summaries
-from steno.views import calls_text, so_far
+from steno.model import so_far
+from steno.model.record import Record, readable
+from steno.views import calls_text
 from steno.views.kernel_summary import kernel
-from steno.views.record import Record, readable
 
 SCHEMA = "steno.show.v1"
 

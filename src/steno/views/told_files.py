@@ -11,8 +11,8 @@ from typing import Any
 
 from steno.bundle.store import RunState
 from steno.evidence import layout
-from steno.views.kernel_layer import read_json
-from steno.views.record import Record
+from steno.model.kernel_layer import read_json
+from steno.model.record import Record
 
 # `run.json`, the health, the redactions, the hashes and the snapshots are in the summary
 FILES = (layout.PROCESSES, layout.FILES, layout.CALLS, layout.SURFACE, layout.CORRELATION)

@@ -17,9 +17,9 @@ from steno.bundle.judged import JudgedFiles
 from steno.bundle.verify import EXIT_CODES, STEPS, Status, Step, Verdict
 from steno.evidence import layout
 from steno.judge.rules import RULES
+from steno.model.kernel_layer import read_files
 from steno.views import content_missing as missing
 from steno.views.content_missing import ContentMissing
-from steno.views.kernel_layer import read_files
 from steno.views.paint import Paint
 from steno.views.plain import visible
 

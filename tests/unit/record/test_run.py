@@ -14,8 +14,8 @@ from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
 from steno.evidence.run_id import format_run_id
 from steno.judge.facts import RunFacts
+from steno.model import runs
 from steno.record import intake
-from steno.views import listing
 
 # Recording is done in a process of its own: it takes over signals, and waits for programs that it asked.
 _RECORD = """\
@@ -147,4 +147,4 @@ def test_a_command_took_from_its_own_start_to_its_own_end_however_late_the_recor
     assert facts.command_finished_ns is not None
     assert facts.command_started_ns < facts.command_finished_ns < heard_ns < min(moments)
     assert facts.command_ns == facts.command_finished_ns - facts.command_started_ns
-    assert listing.row(tmp_path / "store", RUN_ID).command_ns == facts.command_ns
+    assert runs.row(tmp_path / "store", RUN_ID).command_ns == facts.command_ns

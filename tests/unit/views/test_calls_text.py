@@ -14,11 +14,11 @@ from steno.bundle.reader import MAX_SMALL_FILE
 from steno.errors import BadRequestError
 from steno.evidence import layout
 from steno.evidence.claims import PolicyLine, SdkLine
+from steno.model.calls import Calls, read_calls
+from steno.model.record import Record
 from steno.views import calls_text
-from steno.views.calls import Calls, read_calls
 from steno.views.paint import Paint
 from steno.views.plain import columns
-from steno.views.record import Record
 from support.reading import record, sealed
 from support.run_builder import RunBuilder
 

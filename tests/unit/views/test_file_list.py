@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from frames_made import Found
+from steno.model.kernel_layer import Seen
 from steno.views import file_list
 from steno.views.file_list import Choice, Wanted
-from steno.views.kernel_layer import Seen
 from steno.views.paint import Paint
 from steno.views.plain import columns
 from support.reading import kernel_layer, sealed

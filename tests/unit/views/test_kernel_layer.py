@@ -12,8 +12,8 @@ from steno.bundle.folder import Folder
 from steno.bundle.spool import holding
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import layout
+from steno.model.kernel_layer import KernelLayer
 from steno.views import file_list, network, process_tree
-from steno.views.kernel_layer import KernelLayer
 from steno.views.paint import Paint
 from support.reading import kernel_layer, record, sealed
 from support.run_builder import RunBuilder

@@ -14,8 +14,8 @@ from steno.bundle.folder import Folder
 from steno.bundle.spool import LOCK, holding
 from steno.bundle.store import RunState
 from steno.evidence import kinds, layout
-from steno.views import listing
-from steno.views.listing import Row, rows, table
+from steno.model.runs import Row, rows
+from steno.views.listing import table
 from steno.views.paint import Paint
 from support.run_builder import RunBuilder
 
@@ -128,7 +128,7 @@ def test_thousands_of_runs_are_listed_at_once(tmp_path: Path) -> None:
     for number in range(1, 1000):
         shutil.copytree(first, tmp_path / run_id(number), copy_function=os.link)
     began = time.process_time()
-    assert len(list(listing.rows(tmp_path))) == 1000
+    assert len(list(rows(tmp_path))) == 1000
     assert time.process_time() - began < 2.0
 
 

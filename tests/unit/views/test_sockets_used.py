@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from steno.views.kernel_layer import Exec, Line, Process
-from steno.views.sockets_used import Kind, SocketsUsed
+from steno.model.kernel_layer import Exec, Line, Process
+from steno.model.sockets_used import Kind, SocketsUsed
 
 STREAM, DATAGRAM, CLOSED_BY_EXEC = "2:1", "2:2", 0o2000000
 CLOSED_STREAM = f"2:{CLOSED_BY_EXEC | 1}"

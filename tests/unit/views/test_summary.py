@@ -13,9 +13,9 @@ from steno.bundle.spool import holding
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.observed import Host
+from steno.model.record import open_record
 from steno.views import summary_text
 from steno.views.paint import Paint
-from steno.views.record import open_record
 from steno.views.summary import summary
 from support.run_builder import RunBuilder
 

@@ -20,10 +20,10 @@ from steno.bundle.judged import Files, JudgedFiles
 from steno.bundle.verify import Status, Verdict
 from steno.errors import BadBundleError, BadRequestError, UnreadableBundleError
 from steno.evidence import layout
+from steno.model.kernel_layer import checked, read_json
 from steno.views.capability import capabilities
 from steno.views.capability.capabilities import Capabilities
 from steno.views.export import sound, trusted
-from steno.views.kernel_layer import checked, read_json
 
 KernelLayer = Literal["complete", "partial", "absent"]
 _KERNEL_LAYERS: dict[str, KernelLayer] = {

@@ -32,6 +32,8 @@ FORMATS = {
     "capture-run": "capture_run",
     "otlp": "otlp",
     "perfetto": "perfetto",
+    "sqlite": "sqlite",
+    "tables": "tables",
 }
 # name -> what it makes below the directory it is given: no part of the work that a run is about. Nobody knows
 # the name of an agent-audit, or of an export that is one file, before the run has one, and nothing is there
@@ -44,6 +46,8 @@ PLACES = {
     "capture-run": "artifacts/capture_run",
     "otlp": "steno-otlp",
     "perfetto": "steno-perfetto",
+    "sqlite": "steno-sqlite",
+    "tables": "steno-tables",
 }
 # name -> the directory it is given when the user names none
 DIRECTORIES = {
@@ -54,6 +58,8 @@ DIRECTORIES = {
     "capture-run": ".",
     "otlp": ".",
     "perfetto": ".",
+    "sqlite": ".",
+    "tables": ".",
 }
 
 

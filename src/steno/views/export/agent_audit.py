@@ -22,12 +22,12 @@ from steno.evidence import canonical
 from steno.judge.audit_meta import Known, PolicyGiven, TrustGiven, agent_steps, describe, ended
 from steno.judge.audit_streams import AUDIT, PARTS, TraceSource, file_name, stream_files
 from steno.judge.snapshot_diff import Diff, FileState, Snapshot, spelled
+from steno.model.kernel_layer import KernelLayer, Seen, has_kernel_layer, whole
+from steno.model.record import Record, open_record, readable
 from steno.views.export import Exported
 from steno.views.export.placing import place_tree
 from steno.views.file_diff import kept_contents
-from steno.views.kernel_layer import KernelLayer, Seen, has_kernel_layer, whole
 from steno.views.plain import utf8
-from steno.views.record import Record, open_record, readable
 
 ATTEMPT = 1
 _FILES = ("fs-before", "fs-after", "fs-diff")

@@ -21,14 +21,14 @@ from steno.bundle.blobs import BlobReader
 from steno.bundle.folder import Folder
 from steno.errors import BadRequestError
 from steno.evidence import canonical
+from steno.model.kernel_layer import File, KernelLayer, State, whole
+from steno.model.record import Record, open_record
 from steno.views import content_missing
 from steno.views.export import Exported
 from steno.views.export.blob_table import blob_table
 from steno.views.export.placing import place_tree
 from steno.views.file_diff import kept_contents
-from steno.views.kernel_layer import File, KernelLayer, State, whole
 from steno.views.plain import listed
-from steno.views.record import Record, open_record
 
 MANIFEST = "manifest.json"
 BLOBS = "blobs.parquet"

@@ -11,9 +11,9 @@ from typing import IO
 from steno.bundle.folder import Folder
 from steno.evidence import layout
 from steno.judge.streams import output_moments
+from steno.model.record import Record, open_record, readable
 from steno.views.export import Exported
 from steno.views.export.placing import place_below
-from steno.views.record import Record, open_record, readable
 
 NAME = "steno-{run_id}.cast"
 _NOTHING = "the run wrote nothing to its output: there is nothing to play"

@@ -20,9 +20,9 @@ from steno.evidence import layout
 from steno.judge import correlation
 from steno.judge.assay_events import carried, run_events
 from steno.judge.assay_lines import kernel_events, kernel_rows
+from steno.model.record import Record, open_record, readable
 from steno.views.export import Exported
 from steno.views.export.placing import place_below
-from steno.views.record import Record, open_record, readable
 
 NAME = "assay-runner-spike-{run_id}.tar.gz"
 _AS_THEY_ARE = {

@@ -17,14 +17,14 @@ from typing import IO, Any
 
 from steno.bundle.folder import Folder
 from steno.judge.facts import NO_SHIM
-from steno.views.calls import has_calls, read_calls
+from steno.model.calls import has_calls, read_calls
+from steno.model.kernel_layer import Exec, KernelLayer, Process, has_kernel_layer, whole
+from steno.model.record import Record, open_record, readable
 from steno.views.export import Exported
 from steno.views.export.otlp_calls import call_spans
 from steno.views.export.otlp_spans import Data, Spans, Value, attribute_list
 from steno.views.export.placing import place_below
-from steno.views.kernel_layer import Exec, KernelLayer, Process, has_kernel_layer, whole
 from steno.views.process_tree import programs
-from steno.views.record import Record, open_record, readable
 
 NAME = "steno-{run_id}.otlp.jsonl"
 SPANS_A_LINE = 1000

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from steno.judge.claim_layers import sdk_lines
-from steno.views.calls import Call, Calls
+from steno.model.calls import Call, Calls
+from steno.model.kernel_layer import whole
+from steno.model.record import Record
 from steno.views.export.otlp_spans import LONGEST_TEXT, Data, Spans, Value
-from steno.views.kernel_layer import whole
-from steno.views.record import Record
 
 _TRANSPORTS = {"steno.mcp.wrap": "pipe", "steno.mcp.proxy": "tcp"}
 # how a call ended that did not end well, as `error.type` has it

@@ -19,7 +19,9 @@ import msgspec
 from steno.bundle.folder import Folder
 from steno.evidence import layout
 from steno.judge.claim_layers import policy_lines, sdk_lines
-from steno.views.calls import Call, has_calls, read_calls
+from steno.model.calls import Call, has_calls, read_calls
+from steno.model.kernel_layer import Exec, KernelLayer, Process, checked, has_kernel_layer, whole
+from steno.model.record import Record, open_record, readable
 from steno.views.export import Exported
 from steno.views.export.perfetto_rows import KernelRows
 from steno.views.export.placing import place_below
@@ -31,9 +33,7 @@ from steno.views.export.trace_events import (
     process_names,
     thread_name,
 )
-from steno.views.kernel_layer import Exec, KernelLayer, Process, checked, has_kernel_layer, whole
 from steno.views.process_tree import programs
-from steno.views.record import Record, open_record, readable
 
 NAME = "steno-{run_id}.perfetto.json"
 SCHEMA = "steno.perfetto.v1"

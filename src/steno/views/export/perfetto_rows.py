@@ -16,6 +16,7 @@ from steno.evidence.layers import Layers
 from steno.evidence.wire import OPS
 from steno.judge.kernel_rows import RowBatch, batches, category, result_word
 from steno.judge.operations import MEANING_OF_OPEN
+from steno.model.kernel_layer import NO_ERROR
 from steno.views import measures
 from steno.views.export.trace_events import (
     Lane,
@@ -26,7 +27,6 @@ from steno.views.export.trace_events import (
     quoted,
     thread_name,
 )
-from steno.views.kernel_layer import NO_ERROR
 
 MOST_STEPS = 1000
 _MOST_NAMED = 100_000  # threads; the lanes of others bear their number alone

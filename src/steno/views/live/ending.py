@@ -15,7 +15,7 @@ from steno.bundle.inventory import completeness_of
 from steno.bundle.reader import FolderLayers
 from steno.bundle.store import RunState
 from steno.judge.facts import RunFacts
-from steno.views import listing
+from steno.model import runs
 
 
 class End(NamedTuple):
@@ -33,7 +33,7 @@ class End(NamedTuple):
 
 def end_of(run: Folder, state: RunState) -> End:
     """`state` is what was seen of the record when the run ended."""
-    row = listing.row_of(run, run.path.name)
+    row = runs.row_of(run, run.path.name)
     if state is not RunState.SEALED or row.state is not RunState.SEALED:
         return End(row.run_id, RunState.DAMAGED if state is RunState.SEALED else state)
     try:

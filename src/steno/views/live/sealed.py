@@ -16,11 +16,11 @@ from steno.evidence.intake_names import MAX_LINE
 from steno.judge.happenings import ALWAYS, OPENS, Happening, Row, Teller, gathered
 from steno.judge.kernel_rows import RowBatch, batches
 from steno.judge.operations import MEANING_OF_OPEN
-from steno.views.kernel_layer import checked, has_kernel_layer
+from steno.model.kernel_layer import checked, has_kernel_layer
+from steno.model.record import Record, readable
 from steno.views.live.claims import intakes, of_policy_line, of_sdk_line
 from steno.views.live.kernel import Taken
 from steno.views.live.run_events import of_event
-from steno.views.record import Record, readable
 
 _COLUMNS = (
     *("mono_ns", "process", "op", "path", "resolved", "extra"),

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from steno import __version__
 from steno.bundle.store import RunState
 from steno.judge.rules import RULES
+from steno.model.connections import ADDRESS_SET, NOT_SEEN
+from steno.model.so_far import SO_FAR
 from steno.views import health_text, kernel_summary, measures, not_kept
-from steno.views.network import ADDRESS_SET, NOT_SEEN
 from steno.views.paint import Paint
 from steno.views.plain import listed, near
 from steno.views.report.subject import UNVERIFIED, Subject
-from steno.views.so_far import SO_FAR
 from steno.views.summary import lasted_ns
 
 DID, TRUE, WORRY = "What did it do?", "Is it true?", "Should I worry?"

@@ -16,7 +16,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.judged import JudgedFiles
 from steno.errors import StenoError
 from steno.evidence import layout
-from steno.views.kernel_layer import Whole, read_json, whole
+from steno.model.kernel_layer import Whole, read_json, whole
 
 EXTRACT = f"extract/{layout.shown(layout.BLOBS)}"
 _UNCHANGED = "none"

@@ -13,17 +13,17 @@ from collections.abc import Iterator
 from steno.bundle.folder import Folder
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
+from steno.model.calls import has_calls, read_calls
+from steno.model.connections import network
+from steno.model.kernel_layer import KernelLayer, has_kernel_layer
+from steno.model.record import Record, open_record
 from steno.views import file_list
-from steno.views.calls import has_calls, read_calls
 from steno.views.comment import MAX_CHARACTERS, Line, Section, code, fitted, folded, folded_code
 from steno.views.file_list import Choice, Wanted, chosen
-from steno.views.kernel_layer import KernelLayer, has_kernel_layer
 from steno.views.measures import counted
-from steno.views.network import network
 from steno.views.not_kept import not_kept
 from steno.views.not_kept import row as not_kept_row
 from steno.views.paint import Paint
-from steno.views.record import Record, open_record
 from steno.views.report.answers import answers, command, headline, when, where
 from steno.views.report.subject import Subject
 

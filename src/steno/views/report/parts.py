@@ -29,8 +29,8 @@ from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, compat, layout
 from steno.judge.catalogue import derivations
 from steno.judge.rules import RULES
-from steno.views import so_far
-from steno.views.record import open_record
+from steno.model import so_far
+from steno.model.record import open_record
 from steno.views.report.extract import EXTRACT, changed_contents
 
 LARGEST = 64 << 20  # of a part that a page carries

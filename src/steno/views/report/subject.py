@@ -21,8 +21,8 @@ from steno.bundle.verify import Status, Verdict, verify
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
 from steno.evidence.run_id import is_run_id
-from steno.views.network import ADDRESS_SET, CONNECTED, CONNECTED_OR_SET, NOT_SEEN
-from steno.views.record import open_record
+from steno.model.connections import ADDRESS_SET, CONNECTED, CONNECTED_OR_SET, NOT_SEEN
+from steno.model.record import open_record
 from steno.views.summary import summary
 
 UNVERIFIED = "unverified"

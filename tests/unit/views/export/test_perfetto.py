@@ -18,10 +18,10 @@ from steno.bundle.folder import Folder
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
 from steno.judge.kernel_rows import batches
+from steno.model.record import open_record
 from steno.views.export import Exported
 from steno.views.export.perfetto import RUN, ChromeTrace, export
 from steno.views.export.perfetto_rows import MOST_STEPS
-from steno.views.record import open_record
 from support.run_builder import RUN_ID, RunBuilder
 
 WRITE = os.O_WRONLY | os.O_CREAT

@@ -11,6 +11,7 @@ from steno.bundle.store import RunState
 from steno.capture.ignore import IgnoreRules
 from steno.evidence import intake, kinds
 from steno.judge.happenings import CALL, FILE, NET, PROCESS, RUN, Happening
+from steno.model.record import open_record
 from steno.record.claims import Told, keep_claims
 from steno.record.intake import open_left
 from steno.record.kernel import keep_kernel_layer
@@ -21,7 +22,6 @@ from steno.views.live.ending import End, end_of
 from steno.views.live.following import following
 from steno.views.live.sealed import last_happenings
 from steno.views.paint import Paint
-from steno.views.record import open_record
 
 PLAIN = Paint()
 

@@ -19,9 +19,9 @@ from steno.bundle.blobs import open_blobs
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL
 from steno.bundle.judged import JudgedFiles
-from steno.cli.opening import open_path
 from steno.evidence import canonical, layout
 from steno.judge.rules import RULES
+from steno.model.finding import open_path
 from steno.views.report import parts
 from steno.views.report.extract import EXTRACT
 from steno.views.report.parts import Parts, parts_of

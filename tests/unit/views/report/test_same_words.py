@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from steno.evidence import compat, layout
-from steno.views import calls_text, file_diff, health_text, network
+from steno.model import connections
+from steno.views import calls_text, file_diff, health_text
 from steno.views.report import answers
 from steno.views.report.extract import EXTRACT
 from steno.views.report.parts import JUDGED
@@ -103,11 +104,11 @@ def test_a_sound_record_is_called_the_same_before_and_after_the_check() -> None:
 def test_what_came_of_an_endpoint_is_said_as_in_the_view() -> None:
     source = (PANELS / "network" / "outcome.ts").read_text(encoding="utf-8")
     for words in (
-        network.CONNECTED,
-        network.CONNECTED_OR_SET,
-        network.ADDRESS_SET,
-        network.NOT_SEEN,
-        network.FAILED,
+        connections.CONNECTED,
+        connections.CONNECTED_OR_SET,
+        connections.ADDRESS_SET,
+        connections.NOT_SEEN,
+        connections.FAILED,
     ):
         assert f'"{words}"' in source
 

@@ -19,10 +19,10 @@ from reported import report_of
 from steno import __version__
 from steno.bundle.verify import Status
 from steno.cli.main import exit_code
-from steno.cli.opening import open_path
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, layout
 from steno.judge.rules import RULES
+from steno.model.finding import open_path
 from steno.views.report import carried, document
 from steno.views.report.parts import parts_of
 from steno.views.report.second_look import second_look

@@ -19,11 +19,12 @@ from steno.bundle.reader import MAX_LINE, MAX_SMALL_FILE, lines_of
 from steno.bundle.store import RunState
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import canonical, layout
-from steno.views.record import Record
+from steno.model.record import Record
 
 Whole = int | str  # canonical JSON writes an integer beyond 2^53 as a string
 # of a call's result: it came to pass, or nothing says that it did not
 NO_ERROR = frozenset({"ok", "unknown"})
+_BOUND = 1 << 63
 _Decoded = TypeVar("_Decoded")
 
 
@@ -77,6 +78,9 @@ class State(msgspec.Struct, frozen=True):
     type: str | None = None
     mode: int | None = None
     mtime: Whole | None = None
+    mtime_ns: Whole | None = None
+    uid: int | None = None
+    gid: int | None = None
     size: Whole | None = None
     target: str | None = None
     target_b64: str | None = None
@@ -213,11 +217,18 @@ def bytes_of(text: str, base64: str | None) -> bytes:
 
 def whole(number: Whole) -> int:
     try:
-        return canonical.integer(number)
+        found = canonical.integer(number)
     except canonical.NotCanonicalError as error:
-        raise UnreadableBundleError(
-            f"a number in the record cannot be read: {error}", hint="`steno verify` says more"
-        ) from error
+        raise _unreadable(str(error)) from error
+    if not -_BOUND <= found < _BOUND:
+        raise _unreadable("it is beyond 64 bits")
+    return found
+
+
+def _unreadable(why: str) -> UnreadableBundleError:
+    return UnreadableBundleError(
+        f"a number in the record cannot be read: {why}", hint="`steno verify` says more"
+    )
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
-from steno.views.kernel_layer import Line, Process, whole
+from steno.model.kernel_layer import Line, Process, whole
 
 _FAMILIES = {"1": "unix", "2": "inet", "10": "inet6", "16": "netlink", "17": "packet"}
 _TYPES = {1: "stream", 2: "datagram", 3: "raw", 5: "seqpacket"}

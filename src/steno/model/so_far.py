@@ -17,7 +17,7 @@ from steno.bundle.store import RunState
 from steno.evidence import canonical, layout
 from steno.judge import health as healths
 from steno.judge.kernel_health import ABSENT
-from steno.views.record import Record
+from steno.model.record import Record
 
 UNSEALED = "unsealed"
 SO_FAR = "so far"

@@ -8,17 +8,18 @@ none yet: a `BadRequestError` that says so. What cannot be read is an `Unreadabl
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
 from steno.bundle.store import RunState
 from steno.errors import BadRequestError
-from steno.evidence import layout
+from steno.evidence import canonical, layout
 from steno.judge.surface_names import is_file
-from steno.views.kernel_layer import checked, not_yet, read_json
-from steno.views.plain import near
-from steno.views.record import Record
+from steno.model import rows
+from steno.model.kernel_layer import checked, not_yet, read_json, whole
+from steno.model.record import Record
 
 
 class Files(msgspec.Struct, frozen=True):
@@ -148,10 +149,6 @@ class Calls(NamedTuple):
     cwd: str = ""  # where the run was
     correlation: Correlation | None = None  # None: it is not told here
 
-    def near(self, text: str) -> str:
-        """Names below the run's directory, without it."""
-        return near(text, self.cwd)
-
     @property
     def verdicts(self) -> dict[str, int]:
         return dict(Counter(call.verdict for call in self.calls))
@@ -167,6 +164,41 @@ class Calls(NamedTuple):
         for name in ("ambiguous", "unattributed", "claims"):
             del told[name]
         return Calls(self.run_id, told, [self.calls[place] for place in kept], [], None, [], self.cwd)
+
+    def table_rows(self) -> Iterator[rows.Call]:
+        for number, call in enumerate(self.calls, 1):
+            yield _call_row(number, call)
+
+    def check_rows(self) -> Iterator[rows.Check]:
+        for number, call in enumerate(self.calls, 1):
+            yield from (rows.Check(number, rule.rule, rule.result, rule.says) for rule in call.rules)
+        for claim in self.claims:
+            yield from (rows.Check(None, rule.rule, rule.result, rule.says) for rule in claim.rules)
+
+
+def _call_row(number: int, call: Call) -> rows.Call:
+    said, decided, window, seen = call.said, call.decided, call.window, call.seen
+    told = said.input if said is not None and said.input is not None else decided and decided.arguments
+    return rows.Call(
+        call=number,
+        tool_call_id=call.tool_call_id,
+        tool=call.tool,
+        server=call.server,
+        verdict=call.verdict,
+        told_by=said.source if said else None,
+        corroboration=said.corroboration if said else None,
+        decision=decided.decision if decided else None,
+        reason=decided.reason if decided else None,
+        started_ns=whole(window.start_ns) if window else None,
+        ended_ns=whole(window.end_ns) if window else None,
+        process=window.process if window else None,
+        n_events=seen.kernel_event_count if seen else None,
+        files_changed=seen.files.changed if seen else [],
+        files_read=seen.files.read if seen else [],
+        programs=seen.execs.ran if seen else [],
+        endpoints=seen.endpoints.tried if seen else [],
+        input=None if told is None else canonical.encode(told).decode(),
+    )
 
 
 def has_calls(record: Record) -> bool:

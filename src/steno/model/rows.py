@@ -1,0 +1,217 @@
+"""The rows of a run's tables. A field is a column of the same name in Python, Arrow, SQL and JSON.
+
+`None` is: not known, or there is none. Fields that end in `_ns` are nanoseconds since the recording began,
+but for the times of files, which are those of the file system. `process`, `call` and `exec` are keys of the
+tables that have these names. A path whose bytes are not UTF-8 is shown with `\\xNN` for each such byte, and
+stands beside that as it is, in `path_bytes`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+Outcome = Literal["done", "failed", "unknown"]
+Json = Annotated[str, "JSON"]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One row of a table."""
+
+
+class RunInfo(Row, frozen=True):
+    """What is known of a run as a whole."""
+
+    run_id: str
+    name: str | None
+    state: str
+    command: list[str]
+    cwd: str
+    started_at_ms: int
+    duration_ns: int
+    command_ns: int | None
+    exit_code: int | None
+    signal: str | None
+    completed: bool
+    complete: bool  # nothing that should be in the record is missing
+    observer: str
+    kernel_layer: str
+    machine: str
+    steno_version: str
+    format: int | None
+    rules: int
+    root: str | None
+
+
+class Process(Row, frozen=True):
+    """A process that was seen, with the last program that it became."""
+
+    process: int
+    parent: int | None
+    pid: int | None
+    program: str | None
+    command: str | None  # the command line of the last program that it became, quoted for a shell
+    started_ns: int
+    ended_ns: int | None
+    exit_code: int | None
+    signal: str | None
+    still_running: bool  # when the recording ended
+    threads: int
+    n_events: int
+
+
+class Exec(Row, frozen=True):
+    """A program that a process became, or tried to become."""
+
+    exec: int
+    process: int
+    at_ns: int
+    requested: str | None
+    executable: str | None
+    arguments: list[str]
+    interpreter: str | None
+    outcome: Outcome
+    error: str | None
+    privilege_lost: bool
+
+
+class FileState(Row, frozen=True):
+    """A path at one moment. `kind` is `absent` where nothing was there, and None where that is not known."""
+
+    kind: str | None
+    mode: int | None = None
+    size: int | None = None
+    mtime_ns: int | None = None
+    uid: int | None = None
+    gid: int | None = None
+    target: str | None = None
+    blob: str | None = None
+    no_content_reason: str | None = None
+
+
+class File(Row, frozen=True):
+    """A path that the run touched, before and after."""
+
+    path: str
+    path_bytes: bytes | None
+    letter: str  # as `steno files` shows it
+    change: str
+    operations: list[str]
+    size_change: int | None
+    before: FileState
+    after: FileState
+    changed_by_others: bool
+    git_root: str | None
+    git_class: str | None
+
+
+class Connection(Row, frozen=True):
+    """An address, and all that was done with it."""
+
+    connection: int
+    family: str
+    address: str
+    name: str  # as people write it: 1.2.3.4:80, [::1]:80, a path
+    operations: list[str]
+    result: str | None  # what came of connecting; None where nobody tried
+    errors: list[str]
+    sent: bool
+    processes: list[int]
+    times: int
+    first_ns: int
+    last_ns: int
+
+
+class Call(Row, frozen=True):
+    """A tool call, as an agent told of it or a proxy let it through, and what the kernel saw of it."""
+
+    call: int
+    tool_call_id: str
+    tool: str
+    server: str | None
+    verdict: str
+    told_by: str | None
+    corroboration: str | None
+    decision: str | None
+    reason: str | None
+    started_ns: int | None
+    ended_ns: int | None
+    process: int | None
+    n_events: int | None
+    files_changed: list[str]
+    files_read: list[str]
+    programs: list[str]
+    endpoints: list[str]
+    input: Json | None
+
+
+class Check(Row, frozen=True):
+    """What an agent said held against what was seen: of one call, or of its last words."""
+
+    call: int | None
+    rule: str
+    result: str
+    detail: str
+
+
+class Gap(Row, frozen=True):
+    """What is missing from the record, and why."""
+
+    reason: str
+    detail: str
+    lost_bytes: int | None
+
+
+class LogEntry(Row, frozen=True):
+    """An event of the recording itself, as it was recorded."""
+
+    seq: int
+    at_ns: int
+    logged_at_ms: int
+    kind: str
+    data: Json
+
+
+class Output(Row, frozen=True):
+    """Bytes of a stream of the terminal, or of a pipe, as they came."""
+
+    stream: str
+    position: int
+    at_ns: int
+    data: bytes
+
+
+class Repository(Row, frozen=True):
+    """A git repository that touched paths lie in."""
+
+    root: str
+    head: str | None
+    dirty: bool | None
+
+
+class Capability(Row, frozen=True):
+    """A name in the capability surface: what the run could do and did."""
+
+    category: str
+    entry: str
+
+
+class Event(Row, frozen=True):
+    """A call that the kernel saw."""
+
+    event: int
+    at_ns: int
+    process: int | None  # None: it tells of the recording itself
+    thread: int
+    operation: str
+    syscall: str | None
+    requested: str | None
+    path: str | None
+    other: str | None
+    outcome: Outcome
+    error: str | None
+    argument: int
+    argument2: int
+    notes: list[str]
+    found: FileState | None

@@ -1,0 +1,127 @@
+"""The runs of a store, newest first: what is known of each without reading more than its small files.
+
+A run that cannot be read is a row that says `damaged`. Nothing that is found in a run raises.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from steno.bundle.first_format import as_today
+from steno.bundle.folder import Folder
+from steno.bundle.reader import FolderLayers
+from steno.bundle.store import RunState, run_ids, state_of
+from steno.evidence import layout
+from steno.judge.facts import RunFacts
+
+MAX_RUN_FILE = 4 << 20
+UNKNOWN = "-"
+# The name that `steno agent` gives to the recording of an attempt: it is that of the run directory.
+_ATTEMPT = re.compile(r"\d{8}T\d{6}-(?P<agent>[a-z0-9._-]+)-[0-9a-f]{8} attempt \d+", re.ASCII)
+_CHAIN = ("env", "--command")
+
+
+class Row(NamedTuple):
+    run_id: str
+    state: RunState
+    started_at_ms: int | None = None
+    duration_ns: int | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    name: str | None = None
+    command: list[str] | None = None
+    complete: bool | None = None
+    command_ns: int | None = None  # of the duration, what the command took
+
+    @property
+    def title(self) -> str:
+        command = shlex.join(self.command) if self.command is not None else UNKNOWN
+        if self.command and (attempt := _ATTEMPT.fullmatch(self.name or "")):
+            return f"{attempt['agent']} {_agents_words(self.command)}".rstrip()
+        return f"{self.name}: {command}" if self.name else command
+
+
+def _agents_words(command: list[str]) -> str:
+    """What the agent was given; strace's chain has the whole command of it in its last word."""
+    if command[0] == _CHAIN[0] and command[-2:-1] == [_CHAIN[1]]:
+        return command[-1].partition(" -- ")[2].partition(" ")[2]
+    return shlex.join(command[1:])
+
+
+class _StartData(msgspec.Struct):
+    cmd_redacted: list[str]
+    name: str | None = None
+
+
+class _Start(msgspec.Struct):
+    ts_ms: int
+    data: _StartData
+
+
+_start = msgspec.json.Decoder(_Start)
+
+
+def rows(store: Path, limit: int | None = None) -> Iterator[Row]:
+    for run_id in islice(run_ids(store), limit):
+        yield row(store, run_id)
+
+
+def row(store: Path, run_id: str) -> Row:
+    try:
+        with Folder(store / run_id, follow=False) as run:
+            return row_of(run, run_id)
+    except OSError:
+        return Row(run_id, RunState.DAMAGED)
+
+
+def row_of(run: Folder, run_id: str) -> Row:
+    try:
+        state = state_of(run)
+        if state is RunState.SEALED:
+            return _sealed_row(run, run_id)
+        if state is not RunState.DAMAGED:
+            return _spooled_row(run, run_id, state)
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
+        # Whatever is wrong with it, `steno verify` says; a list says that something is.
+        return Row(run_id, RunState.DAMAGED)
+    return Row(run_id, RunState.DAMAGED)
+
+
+def _sealed_row(run: Folder, run_id: str) -> Row:
+    facts = RunFacts.of(FolderLayers(as_today(run), run_id))
+    return Row(
+        run_id=run_id,
+        state=RunState.SEALED,
+        started_at_ms=facts.started_at_ms,
+        duration_ns=facts.end_ns,
+        exit_code=facts.exit_code,
+        signal=facts.signal,
+        name=facts.start.name,
+        command=facts.start.cmd_redacted,
+        complete=facts.complete,
+        command_ns=facts.command_ns,
+    )
+
+
+def _spooled_row(run: Folder, run_id: str, state: RunState) -> Row:
+    line = b""
+    for block in run.read(f"{layout.SPOOL}/{layout.EVENTS}"):
+        line += block
+        if b"\n" in line or len(line) > MAX_RUN_FILE:
+            break
+    start = _start.decode(line.partition(b"\n")[0])
+    return Row(
+        run_id,
+        state,
+        started_at_ms=start.ts_ms,
+        name=start.data.name,
+        command=start.data.cmd_redacted,
+        complete=None if state is RunState.RUNNING else False,
+    )
