@@ -29,7 +29,7 @@ from steno.cli import export as export_command
 from steno.errors import BadRequestError
 from steno.evidence import layout
 from steno.views.export import Exported
-from steno.views.export.agent_snapshot import export
+from steno.views.export.contracts import agent_snapshot
 from support.reading import kernel_layer, sealed
 from support.run_builder import LINK, RUN_ID, UNKNOWN, WRITING, Content, RunBuilder
 
@@ -77,7 +77,7 @@ class Snapshot:
 
 def exported(run: Path, directory: Path) -> Snapshot:
     with Folder(run) as folder:
-        return Snapshot(export(folder, directory))
+        return Snapshot(agent_snapshot(folder, directory))
 
 
 def snapshot(tmp_path: Path, run: RunBuilder) -> Snapshot:

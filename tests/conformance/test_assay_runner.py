@@ -27,8 +27,8 @@ from assay_archives import (
 from conftest import Steno
 from making import FINISHED, HOST, make_run, start
 from observers import a_run_has_a_cgroup, observers
-from steno.bundle import assay_manifest
 from steno.bundle.verify import Status
+from steno.contracts.assay import manifest as assay_manifest
 
 AGENT = Path(__file__).parent.parent / "workloads" / "kernel-only-agent.sh"
 FILES = [

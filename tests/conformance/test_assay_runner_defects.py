@@ -11,8 +11,8 @@ import pytest
 from assay_archives import Measure, forged, lines_in, verdict_of
 from conftest import Steno
 from observers import observers
-from steno.bundle import assay_manifest
 from steno.bundle.verify import Status
+from steno.contracts.assay import manifest as assay_manifest
 from steno.evidence import canonical
 
 every_observer = pytest.mark.parametrize("observer", observers())

@@ -21,8 +21,8 @@ from conftest import PROGRAM, Steno
 from javascript import FILESYSTEM_SERVER, needs_filesystem_server, needs_openai_agents_js, placed
 from observers import a_run_has_a_cgroup, strongest
 from recorded import Recorded, runs
-from steno.bundle import assay_manifest
 from steno.bundle.verify import Status
+from steno.contracts.assay import manifest as assay_manifest
 from steno.evidence import layout
 from steno.judge.projection import project
 

@@ -20,9 +20,9 @@ from claims_told import sdk
 from conftest import PROGRAM, SECONDS, Steno
 from recorded import Recorded, only_run, spooled
 from spools import RUN_ID
-from steno.bundle import assay_manifest
 from steno.bundle.verify import Status
 from steno.capture.shadow import memory_directories
+from steno.contracts.assay import manifest as assay_manifest
 from steno.evidence import layout
 from waiting import until
 

@@ -17,8 +17,8 @@ import msgspec
 
 from steno.agents import trace_lines
 from steno.agents.trace_lines import Dumped, Part, TraceLines, Trouble, Write, unquoted
+from steno.contracts.agent_audit.streams import STDERR, STDOUT
 from steno.errors import BadRequestError
-from steno.judge.trace_writer import STDERR, STDOUT
 from steno.mcp.lines import Lines, LineTooLongError
 
 _STANDARD = {1: STDOUT, 2: STDERR}

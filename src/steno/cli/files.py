@@ -20,6 +20,7 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
+from steno.model.contents import kept_contents
 from steno.model.kernel_layer import KernelLayer, Seen
 from steno.model.record import open_record
 from steno.views import file_diff, file_list
@@ -110,7 +111,7 @@ def _none_found(choice: Choice, unkept: list[NotKept], *, by_name: bool) -> str:
 def _print_diff(layer: KernelLayer, found: list[Seen]) -> None:
     """A patch is data for the next program, byte for byte; in colour, and on a terminal, it is text."""
     colours = paint()
-    with file_diff.kept_contents(layer.run) as contents:
+    with kept_contents(layer.run) as contents:
         lines = (line for seen in found for line in file_diff.diff(seen.file, contents))
         if sys.stdout.isatty() or colours.colour:
             print_paged(painted(lines, colours))
@@ -135,7 +136,7 @@ def _to_json(
 ) -> dict[str, object]:
     files = [seen.told for seen in found]
     if diff:
-        with file_diff.kept_contents(layer.run) as contents:
+        with kept_contents(layer.run) as contents:
             texts = [b"".join(file_diff.diff(seen.file, contents)) for seen in found]
         decoded = [text.decode("utf-8", "backslashreplace") for text in texts]
         files = [{**told, "diff": text} for told, text in zip(files, decoded, strict=True)]

@@ -14,6 +14,9 @@ from steno.evidence import canonical
 from steno.evidence.claims import FileKey, NoticedByProxy, ProcessKey, ProxyLog
 from steno.evidence.observed import Host, LeftProcess, Split
 
+# Of `tail_bytes`: a tail is held in memory; a record that asks for more is not believed.
+MAX_TAIL_BYTES = 16 << 20
+
 
 class BadEventError(ValueError):
     """A line of `events.ndjson` is not an event of a known kind."""

@@ -54,7 +54,6 @@ EMPTY_IS_ABSENT = frozenset(EVIDENCE_FILES) - {EVENTS, KERNEL_TABLE, FILE_LINES,
 # What follows from the evidence, as JSON or as a file that other programs read. No bundle has it: whoever
 # reads one makes it, and a page or an export carries a copy.
 RUN = "run.json"
-HASHES = "hashes.json"
 REDACTION_REPORT = "redaction-report.json"
 HEALTH = "observation-health.json"
 SURFACE = "capability-surface.json"
@@ -70,7 +69,6 @@ CAST = "session.cast"
 MERGED_OUTPUT = "output"
 JUDGED_FILES = (
     RUN,
-    HASHES,
     REDACTION_REPORT,
     HEALTH,
     SURFACE,

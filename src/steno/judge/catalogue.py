@@ -27,7 +27,6 @@ def derivations(layers: Layers) -> dict[str, Derivation]:
     found: dict[str, Derivation] = {layout.KERNEL_LINES: _empty}
     found |= {
         layout.RUN: summaries.run,
-        layout.HASHES: summaries.hashes,
         layout.REDACTION_REPORT: summaries.redaction_report,
         layout.HEALTH: health.health,
         layout.SURFACE: surface.surface,

@@ -10,13 +10,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import AnyStr
 
-from steno.bundle.blobs import BlobReader, open_blobs
-from steno.bundle.folder import Folder
-from steno.evidence import layout
-from steno.model.kernel_layer import File, State, bytes_of, checked, whole
+from steno.bundle.blobs import BlobReader
+from steno.model.kernel_layer import File, State, bytes_of, whole
 
 LARGEST = 4 << 20
 _BINARY_LOOK = 8000  # git looks this far, too
@@ -37,16 +34,6 @@ _WHY = {
 
 class _WithheldError(Exception):
     """A content that there is, or was, cannot be shown; the words say why."""
-
-
-@contextmanager
-def kept_contents(run: Folder) -> Iterator[BlobReader | None]:
-    """The contents that a bundle keeps; one that keeps none has no file of them."""
-    if not run.has(layout.BLOBS):
-        yield None
-        return
-    with checked(run, layout.BLOBS), open_blobs(run) as blobs:
-        yield blobs
 
 
 def diff(file: File, contents: BlobReader | None) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from steno.contracts.capture_run import hashes
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import RepoSnapshot
 from steno.judge import streams, summaries
@@ -43,7 +44,7 @@ def _summary(record: Record, path: Path) -> dict[str, Any]:
         "command_ns": record.facts.command_ns,
         "health": so_far.health(record),
         "redactions": _parsed(summaries.redaction_report(layers)),
-        "hashes": _parsed(summaries.hashes(layers)),
+        "hashes": hashes(record),
         "repo": {
             "before": _snapshot(record.facts.before),
             "after": _snapshot(record.facts.after),

@@ -15,6 +15,7 @@ from frames_made import Found
 from steno.bundle.folder import Folder
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
+from steno.model.contents import kept_contents
 from steno.views import file_diff
 from support.reading import kernel_layer, sealed
 from support.run_builder import DIRECTORY, LINK, UNKNOWN, Content, RunBuilder, State
@@ -28,7 +29,7 @@ def run() -> RunBuilder:
 
 
 def patch(path: Path) -> bytes:
-    with kernel_layer(path) as layer, file_diff.kept_contents(layer.run) as contents:
+    with kernel_layer(path) as layer, kept_contents(layer.run) as contents:
         return b"".join(line for one in layer.files() for line in file_diff.diff(one.file, contents))
 
 
@@ -162,6 +163,6 @@ def test_blobs_that_cannot_be_read_are_an_error_of_the_bundle(tmp_path: Path) ->
     with (
         Folder(path) as folder,
         pytest.raises(UnreadableBundleError),
-        file_diff.kept_contents(folder),
+        kept_contents(folder),
     ):
         pass

@@ -23,17 +23,17 @@ class Exported(NamedTuple):
 
 Export = Callable[[Folder, Path], Exported]
 
-# name -> module in this package; the module has a function `export`
+# name -> the function in this package that writes it
 FORMATS = {
-    "agent-audit": "agent_audit",
-    "agent-snapshot": "agent_snapshot",
-    "asciicast": "asciicast",
-    "assay-runner": "assay_runner",
-    "capture-run": "capture_run",
-    "otlp": "otlp",
-    "perfetto": "perfetto",
-    "sqlite": "sqlite",
-    "tables": "tables",
+    "agent-audit": "contracts.agent_audit",
+    "agent-snapshot": "contracts.agent_snapshot",
+    "asciicast": "asciicast.export",
+    "assay-runner": "contracts.assay_runner",
+    "capture-run": "contracts.capture_run",
+    "otlp": "otlp.export",
+    "perfetto": "perfetto.export",
+    "sqlite": "sqlite.export",
+    "tables": "tables.export",
 }
 # name -> what it makes below the directory it is given: no part of the work that a run is about. Nobody knows
 # the name of an agent-audit, or of an export that is one file, before the run has one, and nothing is there
@@ -67,7 +67,8 @@ def export_named(name: str) -> Export:
     if name not in FORMATS:
         known = ", ".join(sorted(FORMATS))
         raise BadRequestError(f"there is no export named {name!r}", hint=f"known exports: {known}")
-    export: Export = import_module(f"steno.views.export.{FORMATS[name]}").export
+    module, function = FORMATS[name].split(".")
+    export: Export = getattr(import_module(f"steno.views.export.{module}"), function)
     return export
 
 

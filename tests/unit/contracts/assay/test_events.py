@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spools import RUN_ID, START, numbered, start
+from steno.contracts.assay import events as assay_events
+from steno.contracts.assay.events import BadRunEventsError
 from steno.evidence import kinds
 from steno.evidence.kinds import EventData
-from steno.judge import assay_events
-from steno.judge.assay_events import BadRunEventsError
 
 ROOT = "0" * 64
 

@@ -1,21 +1,20 @@
-"""The streams of a recording as the audit files of the fourth seed.
+"""The streams of a recording as the audit files of an attempt, and the trace that strace would have written.
 
-In: layers and the number of an attempt. Out: the names of the files with their bytes, in blocks, and how the
-two streams were told apart. `stdin`, `pty-output` and `pty-timing` are what scriptreplay(1) reads. Where
-nobody split a terminal, all of its output is stdout: nothing is guessed, and the source says so. Never opens
-a file.
+`stdin`, `pty-output` and `pty-timing` are what scriptreplay(1) reads. Where nobody split a terminal, all of
+its output is stdout: nothing is guessed, and the source says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import heapq
+import re
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from steno.evidence import layout
 from steno.evidence.layers import Layers
 from steno.judge import replay, streams
 from steno.judge.facts import RunFacts
-from steno.judge.trace_writer import MOST_SHOWN, STDERR, STDOUT, Piece, trace
 
 AUDIT = ".audit"
 PARTS = (
@@ -30,12 +29,36 @@ PARTS = (
     "fs-after",
     "fs-diff",
 )
+STDOUT, STDERR = "stdout", "stderr"
+MOST_SHOWN = 65535  # strace -s
+_RESULT_COLUMN = 40  # strace -a
+_TERMINAL_MAJOR = 136
+_FD = {STDOUT: 1, STDERR: 2}
+_BEFORE_A_DIGIT = re.compile(rb"[^ -~](?=[0-7])", re.DOTALL)
+_NAMED = {
+    b"\n": b"\\n",
+    b"\t": b"\\t",
+    b"\r": b"\\r",
+    b"\f": b"\\f",
+    b"\v": b"\\v",
+    b'"': b'\\"',
+    b"\\": b"\\\\",
+}
+_BYTES = [bytes([value]) for value in range(256)]
+_SHORT = [_NAMED.get(byte, byte if b" " <= byte <= b"~" else b"\\%o" % byte[0]) for byte in _BYTES]
+_LONG = [_NAMED.get(byte, b"\\%03o" % byte[0]) for byte in _BYTES]
 _JSON = frozenset({"meta", "fs-before", "fs-after", "fs-diff"})
 _PTS = 0  # the number of the terminal is not recorded; the streams do not depend on it
 
-# split: by whoever watched the writes; separate: two pipes; merged: not at all; strace: the seed's own chain
+# split: by whoever watched the writes; separate: two pipes; merged: not at all; strace: by script and strace
 TraceSource = Literal["split", "separate", "merged", "strace"]
 _SOURCES: dict[str, TraceSource] = {"split": "split", "separate": "separate", "merged": "merged"}
+
+
+class Piece(NamedTuple):
+    mono_ns: int
+    stream: str
+    data: bytes
 
 
 class Chunks(NamedTuple):
@@ -76,6 +99,34 @@ def chunks(layers: Layers) -> Chunks:
 
 def trace_source(facts: RunFacts) -> TraceSource:
     return _SOURCES[facts.start.terminal.streams]
+
+
+def trace(*tapes: Iterable[Piece], pid: int, pts: int) -> Iterator[bytes]:
+    """The lines that `strace -f -yy -s 65535 -e trace=write` would have had of these writes.
+
+    Each of the tapes is in order of time. A piece that strace would cut becomes several lines.
+    """
+    for piece in heapq.merge(*tapes, key=lambda piece: piece.mono_ns):
+        for start in range(0, len(piece.data), MOST_SHOWN):
+            yield _line(pid, pts, _FD[piece.stream], piece.data[start : start + MOST_SHOWN])
+
+
+def quoted(data: bytes) -> bytes:
+    """As strace shows a string: three digits only where fewer would run into the next character."""
+    parts: list[bytes] = []
+    start = 0
+    for found in _BEFORE_A_DIGIT.finditer(data):
+        parts += map(_SHORT.__getitem__, data[start : found.start()])
+        parts.append(_LONG[found[0][0]])
+        start = found.end()
+    parts += map(_SHORT.__getitem__, data[start:])
+    return b"".join(parts)
+
+
+def _line(pid: int, pts: int, fd: int, data: bytes) -> bytes:
+    device = b"/dev/pts/%d<char %d:%d>" % (pts, _TERMINAL_MAJOR, pts)
+    call = b'%-5d write(%d<%s>, "%s", %d) ' % (pid, fd, device, quoted(data), len(data))
+    return b"%s= %d\n" % (call.ljust(_RESULT_COLUMN), len(data))
 
 
 def _trace(layers: Layers) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from assay_archives import exported, lines_in, sealed_run, taken_apart
 from frames_made import FakeFrames, Found
 from recorded import Recorded
 from spools import RUN_ID
-from steno.bundle import assay_manifest
+from steno.contracts.assay import manifest as assay_manifest
 from steno.errors import BadRequestError, StoreError
 from steno.evidence import layout
 

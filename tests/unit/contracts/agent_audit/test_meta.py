@@ -8,10 +8,10 @@ import pytest
 from attempts_made import COMPLETION, RUN_ID, ended_well, known
 from spools import FINISH, MemoryLayers, numbered, start, tape_files
 from spools import RUN_ID as BUNDLE_ID
+from steno.contracts.agent_audit.meta import Ended, SessionFound, TrustGiven, describe, ended
+from steno.contracts.agent_audit.streams import PARTS
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import EventData
-from steno.judge.audit_meta import Ended, SessionFound, TrustGiven, describe, ended
-from steno.judge.audit_streams import PARTS
 
 
 def of(*data: EventData, gaps: tuple[str, ...] = ()) -> Ended:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from frames_made import ABSENT, FakeFrames, Found
 from kernel_tables import kernel_layers
 from spools import RUN_ID
+from steno.contracts.assay import lines as assay_lines
+from steno.contracts.assay.lines import SeenCall, Telling
 from steno.evidence import wire
-from steno.judge import assay_lines
-from steno.judge.assay_lines import SeenCall, Telling
 
 OPEN, OPENAT, OPENAT2, CONNECT, SENDTO, SENDMSG = 2, 257, 437, 42, 44, 46
 ENOENT = -2

@@ -1,7 +1,6 @@
-"""The manifest of an archive of the third seed: which files it has, their lengths and digests.
+"""Which files an archive of the assay-runner contract has, and its manifest: their lengths and digests.
 
-In: a folder with the files, or the bytes of a manifest, which may be hostile. Out: canonical bytes, or the
-manifest with every rule of its shape checked. It lists the other files, never itself.
+The manifest lists the other files, never itself.
 """
 
 from __future__ import annotations

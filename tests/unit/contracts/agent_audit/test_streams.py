@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from spools import FINISH, ON_TERMINAL, RUN_ID, MemoryLayers, numbered, recording, start, tape_files
 from steno.agents.reconstruct import reconstruct
+from steno.contracts.agent_audit.streams import chunks, file_name, stream_files
 from steno.evidence import kinds, layout
-from steno.judge.audit_streams import chunks, file_name, stream_files
 from steno.judge.replay import typescript_header
 
 HEADER = typescript_header(RUN_ID)

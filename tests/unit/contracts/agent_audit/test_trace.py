@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from steno.agents.reconstruct import reconstruct
 from steno.agents.trace_lines import unquoted
-from steno.judge.trace_writer import MOST_SHOWN, Piece, quoted, trace
+from steno.contracts.agent_audit.streams import MOST_SHOWN, Piece, quoted, trace
 
 _BYTES = st.one_of(st.binary(max_size=50), st.text('é\x1b0189"\\\n\r\t\x7f', max_size=50).map(str.encode))
 _PIECES = st.lists(st.builds(Piece, st.integers(0, 9), st.sampled_from(["stdout", "stderr"]), _BYTES))

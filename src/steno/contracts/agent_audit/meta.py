@@ -1,8 +1,6 @@
-"""What `meta.<N>.json` says of an attempt: its schema, and the facts that a recording gives.
+"""What `meta.<N>.json` says of an attempt: schema version 3 of the contract, with one key of ours, `steno`.
 
-In: the layers of a run and what was known when it was started. Out: `Meta`, schema version 3 of the fourth
-seed with one key of ours, `steno`. The words of the command are the masked ones of the recording. Never reads
-a clock or a file.
+The words of the command are the masked ones of the recording.
 """
 
 from __future__ import annotations
@@ -14,14 +12,22 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
+from steno.contracts.agent_audit.streams import (
+    AUDIT,
+    PARTS,
+    Chunks,
+    TraceSource,
+    chunks,
+    file_name,
+    trace_source,
+)
 from steno.evidence.kinds import AgentStep
 from steno.evidence.layers import Layers
-from steno.judge.audit_streams import AUDIT, PARTS, Chunks, TraceSource, chunks, file_name, trace_source
 from steno.judge.facts import RunFacts
 
 
 class _Wire(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """As it is written: the names of the seed, and none besides."""
+    """As it is written: the names of the contract, and none besides."""
 
 
 class Reuse(_Wire, frozen=True):

@@ -1,42 +1,24 @@
-"""The first seed's view: `artifacts/capture_run/<run_id>/`, exact to `seeds/capture-run.txt`.
+"""A run as the files of the capture-run contract; its clauses are in `docs/contracts/capture-run.md`.
 
-In: a sealed bundle and a directory. Out: the seed's files, the same bytes every time; the only paths of the
-machine in them are `cwd` and `artifact_dir`. An event that the bundle does not have is not made up: a run
-whose end was not seen has no `command_finished`, and its exit code is null. Never writes what the bundle does
-not hold.
-
-`repo_diff.patch` is the work tree at the end against its HEAD, as the seed's `git diff`, but with staged and
-untracked changes in it.
+An event that was not recorded is not made up. The only paths of the machine in these files are the directory
+of the command and the one that the artifacts are in.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-from steno.bundle import manifest as manifests
-from steno.bundle.first_format import as_today
-from steno.bundle.folder import Folder
-from steno.bundle.inventory import completeness_of
-from steno.bundle.manifest import Manifest
-from steno.bundle.reader import FolderLayers
-from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import Event, RepoSnapshot
-from steno.judge import summaries
-from steno.judge.facts import RunFacts
-from steno.judge.streams import recorded
-from steno.judge.tails import tail
-from steno.redact.engine import Redactor
-from steno.redact.findings import Findings
-from steno.views.export import Exported
-from steno.views.export.placing import place_tree
-from steno.views.plain import utf8
+from steno.model.record import Record
 
 PLACE = "artifacts/capture_run"
-# A command that could not be started was still attempted: the seed's event has no pid then.
+_CONTINUATION = range(0x80, 0xC0)
+_LONGEST_CHARACTER = 4
+# A command that could not be started was still attempted: its event has no pid then.
 _TYPES = {
     kinds.RunStart.type: kinds.RunStart.type,
     kinds.RepoSnapshotBefore.type: kinds.RepoSnapshotBefore.type,
@@ -59,45 +41,110 @@ _EPISODES = {
 Data = dict[str, Any]
 
 
-def export(folder: Folder, directory: Path) -> Exported:
-    try:
-        made = _CaptureRun(as_today(folder), manifests.read(folder), directory)
-    except (OSError, ValueError) as error:
-        raise UnreadableBundleError(
-            f"{folder.path} cannot be exported: {error}", hint=f"`steno verify {folder.path}` says more"
-        ) from error
-    return Exported(place_tree(directory, made.place, made.files()))
+def place(run: Record) -> str:
+    """Where these files are, below the directory that the user names."""
+    return f"{PLACE}/{run.run_id}"
+
+
+def files(run: Record, artifact_dir: str) -> dict[str, Iterable[bytes]]:
+    """By name; `artifact_dir` is the absolute path of their place, as it may be shown."""
+    return _CaptureRun(run, artifact_dir).files()
+
+
+def hashes(run: Record) -> dict[str, str]:
+    """Of the ends of stdout and stderr, of what is told of the run, and of the patch that it made."""
+    found = _hashes(run)
+    if run.facts.after is not None and run.facts.after.changed is not None:
+        found["repo_diff_hash"] = _sha256_of(run, layout.DIFF)
+    return found
+
+
+def environment(run: Record) -> Data:
+    """`env.json`: the facts of a run, none of them derived, no path but that of its directory."""
+    facts = run.facts
+    return {
+        "run_id": facts.run_id,
+        "started_at_ms": facts.started_at_ms,
+        "finished_at_ms": facts.finished_at_ms,
+        "cwd": facts.start.cwd,
+        "cmd": facts.start.cmd_redacted,
+        "exit_code": facts.exit_code,
+        "git_enabled": facts.start.git_enabled,
+        "host": {
+            "os": facts.start.host.os,
+            "platform": facts.start.host.platform,
+            "node": facts.tool_versions.get("node"),
+        },
+        "tool_versions": facts.tool_versions,
+        "streams": facts.start.terminal.streams,
+    }
+
+
+def tail(run: Record, stream: str) -> bytes:
+    """At most as many of the last bytes as the run was to keep, beginning at a character.
+
+    Where stdout and stderr were merged, stdout is the merged output and stderr is empty. Where an observer
+    split them on a terminal they are what the programs wrote, before the terminal made it lines.
+    """
+    source = _source(run, stream)
+    limit = min(max(run.facts.start.tail_bytes, 0), kinds.MAX_TAIL_BYTES)
+    start = max(0, run.layers.size(source) - limit)
+    data = b"".join(run.layers.read(source, start))
+    return data[_broken_character(data) :] if start else data
+
+
+def _source(run: Record, stream: str) -> str:
+    return layout.OUTPUT if stream == layout.STDOUT and stream not in run.streams else stream
+
+
+def _broken_character(data: bytes) -> int:
+    """How many bytes at the front belong to a character whose beginning was cut off."""
+    count = 0
+    while count < min(len(data), _LONGEST_CHARACTER - 1) and data[count] in _CONTINUATION:
+        count += 1
+    return count
+
+
+def _hashes(run: Record) -> dict[str, str]:
+    return {
+        "stdout_tail_hash": hashlib.sha256(tail(run, layout.STDOUT)).hexdigest(),
+        "stderr_tail_hash": hashlib.sha256(tail(run, layout.STDERR)).hexdigest(),
+        "env_hash": hashlib.sha256(canonical.encode(environment(run))).hexdigest(),
+    }
+
+
+def _sha256_of(run: Record, path: str) -> str:
+    digest = hashlib.sha256()
+    for block in run.layers.read(path):
+        digest.update(block)
+    return digest.hexdigest()
 
 
 class _CaptureRun:
-    def __init__(self, folder: Folder, manifest: Manifest, directory: Path) -> None:
-        self._layers = FolderLayers(folder, manifest.run_id)
-        self._facts = RunFacts.of(self._layers)
-        self._completeness = completeness_of(self._facts)
-        self.place = f"{PLACE}/{manifest.run_id}"  # the manifest's reader has checked its form
-        # The one text in the export that is not from the bundle, so it is the one to be masked here.
-        place = utf8(str(directory.absolute() / self.place))
-        self._artifact_dir = Redactor(findings=Findings()).text(place, "artifact_dir")
+    def __init__(self, run: Record, artifact_dir: str) -> None:
+        self._run = run
+        self._layers = run.layers
+        self._facts = run.facts
+        self._artifact_dir = artifact_dir
 
     def files(self) -> dict[str, Iterable[bytes]]:
-        facts, layers = self._facts, self._layers
         events = list(self._events())
         found: dict[str, Iterable[bytes]] = {
-            "env.json": [canonical.encode(summaries.environment(facts))],
+            "env.json": [canonical.encode(environment(self._run))],
             "events.jsonl": map(canonical.encode_line, events),
             "hashes.json": [canonical.encode(self._hashes)],
-            "stdout_tail.txt": [tail(layers, layout.STDOUT, facts.start.tail_bytes)],
-            "stderr_tail.txt": [tail(layers, layout.STDERR, facts.start.tail_bytes)],
-            "redaction_report.json": summaries.redaction_report(layers),
+            "stdout_tail.txt": [tail(self._run, layout.STDOUT)],
+            "stderr_tail.txt": [tail(self._run, layout.STDERR)],
+            "redaction_report.json": self._run.files.read(layout.REDACTION_REPORT),
             "episodes/episodes.jsonl": map(
-                canonical.encode_line, _episodes(events, self._hashes, self.place)
+                canonical.encode_line, _episodes(events, self._hashes, place(self._run))
             ),
         }
         found |= self._repo_files()
-        if facts.start.raw_logs:
+        if self._facts.start.raw_logs:
             found |= {
-                "stdout_full.txt": self._full(layout.STDOUT),
-                "stderr_full.txt": self._full(layout.STDERR),
+                "stdout_full.txt": self._layers.read(_source(self._run, layout.STDOUT)),
+                "stderr_full.txt": self._layers.read(_source(self._run, layout.STDERR)),
             }
         return found
 
@@ -111,20 +158,15 @@ class _CaptureRun:
             found["repo_diff.patch"] = self._layers.read(layout.WORKTREE_DIFF)
         return found
 
-    def _full(self, tape: str) -> Iterator[bytes]:
-        is_merged = tape == layout.STDOUT and tape not in recorded(self._layers)
-        return self._layers.read(layout.OUTPUT if is_merged else tape)
-
     @property
     def _looked_after(self) -> bool:
         return self._facts.after is not None and self._facts.after.reason is None
 
     @cached_property
     def _hashes(self) -> dict[str, str]:
-        found: dict[str, str] = dict(canonical.decode(b"".join(summaries.hashes(self._layers))))
-        found.pop("repo_diff_hash", None)  # the bundle's is that of the run's own patch
+        found = _hashes(self._run)
         if self._looked_after:
-            found["repo_diff_hash"] = summaries.sha256_of(self._layers, layout.WORKTREE_DIFF)
+            found["repo_diff_hash"] = _sha256_of(self._run, layout.WORKTREE_DIFF)
         return found
 
     def _events(self) -> Iterator[Data]:
@@ -146,9 +188,8 @@ class _CaptureRun:
             case kinds.CommandStarted(pid=pid):
                 return {"pid": pid}
             case kinds.CommandFinished(exit_code=exit_code):
-                hashes = self._hashes
                 names = ("stdout_tail_hash", "stderr_tail_hash")
-                return {"exit_code": exit_code, **{name: hashes[name] for name in names}}
+                return {"exit_code": exit_code, **{name: self._hashes[name] for name in names}}
             case kinds.RunFinish(exit_code=exit_code):
                 return {"exit_code": exit_code, "artifact_dir": self._artifact_dir, **self._what_is_missing()}
             case _:
@@ -159,7 +200,7 @@ class _CaptureRun:
             return {"reason": snapshot.reason}
         found: Data = {
             "status_summary": snapshot.status_summary,
-            "diff_hash": summaries.diff_hash(self._layers, snapshot),
+            "diff_hash": self._run.diff_hash(snapshot),
         }
         if snapshot.head is not None:  # before the first commit there is none
             found["head"] = snapshot.head
@@ -168,13 +209,11 @@ class _CaptureRun:
         return found
 
     def _what_is_missing(self) -> Data:
-        found = self._completeness
-        if found.complete:
-            return {}
-        return {"completeness": {"complete": False, "completed": found.completed, "gaps": list(found.gaps)}}
+        found = self._run.completeness
+        return {} if found["complete"] else {"completeness": found}
 
 
-def _episodes(events: list[Data], hashes: dict[str, str], place: str) -> Iterator[Data]:
+def _episodes(events: list[Data], digests: dict[str, str], run_dir: str) -> Iterator[Data]:
     number = 0
     types = [event["type"] for event in events]
     diff_after = (
@@ -182,11 +221,11 @@ def _episodes(events: list[Data], hashes: dict[str, str], place: str) -> Iterato
     )
     for index, event in enumerate(events):
         found = list(_episodes_of(event))
-        if event["type"] == diff_after and "repo_diff_hash" in hashes:
-            found.append(_diff_episode(hashes["repo_diff_hash"]))
+        if event["type"] == diff_after and "repo_diff_hash" in digests:
+            found.append(_diff_episode(digests["repo_diff_hash"]))
         for episode in found:
             number += 1
-            refs = {"event_index": index, "run_dir": place, **episode.pop("refs", {})}
+            refs = {"event_index": index, "run_dir": run_dir, **episode.pop("refs", {})}
             yield {
                 "episode_id": f"{event['run_id']}_{number:04d}",
                 "run_id": event["run_id"],

@@ -1,26 +1,29 @@
-"""Kernel events in the third seed's words: one line of `layers/kernel.ndjson` for each row of the table.
+"""System calls in the words of assay-runner: a line for each row of the table, and the table of such lines.
 
-In: layers with a kernel table, or such lines, which may be hostile. Out: canonical lines, or the calls that
-they tell. The seed's schema allows no key of ours, so the rows themselves are lines of a second file. A line
-is a pure function of its row, of its place and of the process rows before it: a reader makes it again and
-compares. Memory grows with the number of processes only. No row is left out; what the seed has no kind for
-is an event from 100 on. A result that is not known is never called a success.
+The schema of the lines allows no key of ours, so the rows themselves are lines of a second file. A line is a
+function of its row, of its place and of the process rows before it: a reader makes it again and compares. No
+row is left out; what the contract has no kind for is an event from 100 on. A result that is not known is
+never called a success. Memory grows with the number of processes only.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
+from steno.bundle.folder import Folder
+from steno.bundle.reader import MAX_LINE, lines_of
+from steno.contracts.assay import manifest
 from steno.evidence import canonical, layout, wire
 from steno.evidence.layers import Layers
 from steno.judge import surface_names
-from steno.judge.kernel_rows import RowBatch, batches, category
+from steno.judge.kernel_rows import BATCH, COLUMNS, RowBatch, batches, border, category
 from steno.judge.operations import access, creates, has_failed, truncates
 
 SCHEMA = "assay.runner.kernel_event.v0"
@@ -32,7 +35,7 @@ OPENAT, CONNECT, EXEC, SENDTO, SENDMSG = (
     (6, "event_6"),
     (7, "event_7"),
 )
-COLUMNS = (
+CARRIED = (
     *("mono_ns", "process", "tid", "op", "call", "path", "resolved", "extra"),
     *("result", "notes", "arg", "arg2", "exists", "mode"),
 )
@@ -42,6 +45,7 @@ _APPEND, _EXCLUSIVE = 0o2000, 0o200
 _NO_ACCESS = 0o3  # both bits: Linux checks for both and gives neither
 _PID_BITS = 32
 _UNKNOWN_PID = 0  # the schema wants a number
+_GROUP_BYTES = 64 << 20  # of lines; the table is shorter
 
 _Int16 = Annotated[int, msgspec.Meta(ge=-(1 << 15), lt=1 << 15)]
 _Int32 = Annotated[int, msgspec.Meta(ge=-(1 << 31), lt=1 << 31)]
@@ -113,7 +117,7 @@ def row(call: SeenCall) -> bytes:
 
 def _all_calls(layers: Layers) -> Iterator[SeenCall]:
     if layers.has(layout.KERNEL_TABLE):
-        for batch in batches(layers, COLUMNS):
+        for batch in batches(layers, CARRIED):
             yield from _calls(batch)
 
 
@@ -168,9 +172,25 @@ def parse(line: bytes) -> SeenCall:
         raise BadLineError(str(error)) from None
 
 
+def table_of_lines(files: Folder, run_id: str, made: Folder | None) -> int:
+    """How many lines an archive has; with a folder, their table is written into it.
+
+    A line that is not exactly the one that its row gives at its place is refused. One group of rows is held.
+    """
+    telling = Telling(run_id)
+    groups = _groups(files, telling)
+    if made is None:
+        for _ in groups:
+            pass
+        return telling.count
+    with os.fdopen(made.create(layout.KERNEL_TABLE), "wb") as file:
+        _write(file, groups)
+    return telling.count
+
+
 @cache
 def kind_of(op: str, call: str | None) -> tuple[int, str]:
-    """`event_type` and `kind`: the seed's where it has one, else ours."""
+    """`event_type` and `kind`: those of the contract where it has them, else ours."""
     if op == "send":
         return SENDTO if call is not None and call.endswith("sendto") else SENDMSG
     own = FIRST_OWN_KIND + _CODES[op]
@@ -211,7 +231,7 @@ def _address(address: bytes) -> str:
 
 
 def _opened(call: SeenCall) -> dict[str, Any]:
-    """What the seed has of an open. What is not known, or not 1 or more where it must be, is left out."""
+    """What the contract has of an open. What is not known, or not 1 or more where it must be, is left out."""
     flags = call.arg
     numbers = {"flags": flags, "mode": call.arg2}
     found: dict[str, Any] = {name: one for name, one in numbers.items() if one <= canonical.SAFE_INTEGER}
@@ -281,3 +301,45 @@ def _within(number: int | str, least: int, end: int) -> int:
     if not least <= found < end:
         raise BadLineError("a number that cannot be")
     return found
+
+
+def _groups(files: Folder, telling: Telling) -> Iterator[list[SeenCall]]:
+    calls: list[SeenCall] = []
+    size = 0
+    lines = lines_of(files, manifest.KERNEL_LINES, MAX_LINE, BadLineError)
+    for line in lines_of(files, manifest.KERNEL_ROWS, MAX_LINE, BadLineError):
+        call = parse(line)
+        if row(call) != line:
+            raise BadLineError(f"{manifest.KERNEL_ROWS}: a row is not canonical")
+        if telling.line(call) != next(lines, None):
+            raise BadLineError(
+                f"{manifest.KERNEL_LINES}: line {telling.count} is not what its row gives there"
+            )
+        calls.append(call)
+        size += len(line)
+        if len(calls) == BATCH or size > _GROUP_BYTES:
+            yield calls
+            calls, size = [], 0
+    if next(lines, None) is not None:
+        raise BadLineError(f"{manifest.KERNEL_LINES}: there are more lines than rows")
+    if calls:
+        yield calls
+
+
+def _write(file: Any, groups: Iterator[list[SeenCall]]) -> None:
+    import pyarrow as pa  # late: start-up has a budget
+    import pyarrow.parquet as pq
+
+    schema = pa.schema({name: pa.type_for_alias(alias) for name, alias in COLUMNS.items()})
+    with pq.ParquetWriter(file, schema, compression="none", store_schema=False) as writer:
+        for calls in groups:
+            with border():
+                writer.write_batch(_record_batch(schema, calls))
+
+
+def _record_batch(schema: Any, calls: list[SeenCall]) -> Any:
+    import pyarrow as pa
+
+    carried = dict(zip(SeenCall._fields, zip(*calls, strict=True), strict=True))
+    columns = [pa.array(carried.get(field.name, [None] * len(calls)), field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

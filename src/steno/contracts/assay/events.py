@@ -1,9 +1,7 @@
-"""The two events of a run in the third seed's words: when it began, and how it ended.
+"""The two events of a run in the words of assay-runner: when it began, and how it ended.
 
-In: the run's events, or such lines, which may be hostile. Out: `run_started` and `run_finished`, or the
-events that they carry. Under `steno` the second one carries the bundle's own events, as far as surface,
-health and correlation are made of them: whoever has the archive alone can make those again. Never reads a
-stream.
+Under `steno` the second one carries the events of the record, as far as surface, health and correlation are
+made of them: whoever has the archive alone can make those again.
 """
 
 from __future__ import annotations

@@ -26,8 +26,10 @@ from assay_archives import (
 )
 from frames_made import ABSENT, FakeFrames, Found
 from spools import RUN_ID, sealed
-from steno.bundle import assay_archive, assay_manifest, assay_table
 from steno.bundle.verify import Status
+from steno.contracts.assay import lines as assay_lines
+from steno.contracts.assay import manifest as assay_manifest
+from steno.contracts.assay import verify as assay
 from steno.evidence import canonical, layout
 
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
@@ -80,19 +82,19 @@ def test_an_archive_of_a_whole_run_is_valid(original: Path) -> None:
     verdict = verdict_of(original)
     assert verdict.status is Status.VALID, verdict.steps[-1]
     assert verdict.run_id == RUN_ID
-    assert [step.number for step in verdict.steps] == list(assay_archive.STEPS)
+    assert [step.number for step in verdict.steps] == list(assay.STEPS)
 
 
 def test_the_page_tells_the_steps() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "assay-runner.md").read_text()
-    for number, says in assay_archive.STEPS.items():
+    page = (Path(__file__).parents[4] / "docs" / "assay-runner.md").read_text()
+    for number, says in assay.STEPS.items():
         assert f"{number}. {says}\n" in page
 
 
 def test_an_archive_is_known_by_its_manifest(original: Path, tmp_path: Path) -> None:
-    assert assay_archive.is_archive(original)
+    assert assay.is_archive(original)
     (tmp_path / "other").write_bytes(b"\x1f\x8b")
-    assert not assay_archive.is_archive(tmp_path / "other")
+    assert not assay.is_archive(tmp_path / "other")
 
 
 @pytest.mark.parametrize(
@@ -350,7 +352,7 @@ def test_a_manifest_that_promises_more_than_there_is_room_for_is_unreadable(tmp_
 def test_a_manifest_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     data = b" " * (assay_manifest.MAX_BYTES + 1)
     (tmp_path / "bomb").write_bytes(raw_tar([member(layout.MANIFEST, data)]))
-    assert not assay_archive.is_archive(tmp_path / "bomb")
+    assert not assay.is_archive(tmp_path / "bomb")
     assert failed_step(tmp_path / "bomb")[0] == "unreadable"
 
 
@@ -410,14 +412,14 @@ def test_kernel_lines_of_a_run_that_nobody_observed_are_invalid(original: Path, 
 def test_many_lines_become_several_groups_of_one_table(
     original: Path, monkeypatch: pytest.MonkeyPatch, limit: tuple[str, int]
 ) -> None:
-    monkeypatch.setattr(assay_table, *limit)
+    monkeypatch.setattr(assay_lines, *limit)
     assert verdict_of(original).status is Status.VALID
 
 
 def test_a_line_that_is_longer_than_can_be_held_is_refused(
     original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assay_table, "MAX_LINE", 1000)
+    monkeypatch.setattr(assay_lines, "MAX_LINE", 1000)
     bad = forged(original, tmp_path / "forged", assay_manifest.KERNEL_LINES, lambda data: data + b"x" * 2000)
     status, step, says = failed_step(bad)
     assert (status, step) == ("invalid", 6)
@@ -444,7 +446,7 @@ def test_any_bytes_in_place_of_a_file_end_with_a_verdict(
 @given(data=st.binary(max_size=2000))
 def test_any_bytes_in_place_of_an_archive_end_with_a_verdict(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "any").write_bytes(data)
-    assert not assay_archive.is_archive(tmp_path / "any")
+    assert not assay.is_archive(tmp_path / "any")
     assert verdict_of(tmp_path / "any").status is Status.UNREADABLE
 
 

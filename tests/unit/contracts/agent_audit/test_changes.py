@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.judge.snapshot_diff import Diff, FileState, diff, spelled
+from steno.contracts.agent_audit.changes import Diff, FileState, diff, spelled
 
 _NAMES = st.binary(min_size=1, max_size=20).map(lambda name: name.replace(b"\0", b"x"))
 _TRICKY = st.text("\\x5cf0é/", min_size=1, max_size=12).map(str.encode)

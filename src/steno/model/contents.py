@@ -1,0 +1,23 @@
+"""The contents of files that a record keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from steno.bundle.blobs import BlobReader, open_blobs
+from steno.bundle.folder import Folder
+from steno.evidence import layout
+from steno.model.kernel_layer import checked
+
+Contents = BlobReader
+
+
+@contextmanager
+def kept_contents(run: Folder) -> Iterator[Contents | None]:
+    """The contents that a bundle keeps; one that keeps none has no file of them."""
+    if not run.has(layout.BLOBS):
+        yield None
+        return
+    with checked(run, layout.BLOBS), open_blobs(run) as blobs:
+        yield blobs
