@@ -1,4 +1,4 @@
-"""Archives of the third seed in the tests: made, taken apart, forged and judged."""
+"""Archives of assay-runner in the tests: made, taken apart, forged and judged."""
 
 from __future__ import annotations
 

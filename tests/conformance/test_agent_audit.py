@@ -1,4 +1,4 @@
-"""The fourth seed, clause by clause: what an attempt leaves, in which order it is made, and how it is judged.
+"""agent-audit, clause by clause: what an attempt leaves, in which order it is made, and how it is judged.
 
 The agent is a stand-in whose prompt is a script of the shell. Names of tests begin with the clause they hold.
 """

@@ -1,4 +1,4 @@
-"""The third seed's S4, its checks of policy in S7, and the rows of its matrix that have a policy.
+"""assay-runner: S4, its checks of policy in S7, and the rows of its matrix that have a policy.
 
 A real MCP server (`@modelcontextprotocol/server-filesystem`) behind `steno mcp wrap`, called by a client that
 knows nothing of Steno.

@@ -1,4 +1,4 @@
-"""One attempt from its reserved number to its meta file: steps 2 to 11 of the fourth seed, in that order.
+"""One attempt from its reserved number to its meta file: steps 2 to 11 of agent-audit, in that order.
 
 In: a job: which agent with which arguments, in which run, with what around it. Out: the audit files, an
 entry in each index, a recording, and how it went. Until the agent is started every failure is an error, and

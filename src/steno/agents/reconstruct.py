@@ -113,7 +113,7 @@ def trace_file_lines(path: Path) -> Iterator[bytes | LineTooLongError]:
 
 
 def is_terminal(destination: bytes) -> bool:
-    """The seed's rule, and /dev/tty. The other end of a terminal (`/dev/pts/ptmx<char 5:2>`) is not one."""
+    """As in the contract, or /dev/tty. The other end of a terminal (`/dev/pts/ptmx<char 5:2>`) is none."""
     if is_controlling_terminal(destination):
         return True
     device = _DEVICE.search(destination)

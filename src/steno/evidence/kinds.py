@@ -127,7 +127,7 @@ class ProbeState(EventData, frozen=True):
 
 
 class AgentStep(EventData, frozen=True):
-    """One step of starting an agent and of judging its end, in the order of the fourth seed."""
+    """One step of starting an agent and of judging its end, in the order of the agent-audit contract."""
 
     type: ClassVar[str] = "agent_step"
 

@@ -64,9 +64,7 @@ PROCESSES = "processes.json"
 FILES = "files.json"
 REPO_BEFORE = "git-before.json"
 REPO_AFTER = "git-after.json"
-TIMING = "timing"
 CAST = "session.cast"
-MERGED_OUTPUT = "output"
 JUDGED_FILES = (
     RUN,
     REDACTION_REPORT,
@@ -79,9 +77,7 @@ JUDGED_FILES = (
     FILES,
     REPO_BEFORE,
     REPO_AFTER,
-    TIMING,
     CAST,
-    MERGED_OUTPUT,
 )
 
 

@@ -1,6 +1,6 @@
 """`correlation-report.json`: what ties the layers of a run to each other.
 
-In: layers. Out: canonical JSON in the third seed's shape: for every decision of policy its window and how
+In: layers. Out: canonical JSON in the shape of assay-runner: for every decision of policy its window and how
 many kernel events of its server's processes lie in it. `clean` needs a binding, all layers that were to be
 there, and no ambiguity: a report that has joined nothing is never clean here. Ambiguities are fixed strings,
 sorted; docs/calls.md has them all.

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from kernel_tables import OBSERVED
-from spools import FINISH, HOST, ON_TERMINAL, RUN_ID, START, MemoryLayers, numbered, start, tape_files
+from spools import FINISH, HOST, RUN_ID, START, MemoryLayers, numbered, start, tape_files
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import EventData
 from steno.evidence.observed import LeftProcess
@@ -128,13 +128,6 @@ def test_a_repository_that_was_not_looked_at_has_no_files(skip: EventData | None
 def test_the_kernel_layer_is_present_and_empty_rather_than_missing() -> None:
     layers = layers_of(START, FINISH)
     assert b"".join(derivations(layers)[layout.KERNEL_LINES](layers)) == b""
-
-
-def test_there_is_a_merged_output_however_the_streams_were_recorded() -> None:
-    apart = layers_of(START, FINISH, files=tape_files(layout.STDOUT, [(1, b"a")]))
-    merged = layers_of(start(terminal=ON_TERMINAL), FINISH, files=tape_files(layout.OUTPUT, [(1, b"a")]))
-    for layers in (apart, merged):
-        assert b"".join(derivations(layers)[layout.MERGED_OUTPUT](layers)).splitlines()[1:] == [b"a"]
 
 
 def test_the_same_layers_give_the_same_bytes() -> None:

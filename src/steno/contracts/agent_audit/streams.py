@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from steno.evidence import layout
 from steno.evidence.layers import Layers
-from steno.judge import replay, streams
+from steno.judge import streams
 from steno.judge.facts import RunFacts
 
 AUDIT = ".audit"
@@ -48,6 +48,7 @@ _BYTES = [bytes([value]) for value in range(256)]
 _SHORT = [_NAMED.get(byte, byte if b" " <= byte <= b"~" else b"\\%o" % byte[0]) for byte in _BYTES]
 _LONG = [_NAMED.get(byte, b"\\%03o" % byte[0]) for byte in _BYTES]
 _JSON = frozenset({"meta", "fs-before", "fs-after", "fs-diff"})
+_NANO = 1_000_000_000
 _PTS = 0  # the number of the terminal is not recorded; the streams do not depend on it
 
 # split: by whoever watched the writes; separate: two pipes; merged: not at all; strace: by script and strace
@@ -72,16 +73,20 @@ def file_name(part: str, attempt: int) -> str:
 
 def stream_files(layers: Layers, attempt: int) -> dict[str, Iterator[bytes]]:
     names = {part: file_name(part, attempt) for part in PARTS}
-    logs = replay.Logs(timing=names["pty-timing"], output=names["pty-output"], stdin=names["stdin"])
     out, err = tapes(layers)
     return {
-        names["stdin"]: replay.typed_input(layers),
+        names["stdin"]: _typed_input(layers),
         names["stdout"]: layers.read(out),
         names["stderr"]: iter(()) if err is None else layers.read(err),
-        names["pty-output"]: replay.merged_output(layers),
-        names["pty-timing"]: replay.timing(layers, logs),
+        names["pty-output"]: _merged_output(layers),
+        names["pty-timing"]: _timing(layers, names),
         names["fd-trace"]: _trace(layers),
     }
+
+
+def typescript_header(run_id: str) -> bytes:
+    """scriptreplay(1) skips the first line of each log; `pty-output` and `stdin` begin with this one."""
+    return f"Script started, recorded by steno as {run_id}\n".encode()
 
 
 def tapes(layers: Layers) -> tuple[str, str | None]:
@@ -121,6 +126,50 @@ def quoted(data: bytes) -> bytes:
         start = found.end()
     parts += map(_SHORT.__getitem__, data[start:])
     return b"".join(parts)
+
+
+def _typed_input(layers: Layers) -> Iterator[bytes]:
+    yield typescript_header(layers.run_id)
+    yield from layers.read(layout.STDIN)
+
+
+def _merged_output(layers: Layers) -> Iterator[bytes]:
+    yield typescript_header(layers.run_id)
+    for moment in streams.output_moments(layers):
+        yield moment.data
+
+
+def _timing(layers: Layers, names: dict[str, str]) -> Iterator[bytes]:
+    facts = RunFacts.of(layers)
+    for name, value in _timing_header(facts, names):
+        yield f"H 0.000000 {name} {value}\n".encode()
+    clock = streams.Clock()
+    for moment in streams.timeline(layers):
+        interval = clock.advance(moment.mono_ns)
+        if moment.code == streams.RESIZE:
+            yield f"S {interval} SIGWINCH ROWS={moment.rows} COLS={moment.cols}\n".encode()
+        elif moment.data:
+            letter = "I" if moment.code == streams.INPUT else "O"
+            yield f"{letter} {interval} {len(moment.data)}\n".encode()
+    yield f"H {clock.advance(facts.end_ns)} DURATION {_seconds(facts.end_ns)}\n".encode()
+    if facts.exit_code is not None:
+        yield f"H 0.000000 EXIT_CODE {facts.exit_code}\n".encode()
+
+
+def _timing_header(facts: RunFacts, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+    if facts.term:
+        yield "TERM", facts.term
+    if facts.size:
+        yield "COLUMNS", str(facts.size[0])
+        yield "LINES", str(facts.size[1])
+    yield "COMMAND", facts.command_line.replace("\n", " ").replace("\r", " ")
+    yield "TIMING_LOG", names["pty-timing"]
+    yield "OUTPUT_LOG", names["pty-output"]
+    yield "INPUT_LOG", names["stdin"]
+
+
+def _seconds(nanoseconds: int) -> str:
+    return f"{nanoseconds // _NANO}.{nanoseconds % _NANO // 1000:06d}"
 
 
 def _line(pid: int, pts: int, fd: int, data: bytes) -> bytes:

@@ -91,7 +91,7 @@ def verified_evidence(run: Folder) -> Evidence:
 
 
 def evidence_of_archive(path: Path) -> Evidence:
-    """Of an archive of the third seed, whose surface was made again from its lines as well."""
+    """Of an assay-runner archive, whose surface was made again from its lines as well."""
     from steno.contracts.assay import verify as assay  # late: tarfile is slow to start, and rarely needed
 
     with assay.opened(path) as (verdict, files):

@@ -7,14 +7,25 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spools import FINISH, ON_TERMINAL, RUN_ID, MemoryLayers, numbered, recording, start, tape_files
+from spools import (
+    FINISH,
+    ON_TERMINAL,
+    RUN_ID,
+    STARTED_AT_MS,
+    MemoryLayers,
+    numbered,
+    recording,
+    start,
+    tape_files,
+)
 from steno.agents.reconstruct import reconstruct
-from steno.contracts.agent_audit.streams import chunks, file_name, stream_files
+from steno.contracts.agent_audit.streams import chunks, file_name, stream_files, typescript_header
 from steno.evidence import kinds, layout
-from steno.judge.replay import typescript_header
+from steno.evidence.kinds import Event
 
 HEADER = typescript_header(RUN_ID)
 STARTED = kinds.CommandStarted(pid=7)
+MS = 1_000_000
 Pieces = list[tuple[int, bytes]]
 _PIECES = st.lists(st.tuples(st.integers(0, 99), st.binary(max_size=9)), max_size=9).map(
     lambda pieces: sorted(pieces, key=lambda piece: piece[0])
@@ -63,6 +74,49 @@ def test_the_timing_names_the_files_that_it_belongs_to() -> None:
     assert b"H 0.000000 OUTPUT_LOG pty-output.2.log\n" in timing
     assert b"H 0.000000 INPUT_LOG stdin.2.log\n" in timing
     assert b"O 0.002000 2\n" in timing
+
+
+def timing_of(events: list[Event], files: dict[str, bytes] | None = None) -> list[str]:
+    return made(MemoryLayers(events, files))["pty-timing.1.log"].decode().splitlines()
+
+
+def test_the_timing_is_what_scriptreplay_reads() -> None:
+    files = {
+        **tape_files(layout.STDIN, [(10 * MS, b"in")]),
+        **tape_files(layout.OUTPUT, [(15 * MS, b"out"), (1_500 * MS, b"!")]),
+    }
+    begun = numbered([start(terminal=ON_TERMINAL), kinds.TerminalResized(90, 31)], 10 * MS)
+    finish = Event(2, STARTED_AT_MS, 2_000 * MS + 1_999, RUN_ID, FINISH)
+    assert timing_of([*begun, finish], files) == [
+        "H 0.000000 TERM xterm",
+        "H 0.000000 COLUMNS 100",
+        "H 0.000000 LINES 30",
+        "H 0.000000 COMMAND sh -c 'echo one two'",
+        "H 0.000000 TIMING_LOG pty-timing.1.log",
+        "H 0.000000 OUTPUT_LOG pty-output.1.log",
+        "H 0.000000 INPUT_LOG stdin.1.log",
+        "S 0.010000 SIGWINCH ROWS=31 COLS=90",
+        "I 0.000000 2",
+        "O 0.005000 3",
+        "O 1.485000 1",
+        "H 0.500001 DURATION 2.000001",
+        "H 0.000000 EXIT_CODE 0",
+    ]
+
+
+def test_a_command_with_line_breaks_stays_on_its_line() -> None:
+    lines = timing_of(numbered([start(cmd_redacted=["sh", "-c", "a\nb\r\nc"]), FINISH]))
+    assert "H 0.000000 COMMAND sh -c 'a b  c'" in lines
+
+
+def test_a_run_whose_exit_is_unknown_has_no_exit_code_in_its_timing() -> None:
+    finish = kinds.RunFinish(exit_code=None, completed=False, reason="recorder_killed")
+    assert not [line for line in timing_of(numbered([start(), finish])) if "EXIT_CODE" in line]
+
+
+def test_nul_bytes_stay_in_what_was_shown() -> None:
+    of = layers({layout.OUTPUT: [(1, b"a\0\0b"), (2, b"\0")]})
+    assert made(of)["pty-output.1.log"] == HEADER + b"a\0\0b\0"
 
 
 def test_a_terminal_that_nobody_split_is_all_stdout() -> None:

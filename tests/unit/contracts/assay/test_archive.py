@@ -1,4 +1,4 @@
-"""The archive of the third seed: its bytes around the files, its manifest, and where it is put."""
+"""The archive of assay-runner: its bytes around the files, its manifest, and where it is put."""
 
 from __future__ import annotations
 

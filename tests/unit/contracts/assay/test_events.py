@@ -1,4 +1,4 @@
-"""The two events of a run in the third seed's words, and the events that they carry."""
+"""The two events of a run in the words of assay-runner, and the events that they carry."""
 
 from __future__ import annotations
 

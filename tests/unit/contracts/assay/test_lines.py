@@ -1,4 +1,4 @@
-"""Kernel events in the third seed's words: every row has its line, and a line gives its call back."""
+"""Kernel events in the words of assay-runner: every row has its line, and a line gives its call back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives of the third seed are verified as hostile input: no forged fact is valid, and nothing crashes."""
+"""Archives of assay-runner are verified as hostile input: no forged fact is valid, and nothing crashes."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_an_archive_of_a_whole_run_is_valid(original: Path) -> None:
 
 
 def test_the_page_tells_the_steps() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "assay-runner.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "contracts" / "assay-runner.md").read_text()
     for number, says in assay.STEPS.items():
         assert f"{number}. {says}\n" in page
 
@@ -140,7 +140,7 @@ def test_what_does_not_follow_from_the_lines_is_invalid_whatever_its_digest(
         (assay_manifest.CORRELATION, {"run_id": "another"}, "another run"),
     ],
 )
-def test_a_value_that_the_seed_does_not_allow_is_invalid(
+def test_a_value_that_the_contract_does_not_allow_is_invalid(
     original: Path, tmp_path: Path, path: str, change: dict[str, Any], says: str
 ) -> None:
     bad = forged(original, tmp_path / "forged", path, in_json(lambda found: found.update(change)))

@@ -1,4 +1,4 @@
-"""The files for other programs: script(1) timing, asciicast v3, merged output."""
+"""A terminal as asciicast v3: its header, its times, and text that is whole."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spools import (
 )
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import Event, EventData
-from steno.judge import replay
+from steno.judge import asciicast
 
 MS = 1_000_000
 
@@ -33,44 +33,13 @@ def events_until(end_ns: int, *data: EventData, first: kinds.RunStart = START) -
 
 
 def cast_of(layers: MemoryLayers) -> tuple[dict[str, Any], list[tuple[Decimal, str, str]]]:
-    header, *lines = b"".join(replay.cast(layers)).splitlines()
+    header, *lines = b"".join(asciicast.cast(layers)).splitlines()
     found = [json.loads(line, parse_float=Decimal) for line in lines]
     return json.loads(header), [(interval, code, text) for interval, code, text in found]
 
 
 def text_of(layers: MemoryLayers, code: str = "o") -> str:
     return "".join(text for _, found, text in cast_of(layers)[1] if found == code)
-
-
-def test_timing_is_what_scriptreplay_reads() -> None:
-    files = {
-        **tape_files(layout.STDIN, [(10 * MS, b"in")]),
-        **tape_files(layout.OUTPUT, [(15 * MS, b"out"), (1_500 * MS, b"!")]),
-    }
-    events = events_until(
-        2_000 * MS + 1_999, kinds.TerminalResized(90, 31), first=start(terminal=ON_TERMINAL)
-    )
-    assert b"".join(replay.timing(MemoryLayers(events, files))).decode().splitlines() == [
-        "H 0.000000 TERM xterm",
-        "H 0.000000 COLUMNS 100",
-        "H 0.000000 LINES 30",
-        "H 0.000000 COMMAND sh -c 'echo one two'",
-        "H 0.000000 TIMING_LOG timing",
-        "H 0.000000 OUTPUT_LOG output",
-        "H 0.000000 INPUT_LOG stdin",
-        "S 0.010000 SIGWINCH ROWS=31 COLS=90",
-        "I 0.000000 2",
-        "O 0.005000 3",
-        "O 1.485000 1",
-        "H 0.500001 DURATION 2.000001",
-        "H 0.000000 EXIT_CODE 0",
-    ]
-
-
-def test_a_command_with_line_breaks_stays_on_its_line() -> None:
-    events = events_until(MS, first=start(cmd_redacted=["sh", "-c", "a\nb\r\nc"]))
-    lines = b"".join(replay.timing(MemoryLayers(events))).splitlines()
-    assert b"H 0.000000 COMMAND sh -c 'a b  c'" in lines
 
 
 def test_the_cast_has_the_header_of_version_3() -> None:
@@ -93,7 +62,6 @@ def test_a_run_whose_exit_is_unknown_ends_without_a_status() -> None:
     finish = kinds.RunFinish(exit_code=None, completed=False, reason="recorder_killed")
     layers = MemoryLayers(numbered([START, finish]))
     assert cast_of(layers)[1] == []
-    assert b"EXIT_CODE" not in b"".join(replay.timing(layers))
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**10), st.just(b"x")), max_size=20))
@@ -130,10 +98,9 @@ def test_bytes_that_are_not_utf_8_are_marked_and_the_rest_stays() -> None:
     assert text_of(layers) == "a\ufffdbc\ufffd"
 
 
-def test_nul_bytes_are_left_out_of_the_cast_and_stay_in_the_stream() -> None:
+def test_nul_bytes_are_left_out_of_the_cast() -> None:
     layers = MemoryLayers(events_until(MS), tape_files(layout.STDOUT, [(1, b"a\0\0b"), (2, b"\0")]))
     assert text_of(layers) == "ab"
-    assert b"".join(replay.merged_output(layers)).endswith(b"a\0\0b\0")
 
 
 def test_control_characters_and_quotes_are_escaped() -> None:
@@ -150,22 +117,3 @@ def test_input_and_resizes_have_their_own_codes() -> None:
         (Decimal("0.009999"), "r", "90x31"),
         (Decimal("0.01"), "x", "0"),
     ]
-
-
-def test_merged_output_is_a_typescript_of_both_streams() -> None:
-    files = {**tape_files(layout.STDOUT, [(1, b"a"), (3, b"c")]), **tape_files(layout.STDERR, [(2, b"b")])}
-    merged = b"".join(replay.merged_output(MemoryLayers(events_until(MS), files)))
-    assert merged == b"Script started, recorded by steno as %s\nabc" % RUN_ID.encode()
-
-
-def test_on_a_merged_terminal_it_is_a_typescript_of_what_was_shown() -> None:
-    events = events_until(MS, first=start(terminal=ON_TERMINAL))
-    layers = MemoryLayers(events, tape_files(layout.OUTPUT, [(1, b"a\r\n"), (2, b"b")]))
-    assert b"".join(replay.merged_output(layers)) == replay.typescript_header(RUN_ID) + b"a\r\nb"
-
-
-def test_what_was_typed_is_a_typescript_that_may_be_empty() -> None:
-    files = tape_files(layout.STDIN, [(1, b"ls\r"), (2, b"q")])
-    header = replay.typescript_header(RUN_ID)
-    assert b"".join(replay.typed_input(MemoryLayers(events_until(MS), files))) == header + b"ls\rq"
-    assert b"".join(replay.typed_input(MemoryLayers(events_until(MS)))) == header
