@@ -13,6 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Protocol
 
+import pyarrow.parquet as pq
+
 from conftest import PROGRAM, SECONDS, Steno
 from frames_made import FakeFrames
 from kernel_tables import observed_spool
@@ -62,7 +64,10 @@ class Measured(NamedTuple):
     @property
     def rows(self) -> list[dict[str, Any]]:
         """What the kernel lines are made of, in their order."""
-        return lines_in(self.files[assay_manifest.KERNEL_ROWS])
+        rows: list[dict[str, Any]] = pq.read_table(
+            io.BytesIO(self.files[assay_manifest.KERNEL_TABLE])
+        ).to_pylist()
+        return rows
 
     @property
     def run_id(self) -> str:

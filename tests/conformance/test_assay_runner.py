@@ -113,7 +113,7 @@ def test_s1_one_command_run_produces_one_archive(measure: Measure, observer: str
     assert [path.name for path in measured.path.parent.iterdir()] == [
         f"assay-runner-spike-{measured.run_id}.tar.gz"
     ]
-    assert sorted(measured.files) == sorted([*FILES, "steno/kernel.ndjson"])
+    assert sorted(measured.files) == sorted([*FILES, "steno/syscalls.parquet"])
 
 
 @every_observer

@@ -17,9 +17,10 @@ _STEPS_THEN = {
     5: "the events are canonical, of known kinds, in sequence, of this run, and agree with each other",
     7: "every derived file is what the primary files give, and the snapshot tells of its files",
 }
-# These hold the event that begins a run, which names the streams that were recorded: nothing else differs.
-# `improved.py` writes their digests of today.
-_WITH_THE_FIRST_EVENT = ("assay-runner", "perfetto")
+# Some exports hold the event that begins a run, which names the streams that were recorded. An archive of
+# assay-runner carries the table of system calls, and its rows as lines no more; the other files are the same.
+# `improved.py` writes the digests of today.
+_SINCE = {"v1": ("assay-runner", "perfetto"), "v2": ("assay-runner",)}
 _KEPT = Path(__file__).parent / "exports_since.json"
 
 
@@ -40,15 +41,20 @@ def as_then(command: str, found: dict[str, Any], bundle: Path) -> dict[str, Any]
 
 def exports(bundle: Path, then: dict[str, Any]) -> dict[str, Any]:
     """What was exported then, but for the forms that tell more since."""
-    if bundle.parent.name != "v1":
-        return then
-    since: dict[str, Any] = json.loads(_KEPT.read_bytes())[bundle.name]
+    since: dict[str, Any] = json.loads(_KEPT.read_bytes())[_name(bundle)]
     return then | since
 
 
+def _name(bundle: Path) -> str:
+    return f"{bundle.parent.name}/{bundle.name}"
+
+
 def main() -> None:
-    bundles = sorted((Path(__file__).parent / "v1").glob("*.tar.gz"))
-    found = {one.name: {form: exported(form, one) for form in _WITH_THE_FIRST_EVENT} for one in bundles}
+    found = {
+        _name(bundle): {form: exported(form, bundle) for form in forms}
+        for folder, forms in _SINCE.items()
+        for bundle in sorted((Path(__file__).parent / folder).glob("*.tar.gz"))
+    }
     _KEPT.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
 
 

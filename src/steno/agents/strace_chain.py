@@ -1,4 +1,4 @@
-"""agent-audit's own chain, script(1) around strace(1) around the agent; the streams are rebuilt from its trace.
+"""agent-audit's own chain, script(1) around strace(1) around the agent, and the streams of its trace.
 
 In: the command of an agent and what is secret. Out: the command that starts the chain, and after it stdout,
 stderr and a trace of the same writes, masked. What strace writes is raw, so it goes into memory that has no

@@ -15,7 +15,7 @@ from steno.bundle import plain_tar
 from steno.bundle.folder import Folder
 from steno.contracts.assay import manifest
 from steno.contracts.assay.events import carried, run_events
-from steno.contracts.assay.lines import kernel_events, kernel_rows
+from steno.contracts.assay.lines import kernel_lines
 from steno.evidence import canonical, layout
 from steno.judge.facts import ANY_SHIM, NO_SHIM
 from steno.model.record import Record, readable
@@ -56,8 +56,9 @@ def correlation(report: bytes, shim: str) -> bytes:
 def _files(run: Record) -> Iterator[tuple[str, Iterable[bytes]]]:
     root = run.manifest.root if run.manifest else ""
     yield manifest.EVENTS, run_events(run.run_id, carried(root, run.layers.events()))
-    yield manifest.KERNEL_LINES, kernel_events(run.layers)
-    yield manifest.KERNEL_ROWS, kernel_rows(run.layers)
+    yield manifest.KERNEL_LINES, kernel_lines(run.layers)
+    has_table = run.layers.has(layout.KERNEL_TABLE)
+    yield manifest.KERNEL_TABLE, run.layers.read(layout.KERNEL_TABLE) if has_table else []
     report = b"".join(run.files.read(layout.CORRELATION))
     yield manifest.CORRELATION, [correlation(report, run.facts.start.shim)]
     for path, name in _AS_THEY_ARE.items():

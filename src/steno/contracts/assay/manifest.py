@@ -23,7 +23,7 @@ CORRELATION = "correlation-report.json"
 KERNEL_LINES = "layers/kernel.ndjson"
 POLICY_LINES = "layers/policy.ndjson"
 SDK_LINES = "layers/sdk.ndjson"
-KERNEL_ROWS = "steno/kernel.ndjson"  # ours: the schema of the lines allows no other key than the contract's
+KERNEL_TABLE = "steno/syscalls.parquet"  # ours: what the lines are made of, and health and surface
 FILES = (
     SURFACE,
     CORRELATION,
@@ -32,7 +32,7 @@ FILES = (
     POLICY_LINES,
     SDK_LINES,
     HEALTH,
-    KERNEL_ROWS,
+    KERNEL_TABLE,
 )
 CLAIM_LAYERS = {layout.POLICY_LINES: POLICY_LINES, layout.SDK_LINES: SDK_LINES}  # by the name in a record
 _DIGEST = "sha256:"

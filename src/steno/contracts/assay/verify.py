@@ -1,9 +1,9 @@
 """Is an archive of the assay-runner contract what it says it is?
 
-The steps are those of `docs/contracts/assay-runner.md`. On any bytes verification ends with a verdict. The
-lines of the archive become events and a kernel table again, and from those surface, health and correlation
-are derived anew: a digest alone proves nothing here. Memory is bounded by one batch of lines and by what the
-surface names.
+The steps are those of `docs/contracts/assay-runner.md`. On any bytes verification ends with a verdict. It
+carries the evidence that its lines are made of, and from that lines, surface, health and correlation are
+made anew: a digest alone proves nothing here. Memory is bounded by one batch of rows and by what the surface
+names.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from steno.bundle.reader import FolderLayers, digest_of
 from steno.bundle.verify import Status, Step, Verdict
 from steno.contracts.assay import archive, events, manifest
 from steno.contracts.assay.events import Carried
-from steno.contracts.assay.lines import table_of_lines
+from steno.contracts.assay.lines import check_lines
 from steno.contracts.assay.manifest import ArchiveManifest
 from steno.evidence import canonical, kinds, layout, run_id
 from steno.judge.catalogue import derivations
 from steno.judge.facts import RunFacts
+from steno.judge.kernel_rows import count_rows
 
 MAX_EVENTS = 64 << 20
 MAX_REPORT = 16 << 20
@@ -38,12 +39,12 @@ _FAILED = "failed"
 STEPS = {
     1: "the archive can be read: one plain tar in one gzip member, the manifest first",
     2: "the manifest is canonical, of this version, and of the run of the file's name",
-    3: "the files are the seven of the contract, and the rows of its kernel lines",
+    3: "the files are the seven of the contract, and the table of its kernel lines",
     4: "every file has the size and the SHA-256 of the manifest",
     5: "the two events are of this run, and are what the events that they carry give",
     6: "the lines of the layers are of this run, in sequence, and each is what its row gives",
     7: "health and correlation have allowed values and follow the rules of the contract",
-    8: "surface, health and correlation are what the lines give",
+    8: "surface, health and correlation are what events, table and lines give",
     9: "the record has everything that should be in it",
 }
 
@@ -197,13 +198,19 @@ class _Verification:
     def _check_lines(self) -> list[str]:
         for path, name in manifest.CLAIM_LAYERS.items():
             plain_tar.keep(self._scratch, path, self._files.read(name))
-        problems = [*claim_problems(self._layers, self._facts)]
-        kernel = self._facts.kernel
-        expected = kernel.events if kernel else 0
-        counted = table_of_lines(self._files, self._sealed.run_id, self._scratch if kernel else None)
-        if counted != expected:
-            problems.append(f"{manifest.KERNEL_LINES}: {counted} lines, the run tells of {expected}")
+        problems = [*claim_problems(self._layers, self._facts), *self._table_problems()]
+        check_lines(self._files, self._layers)
         return problems
+
+    def _table_problems(self) -> Iterator[str]:
+        kernel = self._facts.kernel
+        if kernel is None:
+            if self._files.size(manifest.KERNEL_TABLE):
+                yield f"{manifest.KERNEL_TABLE}: no event tells of it"
+            return
+        plain_tar.keep(self._scratch, layout.KERNEL_TABLE, self._files.read(manifest.KERNEL_TABLE))
+        if (rows := count_rows(self._layers)) != kernel.events:
+            yield f"{manifest.KERNEL_TABLE}: {rows} rows, the run tells of {kernel.events}"
 
     def _check_rules(self) -> list[str]:
         health, correlation = self._health, self._correlation

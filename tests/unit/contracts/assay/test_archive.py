@@ -26,7 +26,7 @@ FILES = [
     "layers/policy.ndjson",
     "layers/sdk.ndjson",
     "observation-health.json",
-    "steno/kernel.ndjson",
+    "steno/syscalls.parquet",
 ]
 
 

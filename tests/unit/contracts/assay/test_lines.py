@@ -1,4 +1,4 @@
-"""Kernel events in the words of assay-runner: every row has its line, and a line gives its call back."""
+"""Kernel events in the words of assay-runner: every row has its line, and no line says more than its row."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ import os
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from frames_made import ABSENT, FakeFrames, Found
+from frames_made import FakeFrames
 from kernel_tables import kernel_layers
-from spools import RUN_ID
 from steno.contracts.assay import lines as assay_lines
-from steno.contracts.assay.lines import SeenCall, Telling
 from steno.evidence import wire
 
 OPEN, OPENAT, OPENAT2, CONNECT, SENDTO, SENDMSG = 2, 257, 437, 42, 44, 46
@@ -22,7 +18,7 @@ ENOENT = -2
 
 
 def lines_of(made: FakeFrames) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in assay_lines.kernel_events(kernel_layers(made))]
+    return [json.loads(line) for line in assay_lines.kernel_lines(kernel_layers(made))]
 
 
 def only(made: FakeFrames) -> dict[str, Any]:
@@ -40,9 +36,6 @@ def test_every_row_has_a_line_and_their_numbers_have_no_hole() -> None:
             made.event(op.name, "/a")
     lines = lines_of(made)
     assert [line["seq"] for line in lines] == list(range(len(wire.OPS)))
-    rows = [json.loads(row) for row in assay_lines.kernel_rows(kernel_layers(made))]
-    assert {row["op"] for row in rows} == {op.name for op in wire.OPS.values()}
-    assert len(rows) == len(lines)
 
 
 @pytest.mark.parametrize(
@@ -60,16 +53,18 @@ def test_every_row_has_a_line_and_their_numbers_have_no_hole() -> None:
         ("fork", 0, 102, "event_102"),
     ],
 )
-def test_a_call_has_the_kind_of_the_seed_or_one_from_100_on(
+def test_a_call_has_the_kind_of_the_contract_or_one_from_100_on(
     op: str, call: int, event_type: int, kind: str
 ) -> None:
     line = only(FakeFrames().process().event(op, "/a", call=call))
     assert (line["event_type"], line["kind"]) == (event_type, kind)
 
 
-def test_no_kind_of_ours_is_one_of_the_seed() -> None:
+def test_no_kind_of_ours_is_one_of_the_contract() -> None:
     kinds = {op.name: assay_lines.kind_of(op.name, None)[0] for op in wire.OPS.values()}
     assert len(set(kinds.values())) == len(kinds)
+    assert assay_lines.kind_of("teleport", None) == (100, "event_100")
+    assert 100 not in kinds.values()
     assert {op for op, kind in kinds.items() if kind < assay_lines.FIRST_OWN_KIND} == {
         *("open", "connect", "exec", "send")
     }
@@ -113,7 +108,7 @@ def test_flags_of_resolution_are_not_recorded_and_so_not_told() -> None:
     assert "resolve" not in opened(call=OPENAT2)
 
 
-def test_a_line_has_no_key_that_the_seed_does_not_have() -> None:
+def test_a_line_has_no_key_that_the_contract_does_not_have() -> None:
     keys = {"schema", "run_id", "seq", "pid", "event_type", "kind", "value"}
     assert only(FakeFrames().process().event("stat", "/a")).keys() == keys
     more = {"flags", "mode", "return_value", "status", "access_mode", "operation_flags"}
@@ -145,50 +140,7 @@ def test_the_pid_is_that_of_the_process_or_0_when_nobody_told() -> None:
     assert [line["pid"] for line in lines_of(made)] == [77, 77, 0]
 
 
-def test_rows_give_the_calls_back_and_again_the_lines() -> None:
-    made = FakeFrames().process().exec("/bin/sh", ["sh", b"\xff"], state=Found(), result=0)
-    made.event("open", b"/\xfe", state=ABSENT, arg=(1 << 64) - 1, arg2=1 << 60, result=ENOENT, notes=["late"])
-    made.event("answer", "example.org", resolved=b"", extra="93.184.216.34")
-    lines = list(assay_lines.kernel_events(kernel_layers(made)))
-    rows = list(assay_lines.kernel_rows(kernel_layers(made)))
-    told = Telling(RUN_ID)
-    assert [told.line(assay_lines.parse(row)) for row in rows] == lines
-    assert [assay_lines.row(assay_lines.parse(row)) for row in rows] == rows
-
-
 def test_a_run_without_a_table_has_no_lines() -> None:
     layers = kernel_layers(FakeFrames())
     layers._files.clear()  # noqa: SLF001 - the layers of a run that was not observed
-    assert list(assay_lines.kernel_events(layers)) == []
-
-
-CALLS = st.builds(
-    SeenCall,
-    mono_ns=st.integers(-(1 << 63), (1 << 63) - 1),
-    process=st.integers(0, (1 << 31) - 1),
-    tid=st.integers(0, (1 << 31) - 1),
-    op=st.sampled_from([op.name for op in wire.OPS.values()]),
-    call=st.none() | st.text(st.characters(codec="utf-8"), max_size=8),
-    path=st.none() | st.binary(max_size=20),
-    resolved=st.none() | st.binary(max_size=20),
-    extra=st.none() | st.binary(max_size=20),
-    result=st.none() | st.integers(-(1 << 15), (1 << 15) - 1),
-    notes=st.integers(0, (1 << 31) - 1),
-    arg=st.integers(0, (1 << 64) - 1),
-    arg2=st.integers(0, (1 << 64) - 1),
-    exists=st.none() | st.booleans(),
-    mode=st.none() | st.integers(0, (1 << 31) - 1),
-)
-
-
-@given(call=CALLS)
-def test_any_call_comes_back_from_its_row_and_its_line_has_no_null_but_in_its_value(call: SeenCall) -> None:
-    assert assay_lines.parse(assay_lines.row(call)) == call
-    line = json.loads(Telling(RUN_ID).line(call))
-    assert [name for name, value in line.items() if value is None] in ([], ["value"])
-
-
-@given(data=st.binary(max_size=200))
-def test_any_bytes_are_a_call_or_refused(data: bytes) -> None:
-    with pytest.raises(assay_lines.BadLineError):
-        assay_lines.parse(data)
+    assert list(assay_lines.kernel_lines(layers)) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import tarfile
@@ -9,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -178,37 +181,66 @@ def test_a_kernel_line_that_is_not_what_its_row_gives_is_invalid(
     assert (status, step) == ("invalid", 6)
 
 
+def in_table(number: int, **changed: Any) -> Callable[[bytes], bytes]:
+    """A change of one row of the table."""
+
+    def change(data: bytes) -> bytes:
+        table = pq.read_table(io.BytesIO(data))
+        rows = table.to_pylist()
+        rows[number].update(changed)
+        out = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), out)
+        return out.getvalue()
+
+    return change
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        in_line(2, lambda line: line.update(op="teleport")),
-        in_line(2, lambda line: line.update(more=1)),
-        in_line(2, lambda line: line.update(path=None)),
-        in_line(2, lambda line: line.update(path_b64="/x==")),
-        in_line(2, lambda line: line.update(arg=-1)),
-        in_line(2, lambda line: line.update(arg="99999999999999999999")),
-        in_line(2, lambda line: line.update(result=70000)),
-        in_line(2, lambda line: line.update(process=1 << 40)),
+        in_table(2, path=b"/b", resolved=b"/b"),
+        in_table(2, op="teleport"),
+        in_table(2, result=-13),
+        in_table(2, process=9),
         lambda data: data[:-1],
-        lambda data: data.replace(b'"op":', b'"op": ', 1),
-        lambda data: b"".join(data.splitlines(keepends=True)[:-1]),
-        lambda data: data + data.splitlines(keepends=True)[-1],
+        lambda data: data + b"PAR1",
         lambda _: b"",
         lambda _: b"[" * 100_000,
     ],
 )
-def test_a_row_that_does_not_give_its_kernel_line_is_invalid(
+def test_a_table_that_does_not_give_the_kernel_lines_is_invalid(
     original: Path, tmp_path: Path, change: Callable[[bytes], bytes]
 ) -> None:
-    status, step, _ = failed_step(forged(original, tmp_path / "forged", assay_manifest.KERNEL_ROWS, change))
+    status, step, _ = failed_step(forged(original, tmp_path / "forged", assay_manifest.KERNEL_TABLE, change))
     assert (status, step) == ("invalid", 6)
+
+
+def test_a_table_of_another_number_of_rows_than_the_run_tells_is_invalid(
+    original: Path, tmp_path: Path
+) -> None:
+    in_lines = forged(
+        original,
+        tmp_path / "lines",
+        assay_manifest.KERNEL_LINES,
+        lambda data: b"".join(data.splitlines(keepends=True)[:-1]),
+    )
+
+    def without_the_last(data: bytes) -> bytes:
+        table, out = pq.read_table(io.BytesIO(data)), io.BytesIO()
+        pq.write_table(table.slice(0, table.num_rows - 1), out)
+        return out.getvalue()
+
+    bad = forged(in_lines, tmp_path / "forged", assay_manifest.KERNEL_TABLE, without_the_last)
+    status, step, says = failed_step(bad)
+    assert (status, step) == ("invalid", 6)
+    assert "rows, the run tells of" in says
 
 
 def test_another_call_with_its_right_line_gives_another_surface(original: Path, tmp_path: Path) -> None:
     in_lines = in_line(2, lambda line: line.update(value="/b"))
-    in_rows = in_line(2, lambda row: row.update(path="/b", resolved="/b"))
     half = forged(original, tmp_path / "half", assay_manifest.KERNEL_LINES, in_lines)
-    bad = forged(half, tmp_path / "forged", assay_manifest.KERNEL_ROWS, in_rows)
+    row = in_table(2, path=b"/b", resolved=b"/b")
+    bad = forged(half, tmp_path / "forged", assay_manifest.KERNEL_TABLE, row)
     assert failed_step(bad)[:2] == ("invalid", 8)
 
 
@@ -408,12 +440,12 @@ def test_kernel_lines_of_a_run_that_nobody_observed_are_invalid(original: Path, 
     assert failed_step(bad)[:2] == ("invalid", 6)
 
 
-@pytest.mark.parametrize("limit", [("BATCH", 3), ("_GROUP_BYTES", 100)])
-def test_many_lines_become_several_groups_of_one_table(
-    original: Path, monkeypatch: pytest.MonkeyPatch, limit: tuple[str, int]
-) -> None:
-    monkeypatch.setattr(assay_lines, *limit)
-    assert verdict_of(original).status is Status.VALID
+def test_a_table_of_a_run_that_nobody_observed_is_invalid(original: Path, tmp_path: Path) -> None:
+    sealed(tmp_path / "run")
+    archive = exported(tmp_path / "run", tmp_path)
+    table = taken_apart(original)[assay_manifest.KERNEL_TABLE]
+    bad = forged(archive, tmp_path / "forged", assay_manifest.KERNEL_TABLE, lambda _: table)
+    assert failed_step(bad)[:2] == ("invalid", 6)
 
 
 def test_a_line_that_is_longer_than_can_be_held_is_refused(
@@ -459,20 +491,15 @@ JSON = st.recursive(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(number=st.integers(0, 7), field=st.integers(0, 30), value=JSON)
-def test_any_value_in_a_kernel_line_ends_with_a_verdict(
+def test_any_value_in_a_kernel_line_is_invalid(
     original: Path, tmp_path: Path, number: int, field: int, value: Any
 ) -> None:
     files = taken_apart(original)
-    both = {path: lines_in(files[path]) for path in (assay_manifest.KERNEL_LINES, assay_manifest.KERNEL_ROWS)}
-    places = [(path, name) for path, lines in both.items() for name in lines[number]]
-    path, name = places[field % len(places)]
-    if both[path][number][name] == value:
+    lines = lines_in(files[assay_manifest.KERNEL_LINES])
+    name = [*lines[number]][field % len(lines[number])]
+    lines[number][name] = value
+    changed = b"".join(map(canonical.encode_line, lines))
+    if changed == files[assay_manifest.KERNEL_LINES]:
         return
-    both[path][number][name] = value
-    changed = b"".join(map(canonical.encode_line, both[path]))
-    if changed == files[path]:
-        return
-    bad = put_together({**files, path: changed}, tmp_path / "bad")
-    # What no line tells of a row is what was observed: with another one it is another archive.
-    expected = {Status.VALID, Status.INVALID} if path == assay_manifest.KERNEL_ROWS else {Status.INVALID}
-    assert verdict_of(bad).status in expected
+    bad = put_together({**files, assay_manifest.KERNEL_LINES: changed}, tmp_path / "bad")
+    assert verdict_of(bad).status is Status.INVALID
