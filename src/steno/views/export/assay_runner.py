@@ -16,10 +16,11 @@ from typing import IO
 
 from steno.bundle import assay_manifest, plain_tar
 from steno.bundle.folder import Folder
-from steno.evidence import layout
+from steno.evidence import claims, layout
 from steno.judge import correlation
 from steno.judge.assay_events import carried, run_events
 from steno.judge.assay_lines import kernel_events, kernel_rows
+from steno.judge.claim_layers import claims_of
 from steno.model.record import Record, open_record, readable
 from steno.views.export import Exported
 from steno.views.export.placing import place_below
@@ -28,7 +29,6 @@ NAME = "assay-runner-spike-{run_id}.tar.gz"
 _AS_THEY_ARE = {
     layout.SURFACE: assay_manifest.SURFACE,
     layout.HEALTH: assay_manifest.HEALTH,
-    **assay_manifest.CLAIM_LAYERS,
 }
 
 
@@ -61,5 +61,8 @@ def _files(record: Record) -> Iterator[tuple[str, Iterable[bytes]]]:
     yield assay_manifest.KERNEL_ROWS, kernel_rows(record.layers)
     report = b"".join(record.files.read(layout.CORRELATION))
     yield assay_manifest.CORRELATION, [correlation.in_archive(report, record.facts.start.shim)]
+    told = claims_of(record.layers)
+    yield assay_manifest.POLICY_LINES, map(claims.write, told.policy)
+    yield assay_manifest.SDK_LINES, map(claims.write, told.sdk)
     for path, name in _AS_THEY_ARE.items():
         yield name, record.files.read(path)
