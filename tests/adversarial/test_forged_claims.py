@@ -179,6 +179,19 @@ def test_a_forged_claim_that_the_events_contradict_is_invalid(bundle: Path, chan
     assert (verdict.status, verdict.steps[-1].number) == (Status.INVALID, 7)
 
 
+def test_what_only_a_newer_steno_tells_makes_no_bundle_invalid(bundle: Path) -> None:
+    def newer(lines: list[dict[str, Any]]) -> None:
+        lines[0]["told"]["colour"] = "blue"
+        lines[1]["heard_ns"] = 7
+        lines.append({"seq": len(lines), "log": "radio.ndjson", "line": 0, "told": {"a": 1}})
+
+    asked = Recorded(bundle).judged(layout.CALLS)
+    (bundle / layout.CLAIMS).write_bytes(in_lines(newer)((bundle / layout.CLAIMS).read_bytes()))
+    reseal(bundle)
+    assert Recorded(bundle).is_valid
+    assert Recorded(bundle).judged(layout.CALLS) == asked
+
+
 @pytest.mark.parametrize("change", UNTOLD.values(), ids=UNTOLD.keys())
 def test_a_forged_claim_that_no_event_contradicts_has_another_root(bundle: Path, change: Change) -> None:
     genuine = Recorded(bundle).verdict().root

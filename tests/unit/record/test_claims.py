@@ -322,6 +322,32 @@ def test_a_secret_is_masked_wherever_it_was_told(keeping: Keeping, secret: str) 
     assert told not in keeping.bytes
 
 
+TELLERS: dict[str, tuple[str, bytes]] = {
+    "opened": (POLICY, opened()),
+    "decided": (POLICY, decided()),
+    "ended": (POLICY, ended()),
+    "noticed": (POLICY, noticed("pin_mismatch")),
+    "closed": (POLICY, closed()),
+    "hook": (names.HOOKS, hook(None)),
+    "sdk": (names.SDK, sdk(0)),
+}
+FIXED = {"what", "run_id", "schema", "event_type", "decision", "outcome"}  # of the recorder's own words
+
+
+@pytest.mark.parametrize("teller", TELLERS)
+def test_there_is_no_text_in_a_line_in_which_a_secret_stays(keeping: Keeping, teller: str) -> None:
+    log, line = TELLERS[teller]
+    secret = KNOWN.decode()
+    before = {"decided": [opened()], "ended": [opened(), decided()]}.get(teller, [opened()])
+    for name, value in json.loads(line).items():
+        if name in FIXED or not (value is None or isinstance(value, str)):
+            continue
+        told = json.dumps(json.loads(line) | {name: secret}).encode() + b"\n"
+        keeping.tell(log, *(before if log == POLICY and teller != "opened" else []), told)
+        keeping.keep()
+        assert KNOWN not in keeping.bytes, name
+
+
 def test_a_value_is_masked_by_its_name(keeping: Keeping) -> None:
     given = {
         "password": "hunter22x",
