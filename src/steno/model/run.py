@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
 from steno.bundle.store import RunState, store_path
-from steno.bundle.verify import Verdict, verify
+from steno.bundle.verify import STEPS, Status, Step, Verdict, verify
 from steno.evidence import canonical, kinds, layout
 from steno.judge.rules import RULES
 from steno.judge.streams import recorded, tape_moments
@@ -24,6 +24,8 @@ from steno.model.finding import find, open_path
 from steno.model.kernel_layer import KernelLayer, checked, has_kernel_layer
 from steno.model.record import Record, open_record, readable
 from steno.model.tables import Table
+
+__all__ = ["RULES", "STEPS", "Run", "RunState", "Status", "Step", "Verdict", "open"]
 
 _Row = TypeVar("_Row", bound=rows.Row)
 _SURFACE = (

@@ -32,7 +32,7 @@ _WORST_FIRST = (Status.INVALID, Status.UNREADABLE, Status.INCOMPLETE, Status.VAL
 
 
 class Outcome(StrEnum):
-    """Of what the maker of a report concluded, held against what the rules of this Steno give."""
+    """Of what the maker of a copy concluded, held against what the rules of this Steno give."""
 
     SAME = "same"
     OTHER_RULES = "made by other rules"
@@ -49,12 +49,14 @@ class PageStatus(StrEnum):
 
 
 class SecondLook(NamedTuple):
+    """At a page, or at exported tables, which have no page around them."""
+
     outcome: Outcome
-    rules: int  # of whoever made the page, as it says
+    rules: int  # of whoever made it, as it says
     steno: str
     compared: int
     problems: list[str]
-    page: PageStatus
+    page: PageStatus | None = None
 
 
 class Judged(NamedTuple):
@@ -63,7 +65,7 @@ class Judged(NamedTuple):
     content_missing: Sequence[
         ContentMissing
     ] = ()  # written files; what is missing there is no gap, but is told
-    looked_at: SecondLook | None = None  # of a report whose evidence is right: what else it says
+    looked_at: SecondLook | None = None  # of a copy whose evidence is right: what else it says
 
     @property
     def status(self) -> Status:
@@ -132,12 +134,16 @@ def _looked_at(found: SecondLook, paint: Paint) -> Iterator[str]:
     role = {Outcome.SAME: "good", Outcome.DIFFERENT: "bad"}.get(found.outcome, "warning")
     by = f"rules {found.rules} of Steno {found.steno}"
     here = f"rules {RULES} of Steno {__version__}"
+    says = f"the {'stamp' if found.page is None else 'page'} says {by}"
     details = {
-        Outcome.SAME: f"the page says {by}; {here} give the same {found.compared} files",
-        Outcome.OTHER_RULES: f"the page says {by}; {here} give something else",
-        Outcome.DIFFERENT: f"the page says {by}",
-        Outcome.NOT_COMPARED: f"the page says {by}, and lacks evidence that they need",
+        Outcome.SAME: f"{says}; {here} give the same {found.compared} files",
+        Outcome.OTHER_RULES: f"{says}; {here} give something else",
+        Outcome.DIFFERENT: says,
+        Outcome.NOT_COMPARED: f"{says}, and lacks evidence that they need",
     }
+    if found.page is None:
+        details[Outcome.OTHER_RULES] = f"{says}; not compared"
+        details[Outcome.NOT_COMPARED] = f"{says}; its evidence is not here"
     yield f"  judgement: {paint(role, found.outcome.value)} ({visible(details[found.outcome])})"
     yield from _some(found.problems)
     if found.page is PageStatus.DIFFERENT:

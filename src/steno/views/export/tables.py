@@ -1,7 +1,7 @@
 """The tables of a run, `steno-<run_id>-tables/`: each as Parquet and as lines of JSON.
 
 They are a copy of what follows from the evidence: `judgement.json` says of which evidence, by which rules,
-with the digest of every file. No Steno reads them back.
+with the digest of every file. No Steno reads them back but to compare them (`tables_check`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Files(dict[str, Iterable[bytes]]):
         super().__init__()
         self._digests: dict[str, str] = {}
         for name, table in run.tables.items():
-            self[f"{name}.parquet"] = self._noted(f"{name}.parquet", _parquet(table))
+            self[f"{name}.parquet"] = self._noted(f"{name}.parquet", parquet(table))
             self[f"{name}.ndjson"] = self._noted(f"{name}.ndjson", map(json_line, table))
         self[STAMP] = self._stamp(run)
 
@@ -58,7 +58,7 @@ class _Files(dict[str, Iterable[bytes]]):
         yield canonical.encode({**told, "files": self._digests})
 
 
-def json_line(row: msgspec.Struct) -> bytes:
+def json_line(row: Any) -> bytes:
     """A row as JSON: numbers beyond 2^53 as text, bytes in base64."""
     return canonical.encode_line(_portable(msgspec.to_builtins(row, builtin_types=(bytes,))))
 
@@ -78,7 +78,7 @@ def _portable(value: Any) -> Any:
     return value
 
 
-def _parquet(table: Table[Any]) -> Iterator[bytes]:
+def parquet(table: Table[Any]) -> Iterator[bytes]:
     import pyarrow.parquet as pq
 
     with TemporaryFile() as file:
