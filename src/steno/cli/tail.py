@@ -24,11 +24,11 @@ from steno.cli.opening import (
 )
 from steno.judge.happenings import Happening
 from steno.model.finding import open_path
+from steno.model.live.ending import End, end_of
+from steno.model.live.following import Step, following
+from steno.model.live.sealed import last_happenings
 from steno.model.record import open_record
-from steno.views.live import text
-from steno.views.live.ending import End, end_of
-from steno.views.live.following import Step, following
-from steno.views.live.sealed import last_happenings
+from steno.views import tail
 from steno.views.plain import utf8, visible_json
 
 _PAUSE_MS = 200
@@ -135,14 +135,15 @@ class _Lines:
 
     def passed_over(self, count: int, *, before: bool) -> None:
         click.echo(
-            self._paint("faint", text.passed_over(count, before=before, width=terminal_width())), color=True
+            self._paint("faint", tail.passed_over(count, before=before, width=terminal_width())),
+            color=True,
         )
 
     def happening(self, one: Happening) -> None:
-        click.echo(text.line(one, self._paint, width=terminal_width()), color=True)
+        click.echo(tail.line(one, self._paint, width=terminal_width()), color=True)
 
     def end(self, end: End) -> None:
-        click.echo(text.ending(end, self._paint), color=True)
+        click.echo(tail.ending(end, self._paint), color=True)
 
 
 class _Json(_Lines):

@@ -18,9 +18,9 @@ from typing import Any
 import msgspec
 
 from steno.bundle.folder import Folder
-from steno.views.live.ending import end_of
-from steno.views.live.following import Step, following
-from steno.views.live.listening import Listening
+from steno.model.live.ending import end_of
+from steno.model.live.following import Step, following
+from steno.model.live.listening import Listening
 from steno.views.plain import utf8
 
 PAUSE = 0.2

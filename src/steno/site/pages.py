@@ -28,6 +28,7 @@ from steno.bundle.store import RunState, state_of
 from steno.errors import StenoError
 from steno.evidence.run_id import is_run_id
 from steno.model import runs
+from steno.model.live.listening import Listening
 from steno.model.record import readable
 from steno.site import answers, live
 from steno.site.answers import Answer
@@ -38,7 +39,6 @@ from steno.views.capability.capabilities import CATEGORIES
 from steno.views.capability.evidence import verified_evidence
 from steno.views.capability.ignore_rules import IgnoreRules
 from steno.views.export import trusted
-from steno.views.live.listening import Listening
 from steno.views.plain import ELLIPSIS, visible
 from steno.views.report import page
 from steno.views.report.answers import ORPHANED

@@ -21,9 +21,9 @@ from spools import RUN_ID, sealed
 from steno.bundle.folder import Folder
 from steno.bundle.judged import JudgedFiles
 from steno.evidence import kinds, layout
+from steno.model.live import recorder
 from steno.site import live, pages, server
 from steno.site.server import LONGEST_HEAD
-from steno.views.live import recorder
 from steno.views.report import parts
 from steno.views.report.extract import EXTRACT
 from steno.views.report.parts import LARGEST_BY_URL
