@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from steno.bundle.verify import verify
 from steno.cli.opening import (
     chosen_store,
     complete_run,
@@ -98,9 +97,9 @@ def _judged(word: str, path: Path, find: Callable[[str], Path | None]) -> verdic
     try:
         if tables_check.is_copy(path):
             return _judged_tables(word, path, find)
-        with open_path(path) as folder:
-            verdict = verify(folder)
-            return verdicts.Judged(word, verdict, verdicts.content_missing(folder, verdict))
+        with Run(open_path(path)) as run:
+            verdict = run.verify()
+            return verdicts.Judged(word, verdict, verdicts.content_missing(run, verdict))
     except UnreadableBundleError as error:
         return verdicts.Judged(word, verdicts.unreadable(str(error)))
 

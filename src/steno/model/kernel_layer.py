@@ -144,10 +144,6 @@ class _Files(msgspec.Struct):
     files: list[dict[str, Any]]
 
 
-class _CheckedFiles(msgspec.Struct):
-    files: list[File]
-
-
 class _Repositories(msgspec.Struct):
     git_repositories: list[Repository]
 
@@ -188,6 +184,10 @@ class KernelLayer:
             files = msgspec.convert(told, list[File])
         return [Seen(one, file) for one, file in zip(told, files, strict=True)]
 
+    def told_files(self) -> dict[bytes, dict[str, Any]]:
+        """The files as they are told in JSON, by their names."""
+        return {seen.file.name: seen.told for seen in self.files()}
+
     def repositories(self) -> list[Repository]:
         return read_json(self.judged, layout.FILES, _Repositories).git_repositories
 
@@ -198,11 +198,6 @@ class KernelLayer:
                 found = _line.decode(text)
                 if found.category == category:
                     yield found
-
-
-def read_files(run: Files) -> list[File]:
-    """Without a look at anything else of the record."""
-    return read_json(run, layout.FILES, _CheckedFiles).files
 
 
 def bytes_of(text: str, base64: str | None) -> bytes:

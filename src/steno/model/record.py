@@ -23,7 +23,9 @@ from steno.evidence import kinds, layout
 from steno.evidence.kinds import Event
 from steno.evidence.run_id import is_run_id
 from steno.judge.facts import RunFacts
-from steno.judge.streams import Moment, timeline
+from steno.judge.streams import ERRORS, OUTPUT, RESIZE, Moment, timeline
+
+__all__ = ["ERRORS", "OUTPUT", "RESIZE", "Moment", "Record", "moments", "open_record", "readable"]
 
 
 class Record(NamedTuple):

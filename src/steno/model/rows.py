@@ -12,6 +12,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
+ABSENT = "absent"
+_READING = frozenset({"read", "execute"})
+_WITH_CONTENT = frozenset({"file", "symlink"})
 Outcome = Literal["done", "failed", "unknown"]
 Json = Annotated[str, "JSON"]
 
@@ -86,8 +89,23 @@ class FileState(Row, frozen=True):
     uid: int | None = None
     gid: int | None = None
     target: str | None = None
+    target_bytes: bytes | None = None
     blob: str | None = None
     no_content_reason: str | None = None
+
+    @property
+    def exists(self) -> bool | None:
+        """None where it is not known."""
+        return None if self.kind is None else self.kind != ABSENT
+
+    @property
+    def has_content(self) -> bool:
+        return self.kind in _WITH_CONTENT
+
+    @property
+    def link(self) -> bytes:
+        """What a symbolic link leads to, byte for byte."""
+        return self.target_bytes if self.target_bytes is not None else (self.target or "").encode()
 
 
 class File(Row, frozen=True):
@@ -104,6 +122,27 @@ class File(Row, frozen=True):
     changed_by_others: bool
     git_root: str | None
     git_class: str | None
+
+    @property
+    def name(self) -> bytes:
+        """The path, byte for byte."""
+        return self.path.encode() if self.path_bytes is None else self.path_bytes
+
+    @property
+    def is_changed(self) -> bool:
+        """By the run or by somebody else."""
+        return self.change != "none"
+
+    @property
+    def is_read(self) -> bool:
+        return bool(_READING & set(self.operations))
+
+    @property
+    def lacks_content(self) -> bool:
+        """Whether it was written, and what is in it at the end is not in the record."""
+        after = self.after
+        is_file = after.kind == "file" and after.blob is None
+        return "write" in self.operations and is_file and after.no_content_reason is not None
 
 
 class Connection(Row, frozen=True):

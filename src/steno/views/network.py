@@ -1,6 +1,6 @@
 """The network of a run: every address it connected to, bound or sent to.
 
-In: the kernel layer. Out: endpoints as data or as lines that are safe to print; unix sockets apart. The
+In: a run. Out: endpoints as data or as lines that are safe to print; unix sockets apart. The
 observer sees a call before it is made, so a connect is an attempt unless its result is told: `outcome` says
 which. On a datagram socket it sends nothing: it sets an address (`sockets_used` tells which socket it may
 have been). Addresses without a peer are left out, as they are of the surface. Never looks up a name.
@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from steno.model.connections import Endpoint, network
-from steno.model.kernel_layer import KernelLayer
+from steno.model.connections import Endpoint
+from steno.model.run import Run
 from steno.model.sockets_used import words_for
 from steno.views import measures
 from steno.views.paint import Paint
@@ -28,11 +28,11 @@ _NARROW = 60
 _PROCESSES_SHOWN = 3
 
 
-def to_json(layer: KernelLayer) -> dict[str, Any]:
-    found = network(layer)
+def to_json(run: Run) -> dict[str, Any]:
+    found = run.network
     return {
         "schema": SCHEMA,
-        "run_id": layer.run_id,
+        "run_id": run.run_id,
         "endpoints": [one.to_json() for one in found.endpoints],
         "unix_sockets": [one.to_json() for one in found.unix],
         "sockets": dict(found.sockets),
@@ -40,9 +40,9 @@ def to_json(layer: KernelLayer) -> dict[str, Any]:
     }
 
 
-def lines(layer: KernelLayer, paint: Paint, *, width: int | None) -> Iterator[str]:
-    found = network(layer)
-    names = programs(layer.processes())
+def lines(run: Run, paint: Paint, *, width: int | None) -> Iterator[str]:
+    found = run.network
+    names = programs(run.kernel.processes())
     if found.endpoints:
         yield from _table(found.endpoints, "ENDPOINT", names, paint, width)
     if found.unix:

@@ -1,6 +1,6 @@
 """The process tree of a run: who started whom, what each one ran, and how it ended.
 
-In: the kernel layer. Out: lines that are safe to print, or the processes as data. Processes that did the
+In: a run. Out: lines that are safe to print, or the processes as data. Processes that did the
 same, with all that they started, share one line; a crowd of one program is cut short, and what is cut is
 counted, failures apart. Never trusts the numbers: a circle of parents is opened, no depth exhausts the stack.
 """
@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from steno.evidence.wire import OPS
-from steno.model.kernel_layer import NO_ERROR, Exec, KernelLayer, Line, Process, bytes_of, whole
+from steno.model.kernel_layer import NO_ERROR, Exec, Line, Process, bytes_of, whole
+from steno.model.run import Run
 from steno.views import measures
 from steno.views.paint import Paint
 from steno.views.plain import ELLIPSIS, columns, cut, visible
@@ -46,19 +47,19 @@ class _Row(NamedTuple):
     is_rest: bool = False
 
 
-def to_json(layer: KernelLayer) -> dict[str, Any]:
-    changed = _files_changed(layer)
+def to_json(run: Run) -> dict[str, Any]:
+    changed = _files_changed(run)
     told = [
         {**process, "files_changed": changed.get(process.get("process", 0), 0)}
-        for process in layer.told_processes()
+        for process in run.kernel.told_processes()
     ]
-    return {"schema": SCHEMA, "run_id": layer.run_id, "processes": told}
+    return {"schema": SCHEMA, "run_id": run.run_id, "processes": told}
 
 
-def lines(layer: KernelLayer, paint: Paint, *, width: int | None, every: bool = False) -> Iterator[str]:
+def lines(run: Run, paint: Paint, *, width: int | None, every: bool = False) -> Iterator[str]:
     """`width` is that of the terminal, if there is one; `every` process gets a line of its own."""
-    changed = _files_changed(layer)
-    rows = list(_Tree(layer.processes()).rows(every=every))
+    changed = _files_changed(run)
+    rows = list(_Tree(run.kernel.processes()).rows(every=every))
     cells = [_HEADINGS[:-1], *(_cells(row, changed) for row in rows)]
     widths = [max(columns(line[place]) for line in cells) for place in range(len(_HEADINGS) - 1)]
     shown = _columns_that_fit(widths, width)
@@ -252,14 +253,12 @@ def _command(one: Exec) -> str:
     return f"{words} (without its privilege)" if one.privilege_lost else words
 
 
-def _files_changed(layer: KernelLayer) -> dict[int, int]:
+def _files_changed(run: Run) -> dict[int, int]:
     """How many of the files that came out changed each process had opened to write, or had changed."""
-    changed = {
-        seen.file.name for seen in layer.files() if seen.file.change != "none" and not seen.file.by_others
-    }
+    changed = {file.name for file in run.files if file.is_changed and not file.changed_by_others}
     pairs = {
         (line.process, name)
-        for line in layer.lines("file")
+        for line in run.kernel.lines("file")
         if line.path is not None and line.result in NO_ERROR and _may_change(line)
         if (name := bytes_of(line.path, line.path_b64)) in changed
     }

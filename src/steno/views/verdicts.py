@@ -1,7 +1,7 @@
 """Verdicts in words and as data: what `steno verify` prints.
 
 In: the verdict on a bundle or on a report, with the word that named it. Out: lines that are safe to print, or
-JSON data, and one exit code for several verdicts. Never judges: `bundle.verify` and `report.second_look` do.
+JSON data, and one exit code for several verdicts. Never judges: `Run.verify` and `report.second_look` do.
 """
 
 from __future__ import annotations
@@ -11,13 +11,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from steno import __version__
-from steno.bundle.first_format import as_today
-from steno.bundle.folder import Folder
-from steno.bundle.judged import JudgedFiles
-from steno.bundle.verify import EXIT_CODES, STEPS, Status, Step, Verdict
-from steno.evidence import layout
-from steno.judge.rules import RULES
-from steno.model.kernel_layer import read_files
+from steno.model.run import EXIT_CODES, RULES, STEPS, Run, Status, Step, Verdict
 from steno.views import content_missing as missing
 from steno.views.content_missing import ContentMissing
 from steno.views.paint import Paint
@@ -87,11 +81,11 @@ def unreadable(problem: str) -> Verdict:
     return Verdict(Status.UNREADABLE, None, None, [Step(1, STEPS[1], passed=False, problems=[problem])], [])
 
 
-def content_missing(run: Folder, verdict: Verdict) -> list[ContentMissing]:
+def content_missing(run: Run, verdict: Verdict) -> list[ContentMissing]:
     """Of a bundle that is right as far as it goes."""
-    if verdict.status not in _RIGHT or not as_today(run).has(layout.KERNEL_TABLE):
+    if verdict.status not in _RIGHT or not run.has_kernel_layer:
         return []
-    return missing.content_missing(read_files(JudgedFiles.of(run)))
+    return missing.content_missing(run.files)
 
 
 def exit_code(judged: Iterable[Judged]) -> int:

@@ -1,6 +1,6 @@
-"""Exports: a sealed bundle written in somebody else's format, one file a format.
+"""Exports: a sealed run written in somebody else's format, one file a format.
 
-In: a bundle's folder and a directory to write into. Out: files, the path that was written, and what the
+In: a run and a directory to write into. Out: files, the path that was written, and what the
 user should know about it.
 """
 
@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from steno.bundle.folder import Folder
-from steno.bundle.verify import Status, Verdict, verify
 from steno.errors import BadBundleError, BadRequestError, UnreadableBundleError
+from steno.model.run import Run, Status, Verdict
 
 
 class Exported(NamedTuple):
@@ -21,7 +20,7 @@ class Exported(NamedTuple):
     notes: tuple[str, ...] = ()  # what the bundle holds and the export does not
 
 
-Export = Callable[[Folder, Path], Exported]
+Export = Callable[[Run, Path], Exported]
 
 # name -> module in this package; the module has a function `export`
 FORMATS = {
@@ -35,6 +34,8 @@ FORMATS = {
     "sqlite": "sqlite",
     "tables": "tables",
 }
+# those that read a folder
+_OF_FOLDERS = frozenset({"agent-audit", "agent-snapshot", "assay-runner", "capture-run"})
 # name -> what it makes below the directory it is given: no part of the work that a run is about. Nobody knows
 # the name of an agent-audit, or of an export that is one file, before the run has one, and nothing is there
 # under the name without it.
@@ -67,8 +68,8 @@ def export_named(name: str) -> Export:
     if name not in FORMATS:
         known = ", ".join(sorted(FORMATS))
         raise BadRequestError(f"there is no export named {name!r}", hint=f"known exports: {known}")
-    export: Export = import_module(f"steno.views.export.{FORMATS[name]}").export
-    return export
+    export: Callable[[Any, Path], Exported] = import_module(f"steno.views.export.{FORMATS[name]}").export
+    return (lambda run, place: export(run.folder, place)) if name in _OF_FOLDERS else export
 
 
 def directory_of(name: str, run_id: str) -> Path:
@@ -80,17 +81,17 @@ def place_of(name: str, directory: Path) -> Path:
     return directory / PLACES[name]
 
 
-def trusted(folder: Folder) -> Verdict:
+def trusted(run: Run) -> Verdict:
     """Verify a bundle that is to be passed on: a forged one must not come out looking sound.
 
     A bundle that declares its gaps is passed on, with its gaps. A run that is not sealed is not.
     """
-    verdict = verify(folder)
+    verdict = run.verify()
     if verdict.gaps == ["unsealed"]:
         raise BadRequestError(
-            f"{folder.path.name} is not sealed", hint=f"`steno recover {folder.path}` seals what was recorded"
+            f"{run.path.name} is not sealed", hint=f"`steno recover {run.path}` seals what was recorded"
         )
-    return sound(verdict, folder.path)
+    return sound(verdict, run.path)
 
 
 def sound(verdict: Verdict, path: Path) -> Verdict:

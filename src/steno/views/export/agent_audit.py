@@ -22,11 +22,11 @@ from steno.evidence import canonical
 from steno.judge.audit_meta import Known, PolicyGiven, TrustGiven, agent_steps, describe, ended
 from steno.judge.audit_streams import AUDIT, PARTS, TraceSource, file_name, stream_files
 from steno.judge.snapshot_diff import Diff, FileState, Snapshot, spelled
+from steno.model.contents import kept_contents
 from steno.model.kernel_layer import KernelLayer, Seen, has_kernel_layer, whole
 from steno.model.record import Record, open_record, readable
 from steno.views.export import Exported
 from steno.views.export.placing import place_tree
-from steno.views.file_diff import kept_contents
 from steno.views.plain import utf8
 
 ATTEMPT = 1

@@ -21,13 +21,14 @@ from steno.bundle.blobs import BlobReader
 from steno.bundle.folder import Folder
 from steno.errors import BadRequestError
 from steno.evidence import canonical
+from steno.model.contents import kept_contents
+from steno.model.file_rows import file_row
 from steno.model.kernel_layer import File, KernelLayer, State, whole
 from steno.model.record import Record, open_record
 from steno.views import content_missing
 from steno.views.export import Exported
 from steno.views.export.blob_table import blob_table
 from steno.views.export.placing import place_tree
-from steno.views.file_diff import kept_contents
 from steno.views.plain import listed
 
 MANIFEST = "manifest.json"
@@ -74,7 +75,7 @@ class _Snapshot:
     def notes(self) -> Iterator[str]:
         if self._left_out:
             yield f"contents left out, because they hold secrets: {listed(sorted(self._left_out), _SHOWN)}"
-        yield from content_missing.lines(content_missing.content_missing(self._files))
+        yield from content_missing.lines(content_missing.content_missing(map(file_row, self._files)))
 
     def _manifest(self) -> Data:
         return {

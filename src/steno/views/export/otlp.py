@@ -1,6 +1,6 @@
 """A run as OpenTelemetry spans, `steno-<run_id>.otlp.jsonl`: the run, its processes and its tool calls.
 
-In: a sealed bundle and a directory. Out: OTLP/JSON, the same bytes every time: each line is one
+In: a sealed run and a directory. Out: OTLP/JSON, the same bytes every time: each line is one
 `ExportTraceServiceRequest` of at most `SPANS_A_LINE` spans, so that a collector takes it. Tool calls follow
 the conventions for GenAI (`execute_tool`) and MCP, processes those for command-line programs; what these have
 no name for begins with `steno.`. A claim is marked as one. Never sends anything, never says that a call
@@ -15,11 +15,9 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from steno.bundle.folder import Folder
-from steno.judge.facts import NO_SHIM
-from steno.model.calls import has_calls, read_calls
-from steno.model.kernel_layer import Exec, KernelLayer, Process, has_kernel_layer, whole
-from steno.model.record import Record, open_record, readable
+from steno.model.kernel_layer import Exec, Process, whole
+from steno.model.record import readable
+from steno.model.run import NO_SHIM, Run
 from steno.views.export import Exported
 from steno.views.export.otlp_calls import call_spans
 from steno.views.export.otlp_spans import Data, Spans, Value, attribute_list
@@ -32,21 +30,19 @@ ROOT = "run"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # as OpenTelemetry calls them
 
 
-def export(folder: Folder, directory: Path) -> Exported:
-    with open_record(folder) as record:
+def export(run: Run, directory: Path) -> Exported:
+    def write(out: IO[bytes]) -> None:
+        with readable(run.folder):
+            out.writelines(requests(run))
 
-        def write(out: IO[bytes]) -> None:
-            with readable(folder):
-                out.writelines(requests(record))
-
-        path = place_below(directory, NAME.format(run_id=record.run_id), write)
-        return Exported(path, tuple(_notes(record)))
+    path = place_below(directory, NAME.format(run_id=run.run_id), write)
+    return Exported(path, tuple(_notes(run)))
 
 
-def requests(record: Record) -> Iterator[bytes]:
-    resource = {"attributes": attribute_list(_resource(record))}
-    scope = {"name": "steno", "version": record.facts.start.steno_version}
-    spans = _spans(record)
+def requests(run: Run) -> Iterator[bytes]:
+    resource = {"attributes": attribute_list(_resource(run))}
+    scope = {"name": "steno", "version": run.facts.start.steno_version}
+    spans = _spans(run)
     while some := list(islice(spans, SPANS_A_LINE)):
         told = {"resource": resource, "scopeSpans": [{"scope": scope, "spans": some}]}
         yield _line({"resourceSpans": [told]})
@@ -56,35 +52,35 @@ def _line(value: Data) -> bytes:
     return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def _notes(record: Record) -> Iterator[str]:
-    if not has_kernel_layer(record):
+def _notes(run: Run) -> Iterator[str]:
+    if not run.has_kernel_layer:
         yield "the run has no kernel layer: no process is among the spans"
 
 
-def _resource(record: Record) -> dict[str, Value]:
-    host = record.facts.start.host
+def _resource(run: Run) -> dict[str, Value]:
+    host = run.facts.start.host
     return {
         "service.name": "steno",
-        "service.version": record.facts.start.steno_version,
+        "service.version": run.facts.start.steno_version,
         "host.name": host.name,
         "host.arch": _ARCHITECTURES.get(host.machine, host.machine),
         "os.type": host.platform,
         "os.version": host.release,
-        "steno.run.id": record.run_id,
+        "steno.run.id": run.run_id,
     }
 
 
-def _spans(record: Record) -> Iterator[Data]:
-    spans = Spans(record.run_id, record.facts.started_at_ms)
-    yield _root(spans, record)
-    if has_kernel_layer(record):
-        yield from _process_spans(spans, KernelLayer(record).processes(), record.facts.end_ns)
-    if has_calls(record):
-        yield from call_spans(spans, read_calls(record), record, parent=ROOT)
+def _spans(run: Run) -> Iterator[Data]:
+    spans = Spans(run.run_id, run.facts.started_at_ms)
+    yield _root(spans, run)
+    if run.has_kernel_layer:
+        yield from _process_spans(spans, run.kernel.processes(), run.facts.end_ns)
+    if run.has_calls:
+        yield from call_spans(spans, run, parent=ROOT)
 
 
-def _root(spans: Spans, record: Record) -> Data:
-    facts, complete = record.facts, record.completeness
+def _root(spans: Spans, run: Run) -> Data:
+    facts, complete = run.facts, run.completeness
     command = facts.start.cmd_redacted
     attributes: dict[str, Value] = {
         "process.executable.name": _base_name(command[0] if command else "?"),
@@ -94,7 +90,7 @@ def _root(spans: Spans, record: Record) -> Data:
         "gen_ai.agent.name": None if facts.shim == NO_SHIM else facts.shim,
         "steno.run.id": facts.run_id,
         "steno.run.name": facts.start.name,
-        "steno.run.root": record.manifest.root if record.manifest else None,
+        "steno.run.root": run.root,
         "steno.run.complete": complete["complete"],
         "steno.run.gaps": complete["gaps"],
         **_ending(facts.exit_code, facts.signal),

@@ -1,6 +1,6 @@
 """A run as a Chrome trace, `steno-<run_id>.perfetto.json`: for ui.perfetto.dev and chrome://tracing.
 
-In: a sealed bundle and a directory. Out: one JSON document, the same bytes every time, written as the bundle
+In: a sealed run and a directory. Out: one JSON document, the same bytes every time, written as the bundle
 is read: memory does not grow with the number of kernel events. Times count from the start of the run. A
 process of the trace is one of the record, under the number that it has there, because those of the system are
 used again. What was not recorded is left out and said. Never reads a live run.
@@ -16,12 +16,11 @@ from typing import IO, Any
 
 import msgspec
 
-from steno.bundle.folder import Folder
 from steno.evidence import layout
-from steno.judge.claim_layers import policy_lines, sdk_lines
-from steno.model.calls import Call, has_calls, read_calls
-from steno.model.kernel_layer import Exec, KernelLayer, Process, checked, has_kernel_layer, whole
-from steno.model.record import Record, open_record, readable
+from steno.model.calls import Call
+from steno.model.kernel_layer import Exec, Process, checked, whole
+from steno.model.record import readable
+from steno.model.run import Run
 from steno.views.export import Exported
 from steno.views.export.perfetto_rows import KernelRows
 from steno.views.export.placing import place_below
@@ -44,24 +43,22 @@ _FIRST = -1
 Data = dict[str, Any]
 
 
-def export(folder: Folder, directory: Path) -> Exported:
-    with open_record(folder) as record:
-        trace = ChromeTrace(record)
+def export(run: Run, directory: Path) -> Exported:
+    trace = ChromeTrace(run)
 
-        def write(out: IO[bytes]) -> None:
-            with readable(folder):
-                out.writelines(trace.blocks())
+    def write(out: IO[bytes]) -> None:
+        with readable(run.folder):
+            out.writelines(trace.blocks())
 
-        path = place_below(directory, NAME.format(run_id=record.run_id), write)
-        return Exported(path, tuple(trace.notes()))
+    path = place_below(directory, NAME.format(run_id=run.run_id), write)
+    return Exported(path, tuple(trace.notes()))
 
 
 class ChromeTrace:
-    def __init__(self, record: Record) -> None:
-        self._record = record
-        self._end_ns = record.facts.end_ns
-        self._layer = KernelLayer(record) if has_kernel_layer(record) else None
-        self._rows = KernelRows(record.layers, end_ns=self._end_ns, counters=RUN)
+    def __init__(self, run: Run) -> None:
+        self._of = run
+        self._end_ns = run.facts.end_ns
+        self._rows = KernelRows(run, end_ns=self._end_ns, counters=RUN)
 
     def blocks(self) -> Iterator[bytes]:
         """The document, line by line: every event has a line of its own."""
@@ -76,18 +73,18 @@ class ChromeTrace:
 
     def notes(self) -> Iterator[str]:
         """What the bundle holds, or lacks, and the trace does not show."""
-        if self._layer is None:
+        if not self._of.has_kernel_layer:
             yield "the run has no kernel layer: no process and no file is in the trace"
         elif self._rows.rows > self._rows.instants:
             rows, quiet = self._rows.rows, self._rows.rows - self._rows.instants
             yield f"{quiet} of {rows} kernel events changed and reached nothing: counted, not shown"
 
     def _about(self) -> Data:
-        facts, completeness = self._record.facts, self._record.completeness
+        facts, completeness = self._of.facts, self._of.completeness
         return {
             "schema": SCHEMA,
             "run_id": facts.run_id,
-            "root": self._record.manifest.root if self._record.manifest else None,
+            "root": self._of.root,
             "started_at_ms": facts.started_at_ms,
             "steno_version": facts.start.steno_version,
             "complete": completeness["complete"],
@@ -97,26 +94,26 @@ class ChromeTrace:
     def _lines(self) -> Iterator[str]:
         yield from self._run()
         yield from self._told()
-        yield from _calls(self._record)
-        if self._layer is not None:
-            yield from _processes(self._layer.processes(), self._end_ns)
-            with checked(self._layer.run, layout.KERNEL_TABLE):
+        yield from _calls(self._of)
+        if self._of.has_kernel_layer:
+            yield from _processes(self._of.kernel.processes(), self._end_ns)
+            with checked(self._of.documents, layout.KERNEL_TABLE):
                 yield from self._rows.lines()
 
     def _run(self) -> Iterator[str]:
-        facts = self._record.facts
+        facts = self._of.facts
         command = shlex.join(facts.start.cmd_redacted)
         yield from process_names(RUN, "run", label=facts.run_id, place=_FIRST)
         yield thread_name(_EVENTS, "run")
         args = {**self._about(), "command": command, "cwd": facts.start.cwd, "exit_code": facts.exit_code}
         yield complete(command, _EVENTS, 0, self._end_ns, "run", args)
-        for event in self._record.layers.events():
+        for event in self._of.evidence.events():
             data: Data = msgspec.to_builtins(event.data)
             yield instant(event.type, _EVENTS, event.mono_ns, "run", data)
 
     def _told(self) -> Iterator[str]:
         """What policy decided, which is a fact, and what an agent says it did then, which is a claim."""
-        decided, said = policy_lines(self._record.layers), sdk_lines(self._record.layers)
+        decided, said = self._of.decisions(), self._of.messages()
         if decided:
             yield thread_name(_DECISIONS, "policy decisions")
         for line in decided:
@@ -135,13 +132,13 @@ class ChromeTrace:
             yield instant(f"{claim.event_type} {claim.tool or ''}", _CLAIMS, at_ns, "claim", args)
 
 
-def _calls(record: Record) -> Iterator[str]:
+def _calls(run: Run) -> Iterator[str]:
     """Calls may overlap, slices of one lane must not: a call takes the first lane that is free."""
-    if not has_calls(record):
+    if not run.has_calls:
         return
     windows = [
         (whole(call.window.start_ns), whole(call.window.end_ns), place, call)
-        for place, call in enumerate(read_calls(record).calls)
+        for place, call in enumerate(run.told_calls.calls)
         if call.window is not None
     ]
     free_from: list[int] = []

@@ -1,6 +1,6 @@
 """The kernel table in a trace: what changed something, or reached something, one by one; the rest as counts.
 
-In: the layers of a run, whose table is read batch by batch. Out: lines of a trace. A row that changes a file,
+In: a run, whose table is read batch by batch. Out: lines of a trace. A row that changes a file,
 opens one to write, uses the network, or acts on a process is an instant on the lane of its thread; every row
 is in the counters, which have few steps however many rows there are. Memory is that of one batch, of the
 counters, and of one entry a named thread. Never decides whether a row is true.
@@ -12,11 +12,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from steno.evidence.layers import Layers
 from steno.evidence.wire import OPS
-from steno.judge.kernel_rows import RowBatch, batches, category, result_word
-from steno.judge.operations import MEANING_OF_OPEN
 from steno.model.kernel_layer import NO_ERROR
+from steno.model.recorded_calls import MEANING_OF_OPEN, RowBatch, category, result_word
+from steno.model.run import Run
 from steno.views import measures
 from steno.views.export.trace_events import (
     Lane,
@@ -47,9 +46,9 @@ _Row = tuple[Any, ...]
 
 
 class KernelRows:
-    def __init__(self, layers: Layers, *, end_ns: int, counters: int) -> None:
+    def __init__(self, run: Run, *, end_ns: int, counters: int) -> None:
         """`counters`: the process of the trace that the counters stand beside."""
-        self._layers = layers
+        self._of = run
         self._step = max(end_ns, 0) // MOST_STEPS + 1
         self._counters = counters
         self._threads: set[Lane] = set()
@@ -58,7 +57,7 @@ class KernelRows:
         self.instants = 0
 
     def lines(self) -> Iterator[str]:
-        for batch in batches(self._layers, _COLUMNS):
+        for batch in self._of.recorded_batches(_COLUMNS):
             self.rows += batch.count
             self._count(batch)
             yield from self._instants(batch)

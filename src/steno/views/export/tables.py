@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -17,7 +16,6 @@ from typing import IO, Any
 import msgspec
 
 from steno import __version__
-from steno.bundle.folder import BLOCK, Folder
 from steno.evidence import canonical
 from steno.model.run import Run
 from steno.model.tables import Table
@@ -26,12 +24,11 @@ from steno.views.export.placing import place_tree
 
 NAME = "steno-{run_id}-tables"
 STAMP = "judgement.json"
+_BLOCK = 1 << 18
 
 
-def export(folder: Folder, directory: Path) -> Exported:
-    with Run(nullcontext(folder)) as run:
-        below = NAME.format(run_id=run.info.run_id)
-        return Exported(place_tree(directory, below, _Files(run)))
+def export(run: Run, directory: Path) -> Exported:
+    return Exported(place_tree(directory, NAME.format(run_id=run.run_id), _Files(run)))
 
 
 class _Files(dict[str, Iterable[bytes]]):
@@ -90,5 +87,5 @@ def parquet(table: Table[Any]) -> Iterator[bytes]:
 
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
-    while block := file.read(BLOCK):
+    while block := file.read(_BLOCK):
         yield block

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import msgspec
 
-from steno.bundle.blobs import BlobsError, open_blobs
-from steno.bundle.first_format import as_today
-from steno.bundle.folder import Folder
-from steno.bundle.judged import JudgedFiles
 from steno.errors import StenoError
 from steno.evidence import layout
+from steno.model.contents import ContentsError
 from steno.model.kernel_layer import Whole, read_json, whole
+from steno.model.run import Files, Run
 
 EXTRACT = f"extract/{layout.shown(layout.BLOBS)}"
 _UNCHANGED = "none"
@@ -37,13 +35,13 @@ class _Files(msgspec.Struct):
     files: list[_File]
 
 
-def changed_contents(judged: JudgedFiles, folder: Folder, most: int) -> bytes:
+def changed_contents(documents: Files, run: Run, most: int) -> bytes:
     try:
-        files = read_json(judged, layout.FILES, _Files).files
+        files = read_json(documents, layout.FILES, _Files).files
         wanted = _that_fit([one for one in files if one.change != _UNCHANGED], most)
-        with open_blobs(as_today(folder)) as blobs:
+        with run.open_contents() as blobs:
             return blobs.as_kept(wanted.__contains__, most)
-    except (StenoError, BlobsError):
+    except (StenoError, ContentsError):
         return b""
 
 

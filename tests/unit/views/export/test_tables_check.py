@@ -13,11 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from steno import __version__
-from steno.bundle.folder import Folder
 from steno.cli.verify import command
 from steno.judge.rules import RULES
 from steno.views.export import tables
-from support.reading import sealed
+from support.reading import opened, sealed
 from support.run_builder import RUN_ID, RunBuilder
 
 SAME = "judgement: same"
@@ -37,7 +36,7 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def copy(store: Path, tmp_path: Path) -> Path:
-    with Folder(store / RUN_ID) as folder:
+    with opened(store / RUN_ID) as folder:
         return tables.export(folder, tmp_path / "out").path
 
 
