@@ -1,4 +1,4 @@
-"""Archives of the third seed in the tests: made, taken apart, forged and judged."""
+"""Archives of assay-runner in the tests: made, taken apart, forged and judged."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from conftest import PROGRAM, SECONDS, Steno
 from frames_made import FakeFrames
 from kernel_tables import observed_spool
 from spools import RUN_ID
-from steno.bundle import assay_archive, assay_manifest, plain_tar
+from steno.bundle import plain_tar
 from steno.bundle.folder import Folder
 from steno.bundle.seal import seal
 from steno.bundle.sweep import Sweeper
 from steno.bundle.verify import Verdict
+from steno.contracts.assay import manifest as assay_manifest
+from steno.contracts.assay import verify as assay
 from steno.evidence import layout
-from steno.views.export.assay_runner import export
+from steno.views.export.contracts import assay_runner
+from support.reading import opened
 
 Files = dict[str, bytes]
 
@@ -134,8 +137,8 @@ def sealed_run(run: Path, made: FakeFrames, **changed: Any) -> Path:
 
 
 def exported(run: Path, directory: Path) -> Path:
-    with Folder(run) as folder:
-        return export(folder, directory).path
+    with opened(run) as found:
+        return assay_runner(found, directory).path
 
 
 def taken_apart(archive: Path) -> Files:
@@ -177,7 +180,7 @@ def forged(archive: Path, target: Path, path: str, change: Callable[[bytes], byt
 
 
 def verdict_of(archive: Path) -> Verdict:
-    return assay_archive.verify(archive)
+    return assay.verify(archive)
 
 
 def failed_step(archive: Path) -> tuple[str, int, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from steno.judge.audit_meta import Ended, Known, Launch, Meta, describe
+from steno.contracts.agent_audit.meta import Ended, Known, Launch, Meta, describe
 
 RUN_ID = "20260125T120000-codex-0123abcd"
 STARTED_AT_MS = 1_769_342_400_123

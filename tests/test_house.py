@@ -80,6 +80,14 @@ def test_no_file_names_the_place_where_it_was_written() -> None:
     assert not {name_of(path) for path in [*SOURCES, *TESTS, *pages] if f"{ROOT}/" in path.read_text()}
 
 
+def test_the_outside_formats_are_called_by_their_names() -> None:
+    other = re.compile(
+        r"\b(?:first|second|third|fourth) seed|\bthe seed\b|\bseed's\b|seeds[/]", re.IGNORECASE
+    )
+    pages = [*DOCS.rglob("*.md"), *ROOT.glob("*.md")]
+    assert not {name_of(path) for path in [*SOURCES, *TESTS, *pages] if other.search(path.read_text())}
+
+
 def test_every_error_says_when_it_is_raised() -> None:
     found = [
         value

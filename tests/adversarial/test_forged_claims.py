@@ -20,8 +20,8 @@ from making import FINISHED, make_run, start
 from recorded import Recorded
 from resealing import reseal
 from spools import RUN_ID
-from steno.bundle import assay_manifest
 from steno.bundle.verify import Status
+from steno.contracts.assay import manifest as assay_manifest
 from steno.evidence import canonical, kinds, layout
 
 Change = Callable[[list[dict[str, Any]]], object]

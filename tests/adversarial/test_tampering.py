@@ -17,10 +17,11 @@ from making import RUN_ID, make_run
 from recorded import Recorded
 from resealing import BAD, files_of, verdict_of
 from spools import small_spool
-from steno.bundle import assay_archive, pack
+from steno.bundle import pack
 from steno.bundle.folder import Folder
 from steno.bundle.recover import recover
 from steno.bundle.verify import STEPS, Status, verify
+from steno.contracts.assay import verify as assay
 from steno.evidence import canonical, layout
 
 SMALL = 400
@@ -237,9 +238,9 @@ def test_a_genuine_run_in_the_folder_of_another_is_found(tmp_path: Path) -> None
     assert (verdict.status, len(verdict.steps)) == (Status.INVALID, 2)
     assert verdict.steps[-1].problems == [f"the folder is named {other}, and holds the run {RUN_ID}"]
     archive = exported(swapped, tmp_path)
-    assert assay_archive.verify(archive).status is Status.INCOMPLETE
+    assert assay.verify(archive).status is Status.INCOMPLETE
     archive = archive.rename(str(archive).replace(RUN_ID, other))
-    told = assay_archive.verify(archive)
+    told = assay.verify(archive)
     assert (told.status, told.steps[-1].problems) == (
         Status.INVALID,
         [f"the file is named after {other}, and holds the run {RUN_ID}"],

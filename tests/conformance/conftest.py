@@ -1,4 +1,4 @@
-"""What the tests of the first and of the third seed start from."""
+"""What the tests of capture-run and of assay-runner start from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conftest import Steno
 
 @pytest.fixture
 def capture(steno: Steno, store: Path, tmp_path: Path) -> Capture:
-    """Run a command as the seed would and read its artifacts: options of `steno run`, then the command."""
+    """Run a command as capture-run would and read its artifacts: options of `steno run`, then the command."""
 
     def run(
         *command: str,
@@ -31,7 +31,7 @@ def capture(steno: Steno, store: Path, tmp_path: Path) -> Capture:
 
 @pytest.fixture
 def measure(steno: Steno, tmp_path: Path) -> Measure:
-    """Run a command under an observer and export it as the third seed's archive."""
+    """Run a command under an observer and export it as an archive of assay-runner."""
 
     def run(
         observer: str,

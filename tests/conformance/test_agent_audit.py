@@ -1,4 +1,4 @@
-"""The fourth seed, clause by clause: what an attempt leaves, in which order it is made, and how it is judged.
+"""agent-audit, clause by clause: what an attempt leaves, in which order it is made, and how it is judged.
 
 The agent is a stand-in whose prompt is a script of the shell. Names of tests begin with the clause they hold.
 """
@@ -22,8 +22,9 @@ from steno.agents.observing import UNKNOWN_PLACE
 from steno.agents.read_again import judged_again
 from steno.agents.translate import translate
 from steno.bundle.folder import Folder
-from steno.judge.audit_meta import Meta
-from steno.views.export.agent_audit import export
+from steno.contracts.agent_audit.meta import Meta
+from steno.views.export.contracts import agent_audit
+from support.reading import opened
 
 PARTS = {
     "meta": "json",
@@ -326,8 +327,8 @@ def test_11_7_what_is_parsed_is_the_audit_files_and_nothing_else(made: Made, tmp
 
 
 def test_the_export_of_a_recording_says_of_the_agent_what_its_meta_says(made: Made, tmp_path: Path) -> None:
-    with Folder(made.store[made.first.number - 1].path) as recorded:
-        audit = export(recorded, tmp_path).path / ".audit"
+    with opened(made.store[made.first.number - 1].path) as recorded:
+        audit = agent_audit(recorded, tmp_path).path / ".audit"
     own, exported = made.first.meta, json.loads((audit / "meta.1.json").read_bytes())
     for name in ("agentName", "launch", "exitCode", "success", "trustApplied", "protocol", "runtime"):
         assert exported[name] == own[name], name

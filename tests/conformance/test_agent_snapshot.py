@@ -1,4 +1,4 @@
-"""The second seed, `seeds/agent-snapshot.txt`, clause by clause, as far as it speaks of the format.
+"""agent-snapshot, clause by clause, as far as it speaks of the format.
 
 Each test exports a bundle that holds exactly what the clause is about, and reads the snapshot with nothing
 but `json` and pyarrow, which is also what pandas reads Parquet with.
@@ -23,14 +23,13 @@ from click.testing import CliRunner
 
 from conftest import Steno
 from frames_made import Found
-from steno.bundle.folder import Folder
 from steno.bundle.local_key import LOCAL_KEY
 from steno.cli import export as export_command
 from steno.errors import BadRequestError
 from steno.evidence import layout
 from steno.views.export import Exported
-from steno.views.export.agent_snapshot import export
-from support.reading import kernel_layer, sealed
+from steno.views.export.contracts import agent_snapshot
+from support.reading import kernel_layer, opened, sealed
 from support.run_builder import LINK, RUN_ID, UNKNOWN, WRITING, Content, RunBuilder
 
 SECRET = b"correct-horse-battery-staple"
@@ -76,8 +75,8 @@ class Snapshot:
 
 
 def exported(run: Path, directory: Path) -> Snapshot:
-    with Folder(run) as folder:
-        return Snapshot(export(folder, directory))
+    with opened(run) as found:
+        return Snapshot(agent_snapshot(found, directory))
 
 
 def snapshot(tmp_path: Path, run: RunBuilder) -> Snapshot:
@@ -115,7 +114,7 @@ CALLS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(
-    ("calls", "ours", "seeds"),
+    ("calls", "ours", "theirs"),
     [
         (["read"], ["read"], ["read"]),
         (["write"], ["write"], ["write"]),
@@ -127,8 +126,8 @@ CALLS: dict[str, dict[str, Any]] = {
         (["execute", "metadata", "write"], ["execute", "metadata", "read", "write"], ["read", "write"]),
     ],
 )
-def test_operations_are_words_of_the_seed(
-    tmp_path: Path, calls: list[str], ours: list[str], seeds: list[str]
+def test_operations_are_words_of_the_contract(
+    tmp_path: Path, calls: list[str], ours: list[str], theirs: list[str]
 ) -> None:
     run = a_run()
     for one in calls:
@@ -136,7 +135,7 @@ def test_operations_are_words_of_the_seed(
     found = snapshot(tmp_path, run.left("/w/f", Found()))
     with kernel_layer(tmp_path / "store" / RUN_ID) as layer:
         assert [seen.file.operations for seen in layer.files()] == [ours]
-    assert found.file("/w/f")["operations"] == seeds
+    assert found.file("/w/f")["operations"] == theirs
 
 
 def test_every_recorded_path_has_its_states_before_and_after(tmp_path: Path) -> None:
@@ -246,7 +245,7 @@ def test_not_every_blob_is_kept_in_memory(tmp_path: Path) -> None:
     assert most < 10 * size
 
 
-def test_the_manifest_has_the_fields_of_the_seed(tmp_path: Path) -> None:
+def test_the_manifest_has_the_fields_of_the_contract(tmp_path: Path) -> None:
     found = snapshot(tmp_path, a_run("make", "test", cwd="/home/ada/work").ended(3)).manifest
     assert set(found) == MANIFEST_FIELDS
     assert found["command"] == ["make", "test"]
@@ -268,7 +267,7 @@ def test_git_repositories_have_root_head_and_dirty(tmp_path: Path) -> None:
     assert snapshot(tmp_path, run).manifest["git_repositories"] == repositories
 
 
-def test_states_have_no_other_fields_than_the_seeds(tmp_path: Path) -> None:
+def test_states_have_no_other_fields_than_those_of_the_contract(tmp_path: Path) -> None:
     run = a_run().wrote("/w/f", Content(b"abc", kept="raced"), before=b"x").deleted("/w/d")
     run.call("symlink", "/w/l", extra="f", state=None, result=0).left("/w/l", Found(mode=LINK, target="f"))
     found = snapshot(tmp_path, run)
@@ -324,7 +323,7 @@ def test_a_state_that_was_not_recorded_is_not_made_up(tmp_path: Path) -> None:
     assert found.file("/w/f")["after"] == {"exists": None}
 
 
-# --- Secrets, of which the seed does not speak ----------------------------------------------------------
+# --- Secrets, of which it does not speak ----------------------------------------------------------------
 
 
 def with_secret(tmp_path: Path) -> Path:

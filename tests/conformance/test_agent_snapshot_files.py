@@ -1,4 +1,4 @@
-"""What the second seed saves of files, clause by clause: its exceptions, its classes, its blobs."""
+"""What agent-snapshot saves of files, clause by clause: its exceptions, its classes, its blobs."""
 
 from __future__ import annotations
 

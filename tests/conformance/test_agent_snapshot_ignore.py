@@ -1,4 +1,4 @@
-"""The second seed's configuration and its exceptions, clause by clause, as far as files can show them."""
+"""agent-snapshot: its configuration and its exceptions, clause by clause, as far as files can show them."""
 
 from __future__ import annotations
 

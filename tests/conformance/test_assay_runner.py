@@ -1,4 +1,4 @@
-"""The third seed's acceptance, S1, S2, S3 and S6: one test a line, by the installed program."""
+"""assay-runner: its acceptance, S1, S2, S3 and S6: one test a line, by the installed program."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from assay_archives import (
 from conftest import Steno
 from making import FINISHED, HOST, make_run, start
 from observers import a_run_has_a_cgroup, observers
-from steno.bundle import assay_manifest
 from steno.bundle.verify import Status
+from steno.contracts.assay import manifest as assay_manifest
 
 AGENT = Path(__file__).parent.parent / "workloads" / "kernel-only-agent.sh"
 FILES = [
@@ -73,7 +73,7 @@ def place(tmp_path: Path) -> Path:
 
 
 class Agent(NamedTuple):
-    """Three runs of the seed's fixture in one place, each time an empty one, with somebody who listens."""
+    """Three runs of the fixture in one place, each time an empty one, with somebody who listens."""
 
     place: Path
     port: int
@@ -270,7 +270,7 @@ def test_s3_what_the_fixture_did_is_in_the_surface(agent: Agent, one: Measured) 
 # --- S6: correlation report ----------------------------------------------------------------------------
 
 
-def test_s6_the_report_has_the_shape_of_the_seed(one: Measured) -> None:
+def test_s6_the_report_has_the_shape_of_the_contract(one: Measured) -> None:
     report = one.correlation
     assert sorted(report) == ["ambiguities", "bindings", "run_id", "schema", "status"]
     assert report["schema"] == "assay.runner.correlation_report.v0"

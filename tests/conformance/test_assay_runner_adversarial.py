@@ -1,4 +1,4 @@
-"""The third seed's S7: what must not break attribution, one test a check, by the installed program."""
+"""assay-runner: S7, what must not break attribution, one test a check, by the installed program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the third seed's own tool gets wrong, one test a defect: ours does not."""
+"""What the tool behind assay-runner gets wrong, one test a defect: ours does not."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from assay_archives import Measure, forged, lines_in, verdict_of
 from conftest import Steno
 from observers import observers
-from steno.bundle import assay_manifest
 from steno.bundle.verify import Status
+from steno.contracts.assay import manifest as assay_manifest
 from steno.evidence import canonical
 
 every_observer = pytest.mark.parametrize("observer", observers())
@@ -55,7 +55,7 @@ def test_nothing_is_filtered_by_its_place(measure: Measure, observer: str, tmp_p
 def test_a_file_that_is_there_only_later_is_told_with_both_results(
     measure: Measure, observer: str, tmp_path: Path
 ) -> None:
-    """The seed's tool drops repeated calls before their results are known."""
+    """The tool behind the contract drops repeated calls before their results are known."""
     late = tmp_path / "late"
     measured = measure(observer, "sh", "-c", f"cat {late}; echo x >{late}; cat {late}")
     opened = [
@@ -84,7 +84,7 @@ def test_a_descendant_that_outlives_the_command_is_recorded_or_declared(
 def test_a_forged_surface_with_matching_digests_is_invalid(
     measure: Measure, steno: Steno, observer: str, tmp_path: Path
 ) -> None:
-    """The seed's verifier compares digests only."""
+    """Its verifier compares digests only."""
     measured = measure(observer, "cat", "/etc/hostname")
 
     def forget(data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""The third seed's health, surface and correlation: each rule of its contract is one test, by name.
+"""assay-runner: health, surface and correlation; each rule of its contract is one test, by name.
 
 "Observation Health Contract", "Capability Surface V0" and "S6: Correlation Report". Driven by real runs where
 a real run can be made to show the rule, else by records that are made by hand and sealed as any other.
@@ -55,7 +55,7 @@ def observer(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def run(steno: Steno, store: Path, tmp_path: Path) -> Runner:
-    """A real run of the seed's kernel-only fixture, or of another script."""
+    """A real run of the kernel-only fixture, or of another script."""
     place = tmp_path / "place"
     place.mkdir()
     (place / "input").write_text("in\n")

@@ -1,4 +1,4 @@
-"""The rows of the third seed's matrix that have neither policy nor SDK; the others stand with S4 and S5."""
+"""The rows of assay-runner's matrix that have neither policy nor SDK; the others stand with S4 and S5."""
 
 from __future__ import annotations
 

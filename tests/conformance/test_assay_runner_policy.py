@@ -1,4 +1,4 @@
-"""The third seed's S4, its checks of policy in S7, and the rows of its matrix that have a policy.
+"""assay-runner: S4, its checks of policy in S7, and the rows of its matrix that have a policy.
 
 A real MCP server (`@modelcontextprotocol/server-filesystem`) behind `steno mcp wrap`, called by a client that
 knows nothing of Steno.
@@ -17,7 +17,7 @@ import pytest
 from assay_archives import Measured, lines_in, run_measured, steno_in
 from conftest import PROGRAM
 from observers import a_run_has_a_cgroup, observers, strongest
-from steno.bundle import assay_manifest
+from steno.contracts.assay import manifest as assay_manifest
 
 AGENT = Path(__file__).parent.parent / "workloads" / "mcp-policy-agent.py"
 NODE_MODULES = Path(

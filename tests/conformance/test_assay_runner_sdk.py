@@ -1,4 +1,4 @@
-"""The third seed's S5 and the row of its matrix with an SDK: agents of openai-agents and a scripted model.
+"""assay-runner: S5 and the row of its matrix with an SDK: agents of openai-agents and a scripted model.
 
 The tool call is real: it flows from the framework through `steno mcp wrap` to the real
 `@modelcontextprotocol/server-filesystem`, whose process the kernel layer has.
@@ -21,8 +21,8 @@ from conftest import PROGRAM, Steno
 from javascript import FILESYSTEM_SERVER, needs_filesystem_server, needs_openai_agents_js, placed
 from observers import a_run_has_a_cgroup, strongest
 from recorded import Recorded, runs
-from steno.bundle import assay_manifest
 from steno.bundle.verify import Status
+from steno.contracts.assay import manifest as assay_manifest
 from steno.evidence import layout
 from steno.judge.projection import project
 
@@ -124,7 +124,7 @@ def test_s5_the_sdk_layer_is_self_reported(flow: Flowed) -> None:
 
 
 @needs_filesystem_server
-def test_s5_the_normalized_events_are_those_of_the_seed(flow: Flowed) -> None:
+def test_s5_the_normalized_events_are_those_of_the_contract(flow: Flowed) -> None:
     lines = lines_of(flow.one, layout.SDK_LINES)
     assert [line["event_type"] for line in lines] == [
         "tool_call_started",
@@ -183,7 +183,7 @@ def test_matrix_openai_agents_tool_call_passes_the_gate_of_the_delegated_host(fl
 
 
 @needs_filesystem_server
-def test_s5_the_bundle_verifies_and_so_does_the_archive_of_the_seed(flow: Flowed) -> None:
+def test_s5_the_bundle_verifies_and_so_does_the_archive_of_the_contract(flow: Flowed) -> None:
     assert all(run.is_valid for run in flow.runs)
     flow.steno("export", flow.one.path, "--as", "assay-runner", "-o", flow.place.parent / "out")
     (archive,) = (flow.place.parent / "out").iterdir()

@@ -1,4 +1,4 @@
-"""The first seed, `seeds/capture-run.txt`, clause by clause.
+"""capture-run, clause by clause.
 
 Each test drives the installed `steno` and reads what `steno export --as capture-run` wrote.
 """
@@ -116,7 +116,7 @@ def test_the_optional_redaction_report_is_always_there(capture: Capture) -> None
     assert "redaction_report.json" in capture("true").names
 
 
-def test_the_run_id_has_the_seeds_format(capture: Capture) -> None:
+def test_the_run_id_has_the_format_of_the_contract(capture: Capture) -> None:
     found = capture("true")
     assert RUN_ID.fullmatch(found.path.name)
     assert {event["run_id"] for event in found.lines("events.jsonl")} == {found.path.name}
@@ -381,11 +381,11 @@ def test_other_content_in_the_artifact_directory_is_never_overwritten(
     assert found.raw("stdout_tail.txt") == b"mine"
 
 
-# --- The smoke test of the seed -------------------------------------------------------------------------
+# --- The smoke test --------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="the seed's own command needs node")
-def test_the_seeds_smoke_command_passes(capture: Capture, repo: Path) -> None:
+@pytest.mark.skipif(shutil.which("node") is None, reason="the command of the contract needs node")
+def test_the_smoke_command_of_the_contract_passes(capture: Capture, repo: Path) -> None:
     found = capture("node", "-e", "console.log('ok')", cwd=repo)
     assert found.exit_code == 0
     assert found.names >= REQUIRED | REPO_FILES

@@ -1,4 +1,4 @@
-"""Every known defect of the real program behind the first seed (facts §1): we do not have it."""
+"""Every known defect of the program behind capture-run: we do not have it."""
 
 from __future__ import annotations
 

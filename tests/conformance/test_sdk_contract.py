@@ -1,4 +1,4 @@
-"""The third seed's S5, its transport: a command gets the name of a log, and what it writes there is taken.
+"""assay-runner: S5, its transport: a command gets the name of a log, and what it writes there is taken.
 
 It is taken by the contract, or refused with a word. Nothing that the command does there changes how it ends.
 """
@@ -20,9 +20,9 @@ from claims_told import sdk
 from conftest import PROGRAM, SECONDS, Steno
 from recorded import Recorded, only_run, spooled
 from spools import RUN_ID
-from steno.bundle import assay_manifest
 from steno.bundle.verify import Status
 from steno.capture.shadow import memory_directories
+from steno.contracts.assay import manifest as assay_manifest
 from steno.evidence import layout
 from waiting import until
 
@@ -72,7 +72,7 @@ def test_what_the_sdk_says_is_self_reported_and_goes_into_the_archive(
     assert [line["event_type"] for line in lines_in(files[assay_manifest.SDK_LINES])] == [
         "tool_call_started", "tool_call_completed", "run_finished"
     ]  # fmt: skip
-    seed = {
+    fields = {
         "schema",
         "run_id",
         "seq",
@@ -83,7 +83,7 @@ def test_what_the_sdk_says_is_self_reported_and_goes_into_the_archive(
         "tool_call_id",
         "tool",
     }
-    assert all(set(line) - {"steno"} == seed for line in lines_in(files[assay_manifest.SDK_LINES]))
+    assert all(set(line) - {"steno"} == fields for line in lines_in(files[assay_manifest.SDK_LINES]))
     assert lines_in(files[assay_manifest.EVENTS])[0]["agent_shim"] == "openai-agents"
     assert steno("verify", archive).returncode == 3  # nobody watched the kernel, and that is all
 

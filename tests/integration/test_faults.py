@@ -16,8 +16,10 @@ from conftest import PROGRAM, Steno
 from ordinary import root_may_mount
 from recorded import only_run, runs
 from steno.bundle.verify import Status
+from steno.contracts.capture_run import hashes
 from steno.evidence import layout
 from steno.record.run import Outcome
+from support.reading import record
 
 MIB = 1 << 20
 # What a recorder may use at most, however much the command writes.
@@ -256,7 +258,8 @@ def test_memory_stays_flat_while_much_is_written(
     assert peak < MEMORY_KIB
     run = only_run(store)
     assert (run.path / layout.STDOUT).stat().st_size == size
-    assert run.json("hashes.json")["stdout_tail_hash"] != run.json("hashes.json")["stderr_tail_hash"]
+    with record(run.path) as found:
+        assert hashes(found)["stdout_tail_hash"] != hashes(found)["stderr_tail_hash"]
 
 
 @pytest.mark.soak
@@ -273,7 +276,8 @@ def test_a_gigabyte_leaves_memory_flat_and_the_tail_right(
         file.seek(-4000, os.SEEK_END)
         tail = file.read()
     assert tail.endswith(b"the very end")
-    assert run.json("hashes.json")["stdout_tail_hash"] == hashlib.sha256(tail).hexdigest()
+    with record(run.path) as found:
+        assert hashes(found)["stdout_tail_hash"] == hashlib.sha256(tail).hexdigest()
     assert run.is_valid
 
 

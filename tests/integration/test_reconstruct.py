@@ -13,7 +13,7 @@ import pytest
 
 from conftest import Steno
 from screen import Screen
-from steno.judge.trace_writer import Piece, trace
+from steno.contracts.agent_audit.streams import Piece, trace
 
 STRACE = ["strace", "-f", "-yy", "-s", "65535", "-e", "trace=write,writev", "-e", "write=1,2"]
 

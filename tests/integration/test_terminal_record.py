@@ -17,23 +17,28 @@ from recorded import Recorded, only_run
 from screen import Screen
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
+from steno.contracts.agent_audit.streams import stream_files
 from steno.evidence import layout
-from steno.judge.replay import typed_input
 
+TIMING, OUTPUT = "pty-timing.1.log", "pty-output.1.log"
 PLAYER = Path(os.environ.get("STENO_NODE_MODULES", "")) / "asciinema-player" / "dist"
 COLOURED = "printf 'h\\303\\251llo \\033[31mred\\033[0m\\n'; echo two; exit 4"
+
+
+def audit_logs(run: Recorded) -> dict[str, bytes]:
+    """The streams of a run as the agent-audit contract has them."""
+    with Folder(run.path) as folder:
+        layers = FolderLayers(folder, run.path.name)
+        return {name: b"".join(blocks) for name, blocks in stream_files(layers, 1).items()}
 
 
 def replayed(run: Recorded, *options: str) -> bytes:
     """What scriptreplay shows of the logs of a run, which the options name."""
     with TemporaryDirectory() as logs:
-        for name in (layout.TIMING, layout.MERGED_OUTPUT):
-            (Path(logs) / name).write_bytes(run.judged(name))
-        with Folder(run.path) as folder:
-            typed = b"".join(typed_input(FolderLayers(folder, run.path.name)))
-        (Path(logs) / "stdin").write_bytes(typed)
+        for name, content in audit_logs(run).items():
+            (Path(logs) / name).write_bytes(content)
         shown = subprocess.run(
-            ["scriptreplay", "--timing", layout.TIMING, "--divisor", "1000", *options],
+            ["scriptreplay", "--timing", TIMING, "--divisor", "1000", *options],
             capture_output=True,
             check=True,
             timeout=60,
@@ -59,7 +64,7 @@ def read_cast(run: Recorded) -> tuple[dict[str, Any], list[tuple[float, str, str
 def test_scriptreplay_replays_a_terminal(steno: Steno, store: Path) -> None:
     steno("run", "--no-git", "--pty", "always", "--", "sh", "-c", COLOURED)
     run = only_run(store)
-    assert replayed(run, "--log-out", layout.MERGED_OUTPUT) == run.stream("output")
+    assert replayed(run, "--log-out", OUTPUT) == run.stream("output")
 
 
 def test_scriptreplay_replays_separate_streams_in_their_order(
@@ -80,13 +85,13 @@ def test_scriptreplay_replays_separate_streams_in_their_order(
             timeout=SECONDS,
         )
     run = only_run(store)
-    assert replayed(run, "--log-out", layout.MERGED_OUTPUT) == b"out\nerr\nmore\n"
+    assert replayed(run, "--log-out", OUTPUT) == b"out\nerr\nmore\n"
 
 
 def test_scriptreplay_replays_the_input(steno: Steno, store: Path) -> None:
     steno("run", "--no-git", "--", "cat", input=b"typed\nlines\n")
     run = only_run(store)
-    assert replayed(run, "--log-in", "stdin", "--stream", "in") == b"typed\nlines\n"
+    assert replayed(run, "--log-in", "stdin.1.log", "--stream", "in") == b"typed\nlines\n"
 
 
 def test_scriptreplay_knows_the_facts_of_the_run(
@@ -98,7 +103,7 @@ def test_scriptreplay_knows_the_facts_of_the_run(
     screen.see("rc=4")
     screen.rest()
     run = only_run(store)
-    summary = replayed(run, "--log-out", layout.MERGED_OUTPUT, "--summary").decode()
+    summary = replayed(run, "--log-out", OUTPUT, "--summary").decode()
     facts = dict(line.split(":", 1) for line in summary.splitlines() if ":" in line)
     facts = {name.strip(): value.strip() for name, value in facts.items()}
     assert (facts["EXIT_CODE"], facts["COLUMNS"], facts["LINES"]) == ("4", "100", "30")
@@ -150,7 +155,7 @@ def test_a_resize_is_in_timing_and_cast(clean_env: dict[str, str], tmp_path: Pat
     screen.see("40 120")
     screen.rest()
     run = only_run(store)
-    assert b"SIGWINCH ROWS=40 COLS=120\n" in run.judged(layout.TIMING)
+    assert b"SIGWINCH ROWS=40 COLS=120\n" in audit_logs(run)[TIMING]
     assert [data for _, code, data in read_cast(run)[1] if code == "r"] == ["120x40"]
 
 

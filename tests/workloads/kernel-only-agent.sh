@@ -1,5 +1,5 @@
 # needs: bash cat env
-# The third seed's fixture: read one file, write one, execute one stable binary; with PORT connect to it.
+# The fixture of assay-runner: read one file, write one, execute one stable binary; with PORT connect to it.
 mkdir -p agent
 [ -e agent/input.txt ] || echo question >agent/input.txt
 cat agent/input.txt

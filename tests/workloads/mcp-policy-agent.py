@@ -1,4 +1,4 @@
-"""The third seed's `mcp-policy-agent`: starts an MCP server and makes the calls that it is told, in turn.
+"""The `mcp-policy-agent` of assay-runner: starts an MCP server and makes the calls that it is told, in turn.
 
 Usage: mcp-policy-agent.py CALLS SERVER [ARG]... with CALLS a JSON list of {"id", "tool", "arguments"}. Prints
 each answer as a line of JSON. It knows nothing of Steno: the policy stands in SERVER's place.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The third seed's `sdk-event-wrapper`: writes normalised SDK events to the log that the run supplies. Stdout and
+# The `sdk-event-wrapper` of assay-runner: writes normalised SDK events to the log that the run supplies. Stdout and
 # stderr are for people: what looks like an event there is none. Usage: sdk-event-wrapper.sh TOOL_CALL_ID
 set -eu
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from steno.agents.observing import policy_given
 from steno.agents.register import AttemptRecord, AttemptState
 from steno.agents.run_directory import RunName
+from steno.contracts.agent_audit.meta import PolicyGiven
 from steno.errors import BadPolicyError, BadRequestError
-from steno.judge.audit_meta import PolicyGiven
 
 _SAY = "say what is meant: `steno agent resume --policy FILE {run} …`, or --no-policy to go on without one"
 _SHOWN_DIGITS = 12

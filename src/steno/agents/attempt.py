@@ -16,7 +16,7 @@ from steno.agents.streams.reading import read
 from steno.agents.streams.said import Event
 from steno.agents.streams.session import Session, session_of
 from steno.agents.terminal_signal import TerminalSignal
-from steno.judge.audit_meta import Meta
+from steno.contracts.agent_audit.meta import Meta
 
 
 class Attempt(Struct, frozen=True, kw_only=True, dict=True):

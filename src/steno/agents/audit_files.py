@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steno.bundle.folder import Folder
+from steno.contracts.agent_audit.streams import AUDIT, file_name
 from steno.errors import BadRequestError, StoreError
 from steno.evidence import canonical
-from steno.judge.audit_streams import AUDIT, file_name
 from steno.views.export.placing import place_in
 from steno.views.plain import utf8
 

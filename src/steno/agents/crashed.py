@@ -35,8 +35,8 @@ from steno.agents.run_directory import PreparedRun, RunName, directory_problem, 
 from steno.agents.split_streams import RecordedStreams
 from steno.agents.strace_chain import STRACE
 from steno.bundle.folder import Folder
-from steno.judge.audit_meta import Meta, agent_steps, audit_files, ended
-from steno.judge.audit_streams import AUDIT, file_name
+from steno.contracts.agent_audit.meta import Meta, agent_steps, audit_files, ended
+from steno.contracts.agent_audit.streams import AUDIT, file_name
 from steno.model.record import Record, open_record
 from steno.record.recovery import recover_run
 

@@ -15,8 +15,8 @@ from msgspec import Struct, field
 
 from steno.agents.streams.reading import PARSERS
 from steno.agents.terminal_signal import TerminalSignal
+from steno.contracts.agent_audit.streams import AUDIT
 from steno.hooks import AGENTS as HOOKED
-from steno.judge.audit_streams import AUDIT
 
 Format = Literal["toml", "json"]
 

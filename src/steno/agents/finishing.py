@@ -20,9 +20,9 @@ from steno.agents.index_file import write_indexes
 from steno.agents.run_directory import PreparedRun
 from steno.agents.split_streams import SplitStreams
 from steno.agents.streams.session import session_of
+from steno.contracts.agent_audit.meta import Ended, Known, Meta, SessionFound, describe
+from steno.contracts.agent_audit.streams import file_name, stream_files
 from steno.errors import StenoError
-from steno.judge.audit_meta import Ended, Known, Meta, SessionFound, describe
-from steno.judge.audit_streams import file_name, stream_files
 from steno.model.record import Record, readable
 
 STREAMS = ("stdin", "stdout", "stderr", "pty-output", "pty-timing", "fd-trace")

@@ -21,8 +21,8 @@ from steno.agents.locked_file import locked
 from steno.agents.register import METADATA, attempts, registered_runs
 from steno.agents.run_directory import RUNS
 from steno.bundle.folder import Folder
+from steno.contracts.agent_audit.meta import Meta, SessionFound
 from steno.errors import StoreError
-from steno.judge.audit_meta import Meta, SessionFound
 from steno.views.export.placing import place_in
 
 INDEX = f"{RUNS}/index.json"

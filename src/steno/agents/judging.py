@@ -21,12 +21,12 @@ from steno.agents.snapshot import Look
 from steno.agents.split_streams import SplitStreams
 from steno.agents.steps import Step, Steps
 from steno.bundle.reader import FolderLayers
+from steno.contracts.agent_audit.changes import diff
+from steno.contracts.agent_audit.meta import ended
 from steno.errors import StenoError
 from steno.evidence import layout
 from steno.evidence.kinds import EventData
-from steno.judge.audit_meta import ended
 from steno.judge.facts import RunFacts
-from steno.judge.snapshot_diff import diff
 
 
 class Judging:

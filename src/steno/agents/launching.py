@@ -1,4 +1,4 @@
-"""One attempt from its reserved number to its meta file: steps 2 to 11 of the fourth seed, in that order.
+"""One attempt from its reserved number to its meta file: steps 2 to 11 of agent-audit, in that order.
 
 In: a job: which agent with which arguments, in which run, with what around it. Out: the audit files, an
 entry in each index, a recording, and how it went. Until the agent is started every failure is an error, and
@@ -40,8 +40,7 @@ from steno.agents.steps import Step, Steps
 from steno.agents.strace_chain import STRACE, StraceChain, find_programs
 from steno.bundle.folder import Folder
 from steno.capture.observer import NONE
-from steno.errors import StenoError
-from steno.judge.audit_meta import (
+from steno.contracts.agent_audit.meta import (
     Ended,
     Known,
     Launch,
@@ -52,6 +51,7 @@ from steno.judge.audit_meta import (
     describe,
     ended,
 )
+from steno.errors import StenoError
 from steno.model.record import Record, open_record
 from steno.record.run import OWN_FAILURE, Outcome, RunRequest, new_run_id, record
 

@@ -23,8 +23,8 @@ from steno.agents.register import AttemptRecord, AttemptState, attempts
 from steno.agents.run_directory import RunName, directory_problem, find_run, open_runs, run_names
 from steno.agents.steps import Step
 from steno.bundle.folder import Folder
+from steno.contracts.agent_audit.meta import Meta
 from steno.errors import BadRequestError, RunNotFoundError
-from steno.judge.audit_meta import Meta
 from steno.views.plain import visible
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from steno.judge.audit_meta import Known
-from steno.judge.snapshot_diff import Diff, Snapshot
+from steno.contracts.agent_audit.changes import Diff, Snapshot
+from steno.contracts.agent_audit.meta import Known
 from steno.redact.engine import PLACEHOLDER, Redactor
 from steno.redact.findings import Findings
 

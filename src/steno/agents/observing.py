@@ -23,9 +23,9 @@ from steno.agents import json_edit, settings_file
 from steno.agents.description import AgentDescription, Servers
 from steno.agents.isolation import Home
 from steno.agents.wrapped_servers import WrappedServers, Written
+from steno.contracts.agent_audit.meta import PolicyGiven
 from steno.errors import BadRequestError
 from steno.hooks.agent import Agent
-from steno.judge.audit_meta import PolicyGiven
 
 # --- what a policy does not hold for, in words that the record has as well --------------------------
 UNKNOWN_PLACE = "the policy holds for nothing: it is not known where this agent keeps its MCP servers"

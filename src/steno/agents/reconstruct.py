@@ -17,8 +17,8 @@ import msgspec
 
 from steno.agents import trace_lines
 from steno.agents.trace_lines import Dumped, Part, TraceLines, Trouble, Write, unquoted
+from steno.contracts.agent_audit.streams import STDERR, STDOUT
 from steno.errors import BadRequestError
-from steno.judge.trace_writer import STDERR, STDOUT
 from steno.mcp.lines import Lines, LineTooLongError
 
 _STANDARD = {1: STDOUT, 2: STDERR}
@@ -113,7 +113,7 @@ def trace_file_lines(path: Path) -> Iterator[bytes | LineTooLongError]:
 
 
 def is_terminal(destination: bytes) -> bool:
-    """The seed's rule, and /dev/tty. The other end of a terminal (`/dev/pts/ptmx<char 5:2>`) is not one."""
+    """As in the contract, or /dev/tty. The other end of a terminal (`/dev/pts/ptmx<char 5:2>`) is none."""
     if is_controlling_terminal(destination):
         return True
     device = _DEVICE.search(destination)

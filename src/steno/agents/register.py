@@ -25,9 +25,9 @@ from steno.agents.completion import Completion
 from steno.agents.locked_file import is_held
 from steno.bundle.folder import Folder
 from steno.bundle.spool import is_live
+from steno.contracts.agent_audit.meta import Known, Meta
 from steno.errors import StoreError
 from steno.evidence import canonical
-from steno.judge.audit_meta import Known, Meta
 from steno.views.export.placing import place_in
 from steno.views.plain import utf8
 

@@ -26,9 +26,9 @@ from steno.agents.description import AGENT_NAME
 from steno.agents.outlived import agent_process
 from steno.agents.register import ATTEMPTS, METADATA, Entry, open_register, registered_runs
 from steno.bundle.folder import Folder
+from steno.contracts.agent_audit.meta import Known
+from steno.contracts.agent_audit.streams import AUDIT
 from steno.errors import BadRequestError, RunNotFoundError, StoreError
-from steno.judge.audit_meta import Known
-from steno.judge.audit_streams import AUDIT
 from steno.views.plain import listed
 
 RUNS = "runs"

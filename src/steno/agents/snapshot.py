@@ -19,9 +19,9 @@ from contextlib import nullcontext
 from typing import NamedTuple
 
 from steno.bundle.folder import BLOCK, Folder, NotRegularError
+from steno.contracts.agent_audit.changes import FileState, Snapshot, spelled
+from steno.contracts.agent_audit.streams import AUDIT
 from steno.errors import StoreError
-from steno.judge.audit_streams import AUDIT
-from steno.judge.snapshot_diff import FileState, Snapshot, spelled
 from steno.views.measures import counted
 
 CHANGED_WHILE_READ = "CHANGED_WHILE_READ"

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from steno.agents.terminal_signal import Log
+from steno.contracts.agent_audit.meta import Ended
+from steno.contracts.agent_audit.streams import Chunks, chunks, tapes
 from steno.evidence import layout
 from steno.evidence.layers import Layers
-from steno.judge.audit_meta import Ended
-from steno.judge.audit_streams import Chunks, chunks, tapes
 from steno.judge.streams import recorded
 
 Logs = Mapping[Log, Iterable[bytes]]

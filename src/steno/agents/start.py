@@ -18,8 +18,8 @@ from steno.agents.description import AgentDescription
 from steno.agents.isolation import ManagedPaths, check_home, search_path
 from steno.agents.launching import Attempted, Job, Surroundings, run_attempt
 from steno.agents.observing import policy_given
+from steno.contracts.agent_audit.meta import PolicyGiven
 from steno.errors import BadRequestError
-from steno.judge.audit_meta import PolicyGiven
 
 
 def start(

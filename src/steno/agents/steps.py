@@ -1,4 +1,4 @@
-"""The steps of an attempt, in the order that the fourth seed demands.
+"""The steps of an attempt, in the order that the agent-audit contract demands.
 
 In: what came of each step. Out: events that tell them, and the same as data for meta. A step that is told
 out of its order is a fault of ours, so it is not told but raised. Never does a step itself.

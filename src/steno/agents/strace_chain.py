@@ -1,4 +1,4 @@
-"""The seed's own chain: script(1) around strace(1) around the agent, and the streams rebuilt from that trace.
+"""agent-audit's own chain, script(1) around strace(1) around the agent, and the streams of its trace.
 
 In: the command of an agent and what is secret. Out: the command that starts the chain, and after it stdout,
 stderr and a trace of the same writes, masked. What strace writes is raw, so it goes into memory that has no
@@ -21,13 +21,12 @@ from typing import BinaryIO, Literal, NamedTuple, Self
 
 from steno.agents.held_input import HeldInput
 from steno.agents.split_streams import Logs
+from steno.contracts.agent_audit.meta import Ended, Launch
+from steno.contracts.agent_audit.streams import MOST_SHOWN, STDERR, STDOUT, Chunks, Piece, trace
 from steno.errors import CaptureError
 from steno.evidence import layout
 from steno.evidence.layers import Layers
 from steno.evidence.linux_numbers import signal_name
-from steno.judge.audit_meta import Ended, Launch
-from steno.judge.audit_streams import Chunks
-from steno.judge.trace_writer import MOST_SHOWN, STDERR, STDOUT, Piece, trace
 from steno.mcp.lines import LineTooLongError
 from steno.redact.engine import Redactor
 

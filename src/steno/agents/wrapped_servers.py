@@ -23,8 +23,8 @@ from msgspec import Struct
 from steno.agents import json_edit, locked_file, settings_file, toml_edit
 from steno.agents.description import Servers
 from steno.bundle.folder import Folder
+from steno.contracts.agent_audit.meta import PolicyGiven
 from steno.errors import AgentSetupError
-from steno.judge.audit_meta import PolicyGiven
 
 PATIENCE = 1.0  # seconds: another start holds the place alone for a moment only
 LOCK = ".steno-lock"  # added to the name of the settings file

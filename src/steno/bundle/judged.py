@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from steno.judge.catalogue import Derivation
 
 
-_SMALL = frozenset(
-    {layout.RUN, layout.HASHES, layout.REDACTION_REPORT, layout.REPO_BEFORE, layout.REPO_AFTER}
-)
+_SMALL = frozenset({layout.RUN, layout.REDACTION_REPORT, layout.REPO_BEFORE, layout.REPO_AFTER})
 
 
 class Files(Protocol):

@@ -1,4 +1,4 @@
-"""Which paths the user does not want recorded: the ignore configuration of the second seed.
+"""Which paths the user does not want recorded: the ignore configuration of agent-snapshot.
 
 In: the environment. Out: rules that say of an absolute path (bytes) whether it is ignored; the file is made
 with the default list when it is missing, and where it cannot be made, that list holds without it. A file that

@@ -52,9 +52,9 @@ def read_rules(path: str | None) -> IgnoreRules:
 
 def _evidence(path: Path) -> Evidence:
     if os.path.isfile(path):  # noqa: PTH113 - likewise
-        from steno.bundle import assay_archive  # late: tarfile is slow to start, and rarely needed
+        from steno.contracts.assay import verify as assay  # late: tarfile is slow to start, and rarely needed
 
-        if assay_archive.is_archive(path):
+        if assay.is_archive(path):
             return evidence_of_archive(path)
     with Run(open_path(path)) as run:
         return verified_evidence(run)

@@ -88,10 +88,10 @@ def command(runs: tuple[str, ...], against: str | None, store: str | None, as_js
 
 def _judged(word: str, path: Path, find: Callable[[str], Path | None]) -> verdicts.Judged:
     if os.path.isfile(path):  # noqa: PTH113 - unlike pathlib's, it does not raise for a name that is too long
-        from steno.bundle import assay_archive  # late: tarfile is slow to start, and rarely needed
+        from steno.contracts.assay import verify as assay  # late: tarfile is slow to start, and rarely needed
 
-        if assay_archive.is_archive(path):
-            return verdicts.Judged(word, assay_archive.verify(path))
+        if assay.is_archive(path):
+            return verdicts.Judged(word, assay.verify(path))
         if page.is_page(path):
             return _judged_page(word, path)
     try:

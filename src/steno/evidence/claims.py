@@ -1,7 +1,7 @@
 """The lines of the policy layer and of the SDK layer: what policy decided, and what an agent said of itself.
 
 In: lines of `policy.ndjson` and `sdk.ndjson`, which may be hostile. Out: frozen values, or
-`BadClaimError`. The fields beside `steno` are those of the third seed, with its names; ours stand under
+`BadClaimError`. The fields beside `steno` are those of assay-runner, with its names; ours stand under
 `steno`. Times are nanoseconds on the run's monotonic clock. Never touches a file or a clock.
 """
 

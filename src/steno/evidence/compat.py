@@ -28,24 +28,24 @@ _NAMES: dict[str, str] = {
     **{file: layout.shown(file) for tape in layout.TAPES for file in (tape, layout.index_of(tape))},
 }
 FILES = tuple(_NAMES)
-# What the Steno that sealed it concluded, by the name that it has now. It is never read to be shown.
-CONCLUDED = {
-    "run.json": layout.RUN,
-    "hashes.json": layout.HASHES,
-    "redaction-report.json": layout.REDACTION_REPORT,
-    "observation-health.json": layout.HEALTH,
-    "capability-surface.json": layout.SURFACE,
-    "correlation-report.json": layout.CORRELATION,
-    "calls.json": layout.CALLS,
-    "layers/kernel.ndjson": layout.KERNEL_LINES,
-    "processes.json": layout.PROCESSES,
-    "files.json": layout.FILES,
-    "repo/before.json": layout.REPO_BEFORE,
-    "repo/after.json": layout.REPO_AFTER,
-    "terminal/timing": layout.TIMING,
-    "terminal/session.cast": layout.CAST,
-    "terminal/output": layout.MERGED_OUTPUT,
-}
+# What the Steno that sealed it concluded. It is never read to be shown.
+CONCLUDED = (
+    "run.json",
+    "hashes.json",
+    "redaction-report.json",
+    "observation-health.json",
+    "capability-surface.json",
+    "correlation-report.json",
+    "calls.json",
+    "layers/kernel.ndjson",
+    "processes.json",
+    "files.json",
+    "repo/before.json",
+    "repo/after.json",
+    "terminal/timing",
+    "terminal/session.cast",
+    "terminal/output",
+)
 
 
 def evidence_of_first(names: Collection[str]) -> dict[str, str]:

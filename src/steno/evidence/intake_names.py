@@ -11,7 +11,7 @@ FOLDER = "STENO_INTAKE"  # a private folder in memory
 ORIGIN_NS = "STENO_CLOCK_ORIGIN_NS"
 SDK_LOG = "STENO_SDK_EVENT_LOG"
 SDK_LOG_SCHEMA = "STENO_SDK_EVENT_SCHEMA"
-# The third seed's names for three of them.
+# The names of assay-runner for three of them.
 ALIASES = {
     RUN_ID: "ASSAY_RUNNER_RUN_ID",
     SDK_LOG: "ASSAY_RUNNER_SDK_EVENT_LOG",
@@ -25,7 +25,7 @@ ON_DISK = "intake"
 # In the folder.
 # Each proxy has a log of its own: see `policy_log`.
 HOOKS = "hooks.ndjson"
-SDK = "sdk.ndjson"  # of the seed's own contract: see `steno.evidence.claims`
+SDK = "sdk.ndjson"  # of the contract of assay-runner: see `steno.evidence.claims`
 MAX_LINE = 1 << 20
 _MOST_DIGITS = 15  # so that JSON can hold it
 MAX_TOLD = 64 << 10  # of arguments, answers and messages: more is cut, and said to be

@@ -14,6 +14,9 @@ from steno.evidence import canonical
 from steno.evidence.claims import FileKey, NoticedByProxy, ProcessKey, ProxyLog
 from steno.evidence.observed import Host, LeftProcess, Split
 
+# Of `tail_bytes`: a tail is held in memory; a record that asks for more is not believed.
+MAX_TAIL_BYTES = 16 << 20
+
 
 class BadEventError(ValueError):
     """A line of `events.ndjson` is not an event of a known kind."""
@@ -124,7 +127,7 @@ class ProbeState(EventData, frozen=True):
 
 
 class AgentStep(EventData, frozen=True):
-    """One step of starting an agent and of judging its end, in the order of the fourth seed."""
+    """One step of starting an agent and of judging its end, in the order of the agent-audit contract."""
 
     type: ClassVar[str] = "agent_step"
 

@@ -54,7 +54,6 @@ EMPTY_IS_ABSENT = frozenset(EVIDENCE_FILES) - {EVENTS, KERNEL_TABLE, FILE_LINES,
 # What follows from the evidence, as JSON or as a file that other programs read. No bundle has it: whoever
 # reads one makes it, and a page or an export carries a copy.
 RUN = "run.json"
-HASHES = "hashes.json"
 REDACTION_REPORT = "redaction-report.json"
 HEALTH = "observation-health.json"
 SURFACE = "capability-surface.json"
@@ -65,12 +64,9 @@ PROCESSES = "processes.json"
 FILES = "files.json"
 REPO_BEFORE = "git-before.json"
 REPO_AFTER = "git-after.json"
-TIMING = "timing"
 CAST = "session.cast"
-MERGED_OUTPUT = "output"
 JUDGED_FILES = (
     RUN,
-    HASHES,
     REDACTION_REPORT,
     HEALTH,
     SURFACE,
@@ -81,9 +77,7 @@ JUDGED_FILES = (
     FILES,
     REPO_BEFORE,
     REPO_AFTER,
-    TIMING,
     CAST,
-    MERGED_OUTPUT,
 )
 
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from steno.evidence import layout
 from steno.evidence.layers import Layers
 from steno.judge import (
+    asciicast,
     calls,
     correlation,
     files,
     health,
     kernel_lines,
     processes,
-    replay,
     summaries,
     surface,
 )
@@ -27,15 +27,12 @@ def derivations(layers: Layers) -> dict[str, Derivation]:
     found: dict[str, Derivation] = {layout.KERNEL_LINES: _empty}
     found |= {
         layout.RUN: summaries.run,
-        layout.HASHES: summaries.hashes,
         layout.REDACTION_REPORT: summaries.redaction_report,
         layout.HEALTH: health.health,
         layout.SURFACE: surface.surface,
         layout.CORRELATION: correlation.correlation,
         layout.CALLS: calls.calls,
-        layout.TIMING: replay.timing,
-        layout.CAST: replay.cast,
-        layout.MERGED_OUTPUT: replay.merged_output,
+        layout.CAST: asciicast.cast,
     }
     if layers.has(layout.KERNEL_TABLE):
         found |= {

@@ -1,6 +1,6 @@
 """`correlation-report.json`: what ties the layers of a run to each other.
 
-In: layers. Out: canonical JSON in the third seed's shape: for every decision of policy its window and how
+In: layers. Out: canonical JSON in the shape of assay-runner: for every decision of policy its window and how
 many kernel events of its server's processes lie in it. `clean` needs a binding, all layers that were to be
 there, and no ambiguity: a report that has joined nothing is never clean here. Ambiguities are fixed strings,
 sorted; docs/calls.md has them all.
@@ -24,7 +24,6 @@ from steno.judge.told_calls import HOOK_AGENTS, TOOL_CALL, ToldCall, is_of_hook
 SCHEMA = "assay.runner.correlation_report.v0"
 # Ids that an agent with hooks gives its calls.
 _IDS_OF_HOOK_AGENTS = frozenset({"_meta.claudecode/toolUseId", "_meta.callId"})
-_KERNEL_ALONE = ["policy_layer_absent", "sdk_layer_absent"]
 _LATEST = datetime(9999, 12, 31, tzinfo=UTC)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -43,18 +42,6 @@ def correlation(layers: Layers) -> Iterator[bytes]:
             "ambiguities": ambiguities,
         }
     )
-
-
-def in_archive(report: bytes, shim: str) -> bytes:
-    """The report as an archive of the third seed has it.
-
-    Its readers take a run of which the kernel alone was to tell for clean: no join was expected, and its
-    health says which layers are absent.
-    """
-    found = canonical.decode(report)
-    if shim not in {ANY_SHIM, NO_SHIM} or found["bindings"] or found["ambiguities"] != _KERNEL_ALONE:
-        return report
-    return canonical.encode({**found, "status": "clean", "ambiguities": []})
 
 
 def _status(joined: Joined, cgroup: CgroupHealth, ambiguities: list[str]) -> str:

@@ -1,6 +1,6 @@
-"""`observation-health.json`: what was observed and what was not, in the third seed's shape.
+"""`observation-health.json`: what was observed and what was not, in the shape of assay-runner.
 
-In: layers. Out: canonical JSON whose words are those that the seed allows; our own facts stand under
+In: layers. Out: canonical JSON whose words are those that it allows; our own facts stand under
 `steno`. Never better than the evidence. Besides `run_id` nothing in it differs between equal runs: no
 number of a process, no cgroup, no time, no count of calls.
 """
@@ -20,7 +20,7 @@ from steno.judge.kernel_rows import batches
 SCHEMA = "assay.runner.observation_health.v0"
 OWN_SCHEMA = "steno.health.v1"
 MOST_LISTED = 20
-# The seed has one word for a layer from which something is missing.
+# The contract has one word for a layer from which something is missing.
 _WORDS = {kernel_health.PARTIAL: "partial_ringbuf_drops"}
 _COUNTERS = (
     *kernel_health.LOSSES,

@@ -28,6 +28,18 @@ class Moment(NamedTuple):
     rows: int = 0
 
 
+class Clock:
+    """Intervals in microseconds that add up: each is cut from the same running total."""
+
+    def __init__(self) -> None:
+        self._micros = 0
+
+    def advance(self, mono_ns: int) -> str:
+        now = max(mono_ns // 1000, self._micros)
+        interval, self._micros = now - self._micros, now
+        return f"{interval // 1_000_000}.{interval % 1_000_000:06d}"
+
+
 def recorded(layers: Layers) -> list[str]:
     """The streams of which the bytes were recorded, if any came."""
     first = next(layers.events(), None)

@@ -1,8 +1,4 @@
-"""The small JSON files of a bundle, each a pure function of its layers.
-
-In: layers. Out: canonical bytes of `run.json`, `hashes.json`, `redaction-report.json`, `git-before.json` and
-`git-after.json`.
-"""
+"""What a record tells of a run in a few words: the run itself, what was masked, and its git repository."""
 
 from __future__ import annotations
 
@@ -15,7 +11,6 @@ import msgspec
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.layers import Layers
 from steno.judge.facts import RunFacts
-from steno.judge.tails import tail
 
 EMPTY_TALLY: dict[str, Any] = {"redacted_fields": [], "counts": {}, "total": 0, "examples": []}
 
@@ -66,49 +61,6 @@ def run(layers: Layers) -> Iterator[bytes]:
     )
 
 
-def environment(facts: RunFacts) -> dict[str, Any]:
-    """`env.json` of capture-run: the run's facts alone, none of them derived, no path but cwd."""
-    return {
-        "run_id": facts.run_id,
-        "started_at_ms": facts.started_at_ms,
-        "finished_at_ms": facts.finished_at_ms,
-        "cwd": facts.start.cwd,
-        "cmd": facts.start.cmd_redacted,
-        "exit_code": facts.exit_code,
-        "git_enabled": facts.start.git_enabled,
-        "host": {
-            "os": facts.start.host.os,
-            "platform": facts.start.host.platform,
-            "node": facts.tool_versions.get("node"),
-        },
-        "tool_versions": facts.tool_versions,
-        "streams": facts.start.terminal.streams,
-    }
-
-
-def hashes(layers: Layers) -> Iterator[bytes]:
-    facts = RunFacts.of(layers)
-    found = {
-        "stdout_tail_hash": tail_hash(layers, facts, layout.STDOUT),
-        "stderr_tail_hash": tail_hash(layers, facts, layout.STDERR),
-        "env_hash": hashlib.sha256(canonical.encode(environment(facts))).hexdigest(),
-    }
-    if facts.after is not None and facts.after.changed is not None:
-        found["repo_diff_hash"] = sha256_of(layers, layout.DIFF)
-    yield canonical.encode(found)
-
-
-def tail_hash(layers: Layers, facts: RunFacts, tape: str) -> str:
-    return hashlib.sha256(tail(layers, tape, facts.start.tail_bytes)).hexdigest()
-
-
-def sha256_of(layers: Layers, path: str) -> str:
-    digest = hashlib.sha256()
-    for block in layers.read(path):
-        digest.update(block)
-    return digest.hexdigest()
-
-
 def redaction_report(layers: Layers) -> Iterator[bytes]:
     tally = RunFacts.of(layers).tally
     told = EMPTY_TALLY if tally is None else msgspec.to_builtins(tally)
@@ -128,7 +80,14 @@ def diff_hash(layers: Layers, snapshot: kinds.RepoSnapshot) -> str | None:
     if snapshot.reason is not None or snapshot.diff_hash is not None:
         return snapshot.diff_hash
     after = isinstance(snapshot, kinds.RepoSnapshotAfter)
-    return sha256_of(layers, layout.WORKTREE_DIFF if after else layout.WORKTREE_BEFORE)
+    return _sha256_of(layers, layout.WORKTREE_DIFF if after else layout.WORKTREE_BEFORE)
+
+
+def _sha256_of(layers: Layers, path: str) -> str:
+    digest = hashlib.sha256()
+    for block in layers.read(path):
+        digest.update(block)
+    return digest.hexdigest()
 
 
 def _snapshot(layers: Layers, snapshot: kinds.RepoSnapshot | None) -> Iterator[bytes]:

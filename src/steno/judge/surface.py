@@ -1,6 +1,6 @@
 """`capability-surface.json`: what a run could do and did, as sorted sets of names.
 
-In: layers. Out: canonical JSON in the third seed's shape; what the seed has no place for stands under
+In: layers. Out: canonical JSON in the shape of assay-runner; what that has no place for stands under
 `steno`. What succeeded, or may have, is told apart from what only ever failed. It holds no time, no order
 and no number of a process, so equal runs give equal sets. Memory grows with the number of names, not with
 that of calls.

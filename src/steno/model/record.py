@@ -20,10 +20,11 @@ from steno.bundle.reader import FolderLayers, event_lines
 from steno.bundle.store import RunState, state_of
 from steno.errors import UnreadableBundleError
 from steno.evidence import kinds, layout
-from steno.evidence.kinds import Event
+from steno.evidence.kinds import Event, RepoSnapshot
 from steno.evidence.run_id import is_run_id
 from steno.judge.facts import RunFacts
-from steno.judge.streams import ERRORS, OUTPUT, RESIZE, Moment, timeline
+from steno.judge.streams import ERRORS, OUTPUT, RESIZE, Moment, recorded, timeline
+from steno.judge.summaries import diff_hash
 
 __all__ = ["ERRORS", "OUTPUT", "RESIZE", "Moment", "Record", "moments", "open_record", "readable"]
 
@@ -39,6 +40,15 @@ class Record(NamedTuple):
     @property
     def run_id(self) -> str:
         return self.facts.run_id
+
+    @property
+    def streams(self) -> list[str]:
+        """The streams of which the bytes were recorded."""
+        return recorded(self.layers)
+
+    def diff_hash(self, snapshot: RepoSnapshot) -> str | None:
+        """Of the masked patch of the work tree; None: there is no snapshot, or no patch."""
+        return diff_hash(self.layers, snapshot)
 
     @property
     def completeness(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which contents of a file are kept, and from where: the rules of the second seed.
+"""Which contents of a file are kept, and from where: the rules of agent-snapshot.
 
 In: the first look at a path, its state at the end, its class in git. Out: the keys of the blobs that were
 written, or why there is none. What the run changed has its old content from the helper's frames and its new

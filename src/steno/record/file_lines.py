@@ -1,7 +1,7 @@
 """The lines of `files.ndjson`: repositories first, then one line for every recorded path.
 
 In: masked names, states, contents, classes. Out: canonical JSON lines. Names that are not UTF-8 are text
-through Latin-1, as the second seed has it, beside their exact bytes in base64. Never reads a file.
+through Latin-1, as agent-snapshot has it, beside their exact bytes in base64. Never reads a file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The third seed's contract for what an SDK says of itself: a log that is refused at its first fault.
+"""The contract of assay-runner for what an SDK says of itself: a log that is refused at its first fault.
 
 In: the bytes of a log, which may be hostile, and the id of the run. Out: the lines before the fault, and the
 fixed word for it with the number of its line. Fields that the contract does not have are dropped; of our own

@@ -2,7 +2,7 @@
 
 In: a `Pair`, as `steno.redact.pairs` found it. Out: `is_secret(pair)`. Never: the search for pairs.
 
-The seed rule masks every value beside a telling name. Here the form of the value and the place decide too,
+capture-run masks every value beside a telling name. Here the form of the value and the place decide too,
 so that source code is not shredded: calls, attributes, types, constants, references and sentences stay.
 """
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from steno.contracts.capture_run import hashes
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import RepoSnapshot
 from steno.model.record import readable
@@ -40,7 +41,7 @@ def _summary(run: Run, path: Path) -> dict[str, Any]:
         "command_ns": run.facts.command_ns,
         "health": run.health,
         "redactions": run.document(layout.REDACTION_REPORT),
-        "hashes": run.document(layout.HASHES),
+        "hashes": hashes(run.record),
         "repo": {
             "before": _snapshot(run.facts.before),
             "after": _snapshot(run.facts.after),

@@ -12,8 +12,8 @@ import pytest
 from attempts_made import RUN_ID, known, meta
 from steno.agents.index_file import write_indexes
 from steno.agents.register import Entry, keep, open_register
+from steno.contracts.agent_audit.meta import SessionFound
 from steno.errors import StoreError
-from steno.judge.audit_meta import SessionFound
 
 OTHER = "20260126T120000-codex-00000002"
 

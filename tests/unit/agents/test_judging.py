@@ -20,10 +20,10 @@ from steno.agents.split_streams import RecordedStreams
 from steno.agents.steps import Step, Steps
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
+from steno.contracts.agent_audit.streams import Chunks
 from steno.evidence import kinds
 from steno.evidence.kinds import AgentStep
 from steno.evidence.layers import Layers
-from steno.judge.audit_streams import Chunks
 
 RUN_ID = "2026-01-25T12-00-00-000Z_00000001"
 

@@ -22,8 +22,8 @@ from steno.agents.listing import (
 )
 from steno.agents.read_again import attempt_left
 from steno.agents.run_directory import PreparedRun, prepare_run
+from steno.contracts.agent_audit.meta import describe
 from steno.errors import BadRequestError, RunNotFoundError
-from steno.judge.audit_meta import describe
 
 NOW = datetime(2026, 1, 25, 12, tzinfo=UTC)
 

@@ -27,8 +27,8 @@ from steno.agents.register import (
     reserve,
 )
 from steno.bundle.folder import Folder
+from steno.contracts.agent_audit.meta import Meta
 from steno.errors import StoreError
-from steno.judge.audit_meta import Meta
 
 NOW = datetime(2026, 1, 25, 12, 0, 0, tzinfo=UTC)
 

@@ -15,8 +15,8 @@ from steno.agents.finishing import keep_meta
 from steno.agents.launching import Job, Surroundings
 from steno.agents.observing import policy_given
 from steno.agents.run_directory import RunName, prepare_run
+from steno.contracts.agent_audit.meta import PolicyGiven, SessionFound, describe
 from steno.errors import BadRequestError
-from steno.judge.audit_meta import PolicyGiven, SessionFound, describe
 
 NOW = datetime(2026, 1, 25, 12, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ import pytest
 from steno.agents import snapshot
 from steno.agents.snapshot import CHANGED_WHILE_READ, Look
 from steno.bundle.folder import BLOCK, Folder
-from steno.judge.snapshot_diff import Snapshot
+from steno.contracts.agent_audit.changes import Snapshot
 
 
 def look(path: Path) -> Snapshot:

@@ -11,8 +11,8 @@ from spools import MemoryLayers
 from steno.agents import held_input, strace_chain
 from steno.agents.reconstruct import reconstruct, trace_file_lines
 from steno.agents.strace_chain import Programs, StraceChain, find_programs
+from steno.contracts.agent_audit.meta import Ended, Launch
 from steno.errors import CaptureError
-from steno.judge.audit_meta import Ended, Launch
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 

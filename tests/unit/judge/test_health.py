@@ -1,4 +1,4 @@
-"""`observation-health.json`: the words that the seed allows, and never better than the evidence."""
+"""`observation-health.json`: the words that assay-runner allows, and never better than the evidence."""
 
 from __future__ import annotations
 

@@ -10,13 +10,11 @@ import msgspec
 import pytest
 
 from kernel_tables import OBSERVED
-from spools import FINISH, HOST, ON_TERMINAL, RUN_ID, START, MemoryLayers, numbered, start, tape_files
+from spools import FINISH, HOST, RUN_ID, START, MemoryLayers, numbered, start, tape_files
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import EventData
 from steno.evidence.observed import LeftProcess
-from steno.judge import summaries
 from steno.judge.catalogue import derivations
-from steno.judge.facts import RunFacts
 
 BEFORE = kinds.RepoSnapshotBefore(root="/work", head="a" * 40)
 AFTER = kinds.RepoSnapshotAfter(root="/work", head="b" * 40, changed=1)
@@ -85,43 +83,6 @@ def test_a_run_that_was_not_seen_to_its_end_does_not_claim_one() -> None:
     assert (run["completed"], run["exit_code"], run["usage"], run["pid"]) == (False, None, None, None)
 
 
-def test_hashes_are_of_the_tails_the_environment_and_the_patch() -> None:
-    files = {
-        **tape_files(layout.STDOUT, [(1, b"x" * 5000)]),
-        **tape_files(layout.STDERR, [(1, b"errors")]),
-        layout.DIFF: b"a patch",
-    }
-    layers = layers_of(start(tail_bytes=10), AFTER, FINISH, files=files)
-    environment = canonical.encode(summaries.environment(RunFacts.of(layers)))
-    assert read(layers, layout.HASHES) == {
-        "stdout_tail_hash": sha256(b"x" * 10),
-        "stderr_tail_hash": sha256(b"errors"),
-        "env_hash": sha256(environment),
-        "repo_diff_hash": sha256(b"a patch"),
-    }
-
-
-def test_where_nothing_was_compared_there_is_no_hash_of_a_patch() -> None:
-    only_after = kinds.RepoSnapshotAfter(root="/work", head="b" * 40)
-    for layers in (layers_of(START, FINISH), layers_of(START, only_after, FINISH)):
-        assert "repo_diff_hash" not in read(layers, layout.HASHES)
-
-
-def test_where_nothing_changed_it_is_the_hash_of_an_empty_patch() -> None:
-    unchanged = kinds.RepoSnapshotAfter(root="/work", head="a" * 40, changed=0)
-    assert read(layers_of(START, unchanged, FINISH), layout.HASHES)["repo_diff_hash"] == sha256(b"")
-
-
-def test_the_environment_of_the_first_seed_holds_facts_and_no_path_but_the_directory() -> None:
-    layers = layers_of(START, kinds.ToolVersions({"git": "2.39", "node": "v22"}), FINISH)
-    found = summaries.environment(RunFacts.of(layers))
-    assert found["host"] == {"os": "Linux", "platform": "linux", "node": "v22"}
-    assert set(found) == {
-        "run_id", "started_at_ms", "finished_at_ms", "cwd", "cmd", "exit_code", "git_enabled", "host",
-        "tool_versions", "streams",
-    }  # fmt: skip
-
-
 def test_the_redaction_report_is_the_last_tally_or_an_empty_one() -> None:
     assert read(layers_of(START, FINISH), layout.REDACTION_REPORT)["total"] == 0
     tally = {"total": 2, "counts": {"url-password": 2}, "redacted_fields": ["x"], "examples": []}
@@ -167,13 +128,6 @@ def test_a_repository_that_was_not_looked_at_has_no_files(skip: EventData | None
 def test_the_kernel_layer_is_present_and_empty_rather_than_missing() -> None:
     layers = layers_of(START, FINISH)
     assert b"".join(derivations(layers)[layout.KERNEL_LINES](layers)) == b""
-
-
-def test_there_is_a_merged_output_however_the_streams_were_recorded() -> None:
-    apart = layers_of(START, FINISH, files=tape_files(layout.STDOUT, [(1, b"a")]))
-    merged = layers_of(start(terminal=ON_TERMINAL), FINISH, files=tape_files(layout.OUTPUT, [(1, b"a")]))
-    for layers in (apart, merged):
-        assert b"".join(derivations(layers)[layout.MERGED_OUTPUT](layers)).splitlines()[1:] == [b"a"]
 
 
 def test_the_same_layers_give_the_same_bytes() -> None:

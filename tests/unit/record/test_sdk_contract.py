@@ -1,4 +1,4 @@
-"""The seed's contract for the SDK log: each refusal has its word, and what came before it is kept."""
+"""The contract for the SDK log: each refusal has its word, and what came before it is kept."""
 
 from __future__ import annotations
 

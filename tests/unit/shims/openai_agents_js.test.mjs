@@ -102,7 +102,7 @@ test("numbers go on after another writer's line", async () => {
   assert.deepEqual(lines().map((line) => line.seq), [6, 7]);
 });
 
-test("the seed's names are enough", async () => {
+test("the names of assay-runner are enough", async () => {
   for (const name of ['RUN_ID', 'SDK_EVENT_LOG']) {
     process.env[`ASSAY_RUNNER_${name}`] = process.env[`STENO_${name}`];
     delete process.env[`STENO_${name}`];

@@ -89,10 +89,10 @@ def verified_evidence(run: Run) -> Evidence:
 
 
 def evidence_of_archive(path: Path) -> Evidence:
-    """Of an archive of the third seed, whose surface was made again from its lines as well."""
-    from steno.bundle import assay_archive  # late: tarfile is slow to start, and rarely needed
+    """Of an assay-runner archive, whose surface was made again from its lines as well."""
+    from steno.contracts.assay import verify as assay  # late: tarfile is slow to start, and rarely needed
 
-    with assay_archive.opened(path) as (verdict, files):
+    with assay.opened(path) as (verdict, files):
         with _usable():
             sound(verdict, path)
         return _evidence(files, verdict)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from steno.errors import BadBundleError, BadRequestError, UnreadableBundleError
 from steno.model.run import Run, Status, Verdict
@@ -22,20 +22,18 @@ class Exported(NamedTuple):
 
 Export = Callable[[Run, Path], Exported]
 
-# name -> module in this package; the module has a function `export`
+# name -> the function in this package that writes it
 FORMATS = {
-    "agent-audit": "agent_audit",
-    "agent-snapshot": "agent_snapshot",
-    "asciicast": "asciicast",
-    "assay-runner": "assay_runner",
-    "capture-run": "capture_run",
-    "otlp": "otlp",
-    "perfetto": "perfetto",
-    "sqlite": "sqlite",
-    "tables": "tables",
+    "agent-audit": "contracts.agent_audit",
+    "agent-snapshot": "contracts.agent_snapshot",
+    "asciicast": "asciicast.export",
+    "assay-runner": "contracts.assay_runner",
+    "capture-run": "contracts.capture_run",
+    "otlp": "otlp.export",
+    "perfetto": "perfetto.export",
+    "sqlite": "sqlite.export",
+    "tables": "tables.export",
 }
-# those that read a folder
-_OF_FOLDERS = frozenset({"agent-audit", "agent-snapshot", "assay-runner", "capture-run"})
 # name -> what it makes below the directory it is given: no part of the work that a run is about. Nobody knows
 # the name of an agent-audit, or of an export that is one file, before the run has one, and nothing is there
 # under the name without it.
@@ -68,8 +66,9 @@ def export_named(name: str) -> Export:
     if name not in FORMATS:
         known = ", ".join(sorted(FORMATS))
         raise BadRequestError(f"there is no export named {name!r}", hint=f"known exports: {known}")
-    export: Callable[[Any, Path], Exported] = import_module(f"steno.views.export.{FORMATS[name]}").export
-    return (lambda run, place: export(run.folder, place)) if name in _OF_FOLDERS else export
+    module, function = FORMATS[name].split(".")
+    export: Export = getattr(import_module(f"steno.views.export.{module}"), function)
+    return export
 
 
 def directory_of(name: str, run_id: str) -> Path:

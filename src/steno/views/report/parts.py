@@ -27,10 +27,7 @@ from steno.views.report.extract import EXTRACT, changed_contents
 LARGEST = 64 << 20  # of a part that a page carries
 LARGEST_BY_URL = 512 << 20  # of one that a page asks for: a browser holds a few of these
 _LEVEL, _GZIP = 9, 31
-# What the panels show of it; the rest is for other programs.
-JUDGED = tuple(
-    path for path in layout.JUDGED_FILES if path not in {layout.HASHES, layout.TIMING, layout.MERGED_OUTPUT}
-)
+JUDGED = layout.JUDGED_FILES
 _BLOBS = layout.shown(layout.BLOBS)
 _NOT_OF_EVIDENCE = frozenset({layout.MANIFEST, EXTRACT, *JUDGED})
 

@@ -1,0 +1,160 @@
+"""What a run did to files, as the agent-snapshot contract has it: a manifest, and a table of contents.
+
+A content that holds a secret is left out: masked, it would be no content to reconstruct from. The contract
+has fewer words than a record: to execute a file is to `read` it, to change its metadata is to `write` it, and
+a state that is not known has `exists` null.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from steno.evidence import canonical
+from steno.model.contents import Contents, kept_contents
+from steno.model.kernel_layer import File, KernelLayer, State, whole
+from steno.model.record import Record
+
+MANIFEST = "manifest.json"
+BLOBS = "blobs.parquet"
+_OPERATIONS = {"execute": "read", "metadata": "write"}
+MOST_ROWS = 64
+_GROUP_BYTES = 8 << 20
+_SPECIAL = {"fifo", "socket", "char", "block"}
+
+Data = dict[str, Any]
+
+
+@contextmanager
+def snapshot(run: Record) -> Iterator[Snapshot]:
+    """Of a run with a kernel layer, for as long as it is read."""
+    with kept_contents(run.run) as contents:
+        yield Snapshot(run, KernelLayer(run), contents)
+
+
+def _is_left_out(file: File) -> bool:
+    """A FIFO, a socket or a device, before or after, and what lay in a `.git`: the contract skips those."""
+    special = any(state.exists and state.type in _SPECIAL for state in (file.before, file.after))
+    return special or b".git" in file.name.split(b"/")
+
+
+class Snapshot:
+    def __init__(self, record: Record, layer: KernelLayer, contents: Contents | None) -> None:
+        self._layer = layer
+        self._facts = record.facts
+        self._contents = contents
+        self.recorded = [seen.file for seen in layer.files() if not _is_left_out(seen.file)]
+        wanted = {state.blob for file in self.recorded for state in (file.before, file.after)}
+        there = {key for key in wanted if key is not None and contents is not None and key in contents}
+        self.left_out = {key for key in there if contents is not None and contents.is_encrypted(key)}
+        self._kept = there - self.left_out
+
+    def files(self) -> dict[str, Iterable[bytes]]:
+        found: dict[str, Iterable[bytes]] = {MANIFEST: [canonical.encode(self._manifest())]}
+        if self._kept:
+            found[BLOBS] = blob_table(self._blobs())
+        return found
+
+    def _manifest(self) -> Data:
+        return {
+            "command": self._facts.start.cmd_redacted,
+            "exit_status": self._facts.exit_code,
+            "start_cwd": self._facts.start.cwd,
+            "uid": self._facts.start.uid,
+            "gid": self._facts.start.gid,
+            "git_repositories": [msgspec.to_builtins(one) for one in self._layer.repositories()],
+            "files": [self._file(file) for file in self.recorded],
+        }
+
+    def _file(self, file: File) -> Data:
+        found = {
+            "path": file.path,
+            "operations": sorted({_OPERATIONS.get(one, one) for one in file.operations}),
+            "before": self._state(file.before),
+            "after": self._state(file.after),
+        }
+        return found if file.git is None else {**found, "git": msgspec.to_builtins(file.git)}
+
+    def _state(self, state: State) -> Data:
+        if not state.exists:
+            return {"exists": state.exists, **({"tombstone": True} if state.tombstone else {})}
+        found = {
+            "exists": True,
+            "type": state.type,
+            "mode": state.mode,
+            "mtime": None if state.mtime is None else whole(state.mtime),
+            "blob": state.blob if state.blob in self._kept else None,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _blobs(self) -> Iterator[tuple[str, bytes]]:
+        for key, content in self._contents.contents() if self._contents is not None else ():
+            if key in self._kept and content is not None:
+                yield key, content
+
+
+class _Drain(io.RawIOBase):
+    """Where the writer writes to: what it has written is taken out again and again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pieces: list[bytes] = []
+        self._position = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        piece = bytes(data)  # type: ignore[call-overload]
+        self._pieces.append(piece)
+        self._position += len(piece)
+        return len(piece)
+
+    def tell(self) -> int:
+        return self._position
+
+    def taken(self) -> list[bytes]:
+        pieces, self._pieces = self._pieces, []
+        return pieces
+
+
+def blob_table(blobs: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
+    """A Parquet table of keys and contents, a bounded part at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = pa.schema(
+        [pa.field("key", pa.string(), nullable=False), pa.field("content", pa.binary(), nullable=False)]
+    )
+    drain = _Drain()
+    with pq.ParquetWriter(
+        drain,
+        columns,
+        compression="snappy",
+        use_dictionary=False,
+        write_statistics=False,  # of contents they would be copies
+        store_schema=False,
+    ) as writer:
+        for group in _groups(blobs):
+            keys, contents = zip(*group, strict=True)
+            batch = pa.record_batch([pa.array(keys), pa.array(contents, pa.binary())], schema=columns)
+            writer.write_batch(batch, row_group_size=MOST_ROWS)
+            yield from drain.taken()
+    yield from drain.taken()
+
+
+def _groups(blobs: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
+    group: list[tuple[str, bytes]] = []
+    size = 0
+    for key, content in blobs:
+        group.append((key, content))
+        size += len(content)
+        if len(group) == MOST_ROWS or size >= _GROUP_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group

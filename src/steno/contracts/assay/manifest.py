@@ -1,0 +1,86 @@
+"""Which files an archive of the assay-runner contract has, and its manifest: their lengths and digests.
+
+The manifest lists the other files, never itself.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from steno.bundle.folder import Folder
+from steno.bundle.reader import digest_of
+from steno.evidence import canonical, layout
+from steno.evidence.run_id import is_run_id
+
+SCHEMA = "assay.runner.archive_manifest.v0"
+MAX_BYTES = 1 << 20
+EVENTS = "events.ndjson"
+SURFACE = "capability-surface.json"
+HEALTH = "observation-health.json"
+CORRELATION = "correlation-report.json"
+KERNEL_LINES = "layers/kernel.ndjson"
+POLICY_LINES = "layers/policy.ndjson"
+SDK_LINES = "layers/sdk.ndjson"
+KERNEL_ROWS = "steno/kernel.ndjson"  # ours: the schema of the lines allows no other key than the contract's
+FILES = (
+    SURFACE,
+    CORRELATION,
+    EVENTS,
+    KERNEL_LINES,
+    POLICY_LINES,
+    SDK_LINES,
+    HEALTH,
+    KERNEL_ROWS,
+)
+CLAIM_LAYERS = {layout.POLICY_LINES: POLICY_LINES, layout.SDK_LINES: SDK_LINES}  # by the name in a record
+_DIGEST = "sha256:"
+
+
+class BadArchiveManifestError(ValueError):
+    """The bytes are not a manifest of such an archive."""
+
+
+class Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    path: str
+    sha256: str
+    bytes: Annotated[int, msgspec.Meta(ge=0)]
+
+
+class ArchiveManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    schema: str
+    run_id: str
+    files: dict[str, Listed]
+
+
+def is_one(data: bytes) -> bool:
+    """Whether these bytes say that they are such a manifest, right or wrong."""
+    try:
+        raw = msgspec.json.decode(data)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return False
+    return isinstance(raw, dict) and raw.get("schema") == SCHEMA
+
+
+def build(run_id: str, folder: Folder) -> bytes:
+    files = {path: Listed(path, digest(folder, path), folder.size(path)) for path in FILES}
+    return canonical.encode(msgspec.to_builtins(ArchiveManifest(SCHEMA, run_id, files)))
+
+
+def digest(folder: Folder, path: str) -> str:
+    return _DIGEST + digest_of(folder.read(path))
+
+
+def parse(data: bytes) -> ArchiveManifest:
+    try:
+        found = msgspec.convert(canonical.decode(data), ArchiveManifest)
+    except (canonical.NotCanonicalError, msgspec.ValidationError) as error:
+        raise BadArchiveManifestError(str(error)) from None
+    if found.schema != SCHEMA:
+        raise BadArchiveManifestError(f"unknown schema {found.schema!r}")
+    if not is_run_id(found.run_id):
+        raise BadArchiveManifestError("run_id is malformed")
+    if any(listed.path != path for path, listed in found.files.items()):
+        raise BadArchiveManifestError("a file is listed under another name than its own")
+    return found
