@@ -19,6 +19,7 @@ from steno.bundle.reader import MAX_LINE, MAX_SMALL_FILE, lines_of
 from steno.bundle.store import RunState
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import canonical, layout
+from steno.judge.operations import CHANGING_CALLS, OPENING
 from steno.model.record import Record
 
 Whole = int | str  # canonical JSON writes an integer beyond 2^53 as a string
@@ -134,6 +135,13 @@ class Line(msgspec.Struct, frozen=True):
     access: str | None = None
     create: bool = False
     truncate: bool = False
+
+    @property
+    def may_change(self) -> bool:
+        """Whether it changed the path, or opened it to."""
+        if self.op in OPENING:
+            return self.access != "read" or self.create or self.truncate
+        return self.op in CHANGING_CALLS
 
 
 class _Processes(msgspec.Struct):

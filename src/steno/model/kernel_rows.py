@@ -12,6 +12,7 @@ from steno.evidence.wire import NOTES
 from steno.judge.files import kind_of
 from steno.judge.kernel_rows import COLUMNS, DICTIONARIES, RowBatch, batches, result_word
 from steno.model import rows
+from steno.model.descent import Descent
 from steno.model.kernel_layer import Exec, KernelLayer, Process, checked, whole
 
 _DONE, _UNKNOWN = "ok", "unknown"
@@ -19,8 +20,8 @@ _NUMBERS = frozenset({"mono_ns", "process", "tid", "notes", "arg", "arg2"})
 _SIGN, _RANGE = 1 << 63, 1 << 64
 
 
-def processes(layer: KernelLayer) -> Iterator[rows.Process]:
-    for one in layer.processes():
+def processes(found: list[Process], descent: Descent) -> Iterator[rows.Process]:
+    for one in found:
         last = _last_program(one)
         yield rows.Process(
             process=one.process,
@@ -35,12 +36,15 @@ def processes(layer: KernelLayer) -> Iterator[rows.Process]:
             still_running=one.outlived,
             threads=one.threads,
             n_events=one.events,
+            label=descent.labels[one.process],
+            title=descent.titles[one.process],
+            alike=descent.alike[one.process],
         )
 
 
-def execs(layer: KernelLayer) -> Iterator[rows.Exec]:
+def execs(found: list[Process]) -> Iterator[rows.Exec]:
     numbers = count(1)
-    for process in layer.processes():
+    for process in found:
         for one in process.execs:
             outcome, error = outcome_of(one.result)
             yield rows.Exec(

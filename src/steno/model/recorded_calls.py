@@ -16,12 +16,13 @@ from steno.evidence.canonical import SAFE_INTEGER
 from steno.evidence.wire import NOTES
 from steno.judge.effects import has_failed_to_reach
 from steno.judge.kernel_rows import COLUMNS, RowBatch, batches, category, named_text, result_word
-from steno.judge.operations import MEANING_OF_OPEN, access
+from steno.judge.operations import MEANING_OF_OPEN, OPENING, access
 from steno.model.kernel_layer import KernelLayer, checked
 from steno.model.kernel_rows import column
 
 __all__ = [
     "MEANING_OF_OPEN",
+    "OPENING",
     "Row",
     "RowBatch",
     "Wanted",

@@ -62,6 +62,18 @@ class Process(Row, frozen=True):
     still_running: bool  # when the recording ended
     threads: int
     n_events: int
+    label: str  # its program; a copy of a process is what that is
+    title: str  # all that it was, its last command line in full
+    alike: int  # the same number where two, with all that they started, did the same
+
+    @property
+    def has_failed(self) -> bool:
+        return self.signal is not None or bool(self.exit_code)
+
+    @property
+    def has_ended(self) -> bool:
+        """False where its end was not seen."""
+        return self.signal is not None or self.exit_code is not None
 
 
 class Exec(Row, frozen=True):
@@ -77,6 +89,21 @@ class Exec(Row, frozen=True):
     outcome: Outcome
     error: str | None
     privilege_lost: bool
+
+    @property
+    def has_started(self) -> bool:
+        """That is, nothing says that it did not."""
+        return self.outcome != "failed"
+
+    @property
+    def program(self) -> str:
+        path = self.requested or self.executable or (self.arguments[0] if self.arguments else "?")
+        return path.rpartition("/")[2] or path
+
+    @property
+    def result(self) -> str:
+        """`ok`, `unknown`, or the name of the error."""
+        return self.error or ("ok" if self.outcome == "done" else "unknown")
 
 
 class FileState(Row, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
@@ -31,8 +32,9 @@ from steno.judge.rules import RULES
 from steno.judge.streams import Moment, recorded, tape_moments
 from steno.model import kernel_rows, rows, runs, so_far
 from steno.model.calls import Calls, has_calls, read_calls
-from steno.model.connections import Network, network
+from steno.model.connections import Network
 from steno.model.contents import Contents, kept_contents
+from steno.model.descent import Descent
 from steno.model.evidence_files import (
     EvidenceFile,
     command_alone,
@@ -43,7 +45,15 @@ from steno.model.evidence_files import (
 )
 from steno.model.file_rows import file_row
 from steno.model.finding import find, open_path
-from steno.model.kernel_layer import KernelLayer, checked, has_kernel_layer, read_json
+from steno.model.kernel_layer import (
+    NO_ERROR,
+    KernelLayer,
+    Process,
+    bytes_of,
+    checked,
+    has_kernel_layer,
+    read_json,
+)
 from steno.model.record import Record, moments, open_record, readable
 from steno.model.recorded_calls import Wanted, chosen
 from steno.model.tables import Table
@@ -304,9 +314,32 @@ class Run:
         return renamed(self.evidence, paths)
 
     @cached_property
+    def descent(self) -> Descent:
+        """Who started whom, and what each process is."""
+        return Descent(self._processes)
+
+    def execs_by_process(self) -> dict[int, list[rows.Exec]]:
+        """The rows of `execs`, by the process that became them or tried to."""
+        found: dict[int, list[rows.Exec]] = {}
+        for one in self.execs:
+            found.setdefault(one.process, []).append(one)
+        return found
+
+    def files_changed(self) -> dict[int, int]:
+        """By process: how many of the files that came out changed it had opened to write, or had changed."""
+        changed = {file.name for file in self.files if file.is_changed and not file.changed_by_others}
+        pairs = {
+            (line.process, name)
+            for line in self.kernel.lines("file")
+            if line.path is not None and line.result in NO_ERROR and line.may_change
+            if (name := bytes_of(line.path, line.path_b64)) in changed
+        }
+        return dict(Counter(process for process, _ in pairs))
+
+    @cached_property
     def network(self) -> Network:
         """The addresses of `connections`, with the sockets that were made, and calls without an address."""
-        return network(self.kernel)
+        return Network(self.kernel.lines("net"), self._processes)
 
     def not_kept(self, files: Iterable[bytes]) -> list[NotKept]:
         """The paths that it changed without a kept state; `files` are those that have one."""
@@ -373,12 +406,12 @@ class Run:
 
     @property
     def processes(self) -> Table[rows.Process]:
-        return self._table("processes", rows.Process, lambda: kernel_rows.processes(self.kernel))
+        return self._table("processes", rows.Process, self._process_rows)
 
     @property
     def execs(self) -> Table[rows.Exec]:
         """Every program that a process became, or tried to."""
-        return self._table("execs", rows.Exec, lambda: kernel_rows.execs(self.kernel))
+        return self._table("execs", rows.Exec, lambda: kernel_rows.execs(self._processes))
 
     @property
     def files(self) -> Table[rows.File]:
@@ -442,6 +475,13 @@ class Run:
                 yield from made()
 
         return Table(name, row, told)
+
+    @cached_property
+    def _processes(self) -> list[Process]:
+        return self.kernel.processes()
+
+    def _process_rows(self) -> Iterator[rows.Process]:
+        return kernel_rows.processes(self._processes, self.descent)
 
     def _files(self) -> Iterator[rows.File]:
         return (file_row(seen.file) for seen in self.kernel.files())

@@ -14,7 +14,7 @@ import msgspec
 
 from steno.model.connections import FAILED, Endpoint
 from steno.model.file_rows import GONE_AGAIN
-from steno.model.kernel_layer import Process
+from steno.model.rows import Process
 from steno.model.run import Run
 from steno.model.unkept import NotKept
 from steno.views import content_missing, measures, not_kept
@@ -45,12 +45,12 @@ _LOSSES = {
 def kernel(run: Run) -> dict[str, Any] | None:
     if not run.has_kernel_layer:
         return None
-    processes, files, found = run.kernel.processes(), list(run.files), run.network
+    processes, files, found = list(run.processes), list(run.files), run.network
     read = chosen(files, Wanted(Choice.READ))
     return {
         "observed": _observed(run),
         "processes": len(processes),
-        "outlived": sum(one.outlived for one in processes),
+        "outlived": sum(one.still_running for one in processes),
         "command_exit": _command_exit(processes),
         "files_seen": len(files),
         "files_read": sum(1 for _ in read),
@@ -126,9 +126,9 @@ def seen_end(found: dict[str, Any] | None) -> str | None:
 def _command_exit(processes: list[Process]) -> dict[str, Any] | None:
     """How the first process ended, which is the command; None where the kernel did not tell."""
     first = min(processes, key=lambda one: one.process, default=None)
-    if first is None or first.exit is None:
+    if first is None or not first.has_ended:
         return None
-    return {"code": first.exit.code, "signal": first.exit.signal}
+    return {"code": first.exit_code, "signal": first.signal}
 
 
 def _observed(run: Run) -> dict[str, Any] | None:

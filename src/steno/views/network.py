@@ -18,7 +18,6 @@ from steno.model.sockets_used import words_for
 from steno.views import measures
 from steno.views.paint import Paint
 from steno.views.plain import columns, cut, listed, pad, visible
-from steno.views.process_tree import programs
 
 SCHEMA = "steno.net.v1"
 _HEADINGS = ("FIRST", "COUNT", "CALLS", "ENDPOINT", "OUTCOME", "PROCESSES")
@@ -42,7 +41,7 @@ def to_json(run: Run) -> dict[str, Any]:
 
 def lines(run: Run, paint: Paint, *, width: int | None) -> Iterator[str]:
     found = run.network
-    names = programs(run.kernel.processes())
+    names = run.descent.labels
     if found.endpoints:
         yield from _table(found.endpoints, "ENDPOINT", names, paint, width)
     if found.unix:

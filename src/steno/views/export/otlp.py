@@ -13,16 +13,15 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from steno.model.kernel_layer import Exec, Process, whole
 from steno.model.record import readable
+from steno.model.rows import Exec
 from steno.model.run import NO_SHIM, Run
 from steno.views.export import Exported
 from steno.views.export.otlp_calls import call_spans
 from steno.views.export.otlp_spans import Data, Spans, Value, attribute_list
 from steno.views.export.placing import place_below
-from steno.views.process_tree import programs
 
 NAME = "steno-{run_id}.otlp.jsonl"
 SPANS_A_LINE = 1000
@@ -74,7 +73,7 @@ def _spans(run: Run) -> Iterator[Data]:
     spans = Spans(run.run_id, run.facts.started_at_ms)
     yield _root(spans, run)
     if run.has_kernel_layer:
-        yield from _process_spans(spans, run.kernel.processes(), run.facts.end_ns)
+        yield from _process_spans(spans, run)
     if run.has_calls:
         yield from call_spans(spans, run, parent=ROOT)
 
@@ -106,44 +105,44 @@ def process_key(number: int) -> str:
     return f"process {number}"
 
 
-def _process_spans(spans: Spans, processes: list[Process], end_ns: int) -> Iterator[Data]:
-    names = programs(processes)
+def _process_spans(spans: Spans, run: Run) -> Iterator[Data]:
+    processes, execs = list(run.processes), run.execs_by_process()
     pids = {one.process: one.pid for one in processes}
     for one in processes:
-        last = next((exec_ for exec_ in reversed(one.execs) if exec_.has_started), None)
-        code, signal = (None, None) if one.exit is None else (one.exit.code, one.exit.signal)
+        became = execs.get(one.process, [])
+        last = next((exec_ for exec_ in reversed(became) if exec_.has_started), None)
         attributes: dict[str, Value] = {
-            "process.executable.name": names[one.process],
-            "process.executable.path": last.path if last else None,
-            "process.command_args": list(last.argv) if last else None,
-            "process.pid": _number(one.pid),
-            "process.parent_pid": _number(pids.get(one.parent)),
+            "process.executable.name": one.label,
+            "process.executable.path": last.executable if last else None,
+            "process.command_args": list(last.arguments) if last else None,
+            "process.pid": one.pid,
+            "process.parent_pid": pids.get(one.parent or 0),
             "steno.process.number": one.process,
             "steno.process.forked_only": None if last else True,
             "steno.process.threads": one.threads,
-            "steno.process.kernel_events": one.events,
-            "steno.process.outlived": one.outlived or None,
-            **_ending(code, signal),
+            "steno.process.kernel_events": one.n_events,
+            "steno.process.outlived": one.still_running or None,
+            **_ending(one.exit_code, one.signal),
         }
-        ended_ns = end_ns if one.ended_ns is None else whole(one.ended_ns)
+        ended_ns = run.facts.end_ns if one.ended_ns is None else one.ended_ns
         yield spans.span(
             process_key(one.process),
-            names[one.process],
-            (whole(one.first_ns), ended_ns),
+            one.label,
+            (one.started_ns, ended_ns),
             attributes,
-            parent=process_key(one.parent) if one.parent in pids else ROOT,
-            events=[_executed(spans, exec_) for exec_ in one.execs],
-            error=_error(code, signal),
+            parent=process_key(one.parent) if one.parent in pids and one.parent else ROOT,
+            events=[_executed(spans, exec_) for exec_ in became],
+            error=_error(one.exit_code, one.signal),
         )
 
 
 def _executed(spans: Spans, one: Exec) -> Data:
     told: dict[str, Value] = {
-        "process.executable.path": one.path or one.requested,
-        "process.command_args": list(one.argv),
+        "process.executable.path": one.executable or one.requested,
+        "process.command_args": list(one.arguments),
         "steno.result": one.result,
     }
-    return spans.event("exec", whole(one.at_ns), told)
+    return spans.event("exec", one.at_ns, told)
 
 
 def _ending(code: int | None, signal: str | None) -> dict[str, Value]:
@@ -160,10 +159,6 @@ def _error(code: int | None, signal: str | None) -> str | None:
     if signal is not None:
         return f"ended by {signal}"
     return f"exit code {code}" if code else None
-
-
-def _number(told: Any) -> int | None:
-    return None if told is None else whole(told)
 
 
 def _base_name(path: str) -> str:

@@ -9,7 +9,7 @@ used again. What was not recorded is left out and said. Never reads a live run.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -18,8 +18,9 @@ import msgspec
 
 from steno.evidence import layout
 from steno.model.calls import Call
-from steno.model.kernel_layer import Exec, Process, checked, whole
+from steno.model.kernel_layer import checked, whole
 from steno.model.record import readable
+from steno.model.rows import Exec, Process
 from steno.model.run import Run
 from steno.views.export import Exported
 from steno.views.export.perfetto_rows import KernelRows
@@ -32,7 +33,6 @@ from steno.views.export.trace_events import (
     process_names,
     thread_name,
 )
-from steno.views.process_tree import programs
 
 NAME = "steno-{run_id}.perfetto.json"
 SCHEMA = "steno.perfetto.v1"
@@ -96,7 +96,7 @@ class ChromeTrace:
         yield from self._told()
         yield from _calls(self._of)
         if self._of.has_kernel_layer:
-            yield from _processes(self._of.kernel.processes(), self._end_ns)
+            yield from _processes(self._of, self._end_ns)
             with checked(self._of.documents, layout.KERNEL_TABLE):
                 yield from self._rows.lines()
 
@@ -171,45 +171,43 @@ def _of_call(call: Call) -> Data:
     return {**args, "contradicted": contradictions} if contradictions else args
 
 
-def _processes(processes: list[Process], end_ns: int) -> Iterator[str]:
-    names = programs(processes)
-    for one in processes:
+def _processes(run: Run, end_ns: int) -> Iterator[str]:
+    names, execs = run.descent.labels, run.execs_by_process()
+    for one in run.processes:
         lane = Lane(one.process, one.process)
         label = "" if one.pid is None else f"pid {one.pid}"
-        yield from process_names(one.process, names[one.process], label=label, place=one.process)
+        yield from process_names(one.process, one.label, label=label, place=one.process)
         yield thread_name(lane, "programs")
-        yield from _programs(one, lane, names, end_ns)
+        above = names.get(one.parent) if one.parent is not None else None
+        yield from _programs(one, execs.get(one.process, []), lane, above, end_ns)
 
 
-def _programs(one: Process, lane: Lane, names: dict[int, str], end_ns: int) -> Iterator[str]:
+def _programs(one: Process, execs: list[Exec], lane: Lane, above: str | None, end_ns: int) -> Iterator[str]:
     """One slice after the other for what the process was: a copy of its parent, then each program."""
-    first_ns = whole(one.first_ns)
-    last_ns = max(first_ns, end_ns if one.ended_ns is None else whole(one.ended_ns))
-    about = {"process": one.process, "parent": one.parent, "pid": one.pid, "ended": _ending(one)}
-    ran = sorted((exec_ for exec_ in one.execs if exec_.has_started), key=lambda exec_: whole(exec_.at_ns))
-    bounds = [min(max(whole(exec_.at_ns), first_ns), last_ns) for exec_ in ran]
+    first_ns = one.started_ns
+    last_ns = max(first_ns, end_ns if one.ended_ns is None else one.ended_ns)
+    about = {"process": one.process, "parent": one.parent or 0, "pid": one.pid, "ended": _ending(one)}
+    ran = sorted((exec_ for exec_ in execs if exec_.has_started), key=lambda exec_: exec_.at_ns)
+    bounds = [min(max(exec_.at_ns, first_ns), last_ns) for exec_ in ran]
     if not ran or bounds[0] > first_ns:
-        name = f"({names[one.parent]}, forked)" if one.parent in names else "(not a program yet)"
+        name = "(not a program yet)" if above is None else f"({above}, forked)"
         copied_until = bounds[0] if bounds else last_ns
         yield complete(name, lane, first_ns, copied_until, "process", about)
     for exec_, (start_ns, until_ns) in zip(ran, pairwise([*bounds, last_ns]), strict=True):
         yield complete(exec_.program, lane, start_ns, until_ns, "process", {**about, **_of_exec(exec_)})
-    for exec_ in _failed(one.execs):
-        name = f"could not run {exec_.program}: {exec_.result}"
-        yield instant(name, lane, whole(exec_.at_ns), "process", _of_exec(exec_))
-
-
-def _failed(execs: Iterable[Exec]) -> list[Exec]:
-    return [one for one in execs if not one.has_started]
+    for exec_ in execs:
+        if not exec_.has_started:
+            name = f"could not run {exec_.program}: {exec_.result}"
+            yield instant(name, lane, exec_.at_ns, "process", _of_exec(exec_))
 
 
 def _of_exec(one: Exec) -> Data:
-    return {"argv": one.argv, "path": one.path, "requested": one.requested, "result": one.result}
+    return {"argv": one.arguments, "path": one.executable, "requested": one.requested, "result": one.result}
 
 
 def _ending(one: Process) -> str:
-    if one.outlived:
+    if one.still_running:
         return "alive when the command had ended"
-    if one.exit is None:
+    if not one.has_ended:
         return "not seen"
-    return f"by {one.exit.signal}" if one.exit.signal else f"exit code {one.exit.code}"
+    return f"by {one.signal}" if one.signal else f"exit code {one.exit_code}"

@@ -14,7 +14,7 @@ from typing import Any
 
 from steno.evidence.wire import OPS
 from steno.model.kernel_layer import NO_ERROR
-from steno.model.recorded_calls import MEANING_OF_OPEN, RowBatch, category, result_word
+from steno.model.recorded_calls import MEANING_OF_OPEN, OPENING, RowBatch, category, result_word
 from steno.model.run import Run
 from steno.views import measures
 from steno.views.export.trace_events import (
@@ -31,13 +31,12 @@ MOST_STEPS = 1000
 _MOST_NAMED = 100_000  # threads; the lanes of others bear their number alone
 _COLUMNS = ("mono_ns", "process", "tid", "op", "call", "path", "resolved", "extra", "result", "arg", "arg2")
 _TEXTS = ("call", "path", "resolved", "extra")
-_OPENS = frozenset({"open", "open_handle"})
 _QUIET = frozenset({"process", "fork", "exec", "interpreter", "exit", "personality", "socket"})
 # operations that are an instant each; of those that open a file only the ones that may change it
 SHOWN = frozenset(
     op.name
     for op in OPS.values()
-    if op.name not in _QUIET and (op.changes or op.category != "file" or op.name in _OPENS)
+    if op.name not in _QUIET and (op.changes or op.category != "file" or op.name in OPENING)
 )
 _MAY_CHANGE = MEANING_OF_OPEN  # the flags by which a file may be changed
 _LONGEST_WORD = 120
@@ -105,7 +104,7 @@ def _shown(batch: RowBatch) -> Sequence[int]:
     rows = batch.rows_of(SHOWN)
     ops, flags = batch.ops(rows), batch.numbers("arg", rows)
     return [
-        row for row, op, flag in zip(rows, ops, flags, strict=True) if op not in _OPENS or flag & _MAY_CHANGE
+        row for row, op, flag in zip(rows, ops, flags, strict=True) if op not in OPENING or flag & _MAY_CHANGE
     ]
 
 
@@ -119,7 +118,7 @@ def _pieces(row: _Row) -> tuple[str, str, str]:
         args["requested"] = _text(path)
     args |= {name: number for name, number in (("arg", arg), ("arg2", arg2)) if number}
     kind = category(op)
-    verb = "open to write" if op in _OPENS else op.replace("_", " ")
+    verb = "open to write" if op in OPENING else op.replace("_", " ")
     failed = "" if word in NO_ERROR else f": {word}"
     where = f" {_last_word(_text(resolved or path), kind)}" if resolved or path else ""
     return name_of(f"{verb}{where}{failed}"), args_of(args), quoted(kind)
