@@ -153,6 +153,7 @@ class Network:
                 name=one.name,
                 operations=sorted(one.operations),
                 result=_RESULTS.get(one.outcome, "failed") if one.outcome else None,
+                outcome=one.outcome,
                 errors=one.failures,
                 sent=one.was_sent_to,
                 processes=sorted(one.processes),

@@ -181,12 +181,17 @@ class Connection(Row, frozen=True):
     name: str  # as people write it: 1.2.3.4:80, [::1]:80, a path
     operations: list[str]
     result: str | None  # what came of connecting; None where nobody tried
+    outcome: str | None  # the same in words, with the errors of connecting
     errors: list[str]
     sent: bool
     processes: list[int]
     times: int
     first_ns: int
     last_ns: int
+
+    @property
+    def is_unix(self) -> bool:
+        return self.family == "unix"
 
 
 class Call(Row, frozen=True):

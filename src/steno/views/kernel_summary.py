@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from steno.model.connections import FAILED, Endpoint
+from steno.model.connections import FAILED
 from steno.model.file_rows import GONE_AGAIN
-from steno.model.rows import Process
+from steno.model.rows import Connection, Process
 from steno.model.run import Run
 from steno.model.unkept import NotKept
 from steno.views import content_missing, measures, not_kept
@@ -45,7 +45,9 @@ _LOSSES = {
 def kernel(run: Run) -> dict[str, Any] | None:
     if not run.has_kernel_layer:
         return None
-    processes, files, found = list(run.processes), list(run.files), run.network
+    processes, files, connections = list(run.processes), list(run.files), list(run.connections)
+    endpoints = [one for one in connections if not one.is_unix]
+    unix = [one for one in connections if one.is_unix]
     read = chosen(files, Wanted(Choice.READ))
     return {
         "observed": _observed(run),
@@ -61,10 +63,10 @@ def kernel(run: Run) -> dict[str, Any] | None:
         "files_gone_again": sum(one.letter == GONE_AGAIN for one in files),
         "files_not_kept": [one.to_json() for one in run.not_kept(one.name for one in files)],
         "content_missing": [one.to_json() for one in content_missing.content_missing(files)],
-        "endpoints": [one.name for one in found.endpoints],
-        "outcomes": _outcomes(found.endpoints),
-        "unix_sockets": [one.name for one in found.unix],
-        "unix_outcomes": _outcomes(found.unix),
+        "endpoints": [one.name for one in endpoints],
+        "outcomes": _outcomes(endpoints),
+        "unix_sockets": [one.name for one in unix],
+        "unix_outcomes": _outcomes(unix),
     }
 
 
@@ -145,8 +147,8 @@ def _changed(changes: dict[str, int], *, whole: bool) -> str:
     return f"{measures.counted(sum(changes.values()), 'file')} changed ({listed(parts, len(parts))})"
 
 
-def _outcomes(endpoints: Iterable[Endpoint]) -> list[dict[str, Any]]:
-    return [{"name": one.name, "outcome": one.outcome, "sent": one.was_sent_to} for one in endpoints]
+def _outcomes(found: Iterable[Connection]) -> list[dict[str, Any]]:
+    return [{"name": one.name, "outcome": one.outcome, "sent": one.sent} for one in found]
 
 
 def _endpoints(outcomes: list[dict[str, Any]], thing: str = "endpoint") -> Iterator[str]:

@@ -85,9 +85,8 @@ def _sections(run: Run) -> Iterator[Section]:
         if unkept := run.not_kept(file.name for file in files):
             title = f"Files: {len(unkept)} changed without a kept state"
             yield folded(title, _items([not_kept_row(one) for one in unkept]))
-        endpoints = [
-            f"{one.name}: {one.outcome}" if one.outcome else one.name for one in run.network.endpoints
-        ]
+        found = (one for one in run.connections if not one.is_unix)
+        endpoints = [f"{one.name}: {one.outcome}" if one.outcome else one.name for one in found]
         if endpoints:
             yield folded(f"Network: {counted(len(endpoints), 'endpoint')}", _items(endpoints))
     if run.evidence.has(layout.DIFF) and run.evidence.size(layout.DIFF):
