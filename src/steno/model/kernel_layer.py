@@ -110,7 +110,7 @@ class File(msgspec.Struct, frozen=True):
     operations: list[str]
     before: State
     after: State
-    change: str
+    change: str = "none"
     by_others: bool = False
     path_b64: str | None = None
     git: Git | None = None
@@ -187,10 +187,7 @@ class KernelLayer:
             return msgspec.convert(self.told_processes(), list[Process])
 
     def files(self) -> list[Seen]:
-        told = read_json(self.judged, layout.FILES, _Files).files
-        with checked(self.judged, layout.FILES):
-            files = msgspec.convert(told, list[File])
-        return [Seen(one, file) for one, file in zip(told, files, strict=True)]
+        return files_of(self.judged)
 
     def told_files(self) -> dict[bytes, dict[str, Any]]:
         """The files as they are told in JSON, by their names."""
@@ -206,6 +203,14 @@ class KernelLayer:
                 found = _line.decode(text)
                 if found.category == category:
                     yield found
+
+
+def files_of(documents: Files) -> list[Seen]:
+    """Also of a record that lost something else."""
+    told = read_json(documents, layout.FILES, _Files).files
+    with checked(documents, layout.FILES):
+        files = msgspec.convert(told, list[File])
+    return [Seen(one, file) for one, file in zip(told, files, strict=True)]
 
 
 def bytes_of(text: str, base64: str | None) -> bytes:
