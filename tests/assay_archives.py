@@ -28,6 +28,7 @@ from steno.contracts.assay import manifest as assay_manifest
 from steno.contracts.assay import verify as assay
 from steno.evidence import layout
 from steno.views.export.contracts import assay_runner
+from support.reading import opened
 
 Files = dict[str, bytes]
 
@@ -141,8 +142,8 @@ def sealed_run(run: Path, made: FakeFrames, **changed: Any) -> Path:
 
 
 def exported(run: Path, directory: Path) -> Path:
-    with Folder(run) as folder:
-        return assay_runner(folder, directory).path
+    with opened(run) as found:
+        return assay_runner(found, directory).path
 
 
 def taken_apart(archive: Path) -> Files:

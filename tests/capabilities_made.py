@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from steno.views.capability.capabilities import CATEGORIES
+from steno.model.capabilities import CATEGORIES
 from steno.views.capability.comparison import Comparison, compare
 from steno.views.capability.evidence import Evidence, Source
 from steno.views.capability.ignore_rules import IgnoreRules

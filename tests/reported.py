@@ -18,9 +18,9 @@ from pathlib import Path
 from conftest import IDENTITY, PROGRAM, SECONDS
 from hook_payloads import payload
 from recorded import Recorded, only_run
-from steno.bundle.folder import Folder
 from steno.views.report.document import document
 from steno.views.report.subject import subject_of
+from support.reading import opened
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 _HOSTILE_COMMAND = Path(__file__).parent / "browser" / "hostile-command.py"
@@ -35,6 +35,7 @@ EVENTS, FILES = 100_000, 5_000
 PROCESSES = 200
 _LARGE = f"""
 import os, subprocess
+from support.reading import opened
 for number in range({PROCESSES}):
     subprocess.run(["true"])
 for number in range({FILES}):
@@ -50,8 +51,8 @@ for number in range({EVENTS}):
 def report_of(run: Path, place: Path) -> Path:
     """The report of a run, made as the command makes it."""
     making = place.with_name(f"{place.name}.{os.getpid()}")
-    with Folder(run) as folder, making.open("wb") as out:
-        out.writelines(document(folder, subject_of(folder)))
+    with opened(run) as found, making.open("wb") as out:
+        out.writelines(document(found, subject_of(found)))
     making.replace(place)  # another worker of the same tests may be reading it
     return place
 

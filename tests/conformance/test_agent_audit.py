@@ -24,6 +24,7 @@ from steno.agents.translate import translate
 from steno.bundle.folder import Folder
 from steno.contracts.agent_audit.meta import Meta
 from steno.views.export.contracts import agent_audit
+from support.reading import opened
 
 PARTS = {
     "meta": "json",
@@ -326,7 +327,7 @@ def test_11_7_what_is_parsed_is_the_audit_files_and_nothing_else(made: Made, tmp
 
 
 def test_the_export_of_a_recording_says_of_the_agent_what_its_meta_says(made: Made, tmp_path: Path) -> None:
-    with Folder(made.store[made.first.number - 1].path) as recorded:
+    with opened(made.store[made.first.number - 1].path) as recorded:
         audit = agent_audit(recorded, tmp_path).path / ".audit"
     own, exported = made.first.meta, json.loads((audit / "meta.1.json").read_bytes())
     for name in ("agentName", "launch", "exitCode", "success", "trustApplied", "protocol", "runtime"):

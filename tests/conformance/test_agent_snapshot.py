@@ -23,14 +23,13 @@ from click.testing import CliRunner
 
 from conftest import Steno
 from frames_made import Found
-from steno.bundle.folder import Folder
 from steno.bundle.local_key import LOCAL_KEY
 from steno.cli import export as export_command
 from steno.errors import BadRequestError
 from steno.evidence import layout
 from steno.views.export import Exported
 from steno.views.export.contracts import agent_snapshot
-from support.reading import kernel_layer, sealed
+from support.reading import kernel_layer, opened, sealed
 from support.run_builder import LINK, RUN_ID, UNKNOWN, WRITING, Content, RunBuilder
 
 SECRET = b"correct-horse-battery-staple"
@@ -76,8 +75,8 @@ class Snapshot:
 
 
 def exported(run: Path, directory: Path) -> Snapshot:
-    with Folder(run) as folder:
-        return Snapshot(agent_snapshot(folder, directory))
+    with opened(run) as found:
+        return Snapshot(agent_snapshot(found, directory))
 
 
 def snapshot(tmp_path: Path, run: RunBuilder) -> Snapshot:

@@ -22,9 +22,9 @@ from recorded import runs
 from sought import assert_nowhere
 from stand_in_agent import Attempt, Started, stand_in
 from steno.agents.steps import Step
-from steno.bundle.folder import Folder
 from steno.evidence import layout
 from steno.views.export.contracts import agent_audit
+from support.reading import opened
 from waiting import until
 
 NOT_STARTED = 125
@@ -303,7 +303,7 @@ def test_a_resumed_attempt_stands_behind_the_same_policy_and_both_say_so(twice: 
         assert made.meta["steno"]["hooks"] is False
         world = made.meta["steno"]["steps"][Step.ENVIRONMENT - 1]["detail"]
         assert world.endswith(f", server files behind {policy} ({digest[:12]})")
-        with Folder(twice.agent.home / "runs" / made.meta["steno"]["runId"]) as recorded:
+        with opened(twice.agent.home / "runs" / made.meta["steno"]["runId"]) as recorded:
             exported = agent_audit(recorded, twice.agent.home / "exported").path
         meta = json.loads(next(exported.rglob("meta.1.json")).read_bytes())
         assert meta["steno"]["policy"] == made.meta["steno"]["policy"]
@@ -417,7 +417,7 @@ def test_streams_are_rebuilt_from_a_trace_of_strace_without_a_secret_in_it(agent
     agent.steno("reconstruct", made.file("fd-trace"), out, err)
     assert (out.read_bytes(), err.read_bytes()) == (made.log("stdout"), made.log("stderr"))
     assert len(made.json("fs-diff")["created"]) == 1
-    with Folder(agent.home / "runs" / made.meta["steno"]["runId"]) as recorded:
+    with opened(agent.home / "runs" / made.meta["steno"]["runId"]) as recorded:
         exported = agent_audit(recorded, agent.home / "exported")
     assert "its split is not in the recording" in exported.notes[-1]
     assert_nowhere([key], made.run_dir / ".audit", agent.root / "metadata", agent.home / "exported")

@@ -16,10 +16,10 @@ from observer_processes import observer_processes
 from recorded import only_run
 from screen import Screen
 from sought import assert_nowhere
-from steno.bundle.folder import Folder
-from steno.bundle.store import RunState, state_of
+from steno.bundle.store import RunState
 from steno.evidence import layout
 from steno.views.report.subject import subject_of
+from support.reading import opened
 from waiting import until
 
 STENO = str(Path(sys.executable).parent / "steno")
@@ -75,8 +75,8 @@ def test_as_long_as_the_command_runs_its_recorder_is_said_to_be_gone_and_the_ker
         assert recorder.stdout.readline() == b"first\n"
         recorder.kill()
     assert "is gone, but its command goes on and the kernel is still watched" in recovered(clean_env).stderr
-    with Folder(next(store.glob("*Z_*"))) as run:
-        assert state_of(run) is RunState.ORPHANED
+    with opened(next(store.glob("*Z_*"))) as run:
+        assert run.state is RunState.ORPHANED
         found = subject_of(run)
     assert found.summary
     assert found.summary["health"]["steno"]["kernel_layer"] == "so far"

@@ -11,6 +11,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.verify import Status
 from steno.model.kernel_layer import KernelLayer
 from steno.model.record import Record, open_record
+from steno.model.run import Run
 from support.run_builder import RunBuilder
 
 
@@ -26,6 +27,11 @@ def sealed(run: RunBuilder, store: Path) -> Path:
 def record(path: Path) -> Iterator[Record]:
     with Folder(path) as folder, open_record(folder) as found:
         yield found
+
+
+def opened(path: Path) -> Run:
+    """To be closed, or used in a `with`; what is wrong with it is told when it is read."""
+    return Run(Folder(path))
 
 
 @contextmanager

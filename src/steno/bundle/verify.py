@@ -365,3 +365,33 @@ def _say(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror)
     return str(error)
+
+
+_MANIFEST_STEP, _DIGEST_STEP = 2, 4
+
+
+def verify_present(folder: Folder) -> Verdict:
+    """Of the files that are here, the manifest among them. The other steps need all of them."""
+    manifest = manifests.read(folder)
+    steps = [Step(_MANIFEST_STEP, STEPS[_MANIFEST_STEP], passed=True, problems=[])]
+    if not manifests.root_matches(folder.read_all(layout.MANIFEST, manifests.MAX_BYTES)):
+        steps = [_failed(_MANIFEST_STEP, ["the root does not match the manifest"])]
+    elif problems := list(_wrong_digests(folder, manifest)):
+        steps.append(_failed(_DIGEST_STEP, problems))
+    status = Status.INCOMPLETE if steps[-1].passed else Status.INVALID
+    return Verdict(status, manifest.run_id, manifest.root, steps, [])
+
+
+def _failed(number: int, problems: list[str]) -> Step:
+    return Step(number, STEPS[number], passed=False, problems=problems)
+
+
+def _wrong_digests(folder: Folder, manifest: Manifest) -> Iterator[str]:
+    for entry in folder.entries():
+        told = manifest.files.get(entry.path)
+        if entry.path == layout.MANIFEST:
+            continue
+        if told is None:
+            yield f"{entry.path}: not in the manifest"
+        elif entry.size != told.bytes or digest_of(folder.read(entry.path)) != told.sha256:
+            yield f"{entry.path}: the content differs from the manifest"

@@ -15,8 +15,6 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
-from steno.model.calls import read_calls
-from steno.model.record import open_record
 from steno.views import calls_text
 
 
@@ -55,8 +53,8 @@ def command(run: str, tool_call_id: str | None, store: str | None, as_json: bool
     Below are what happened outside of every call, what may belong to one of several, and what the agent said
     at the end.
     """
-    with open_run(run, store) as folder, open_record(folder) as record:
-        found = read_calls(record)
+    with open_run(run, store) as opened:
+        found = opened.told_calls
     if tool_call_id is not None:
         found = found.only(tool_call_id)
     if as_json:

@@ -11,6 +11,7 @@ from pathlib import Path
 from steno.cli.opening import run_path
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.model.finding import open_path
+from steno.model.run import Run
 from steno.views.capability import lock
 from steno.views.capability.evidence import Evidence, evidence_of_archive, verified_evidence
 from steno.views.capability.ignore_rules import BadRulesError, IgnoreRules
@@ -55,8 +56,8 @@ def _evidence(path: Path) -> Evidence:
 
         if assay.is_archive(path):
             return evidence_of_archive(path)
-    with open_path(path) as folder:
-        return verified_evidence(folder)
+    with Run(open_path(path)) as run:
+        return verified_evidence(run)
 
 
 def _beginning(path: Path, limit: int) -> bytes:

@@ -19,8 +19,7 @@ from steno.cli.opening import (
 )
 from steno.cli.paging import print_paged
 from steno.evidence.wire import OPS
-from steno.model.kernel_layer import KernelLayer
-from steno.model.record import open_record
+from steno.model.recorded_calls import Wanted, to_json
 from steno.views import kernel_events
 from steno.views.plain import visible_json
 
@@ -69,13 +68,12 @@ def command(
     Nothing is summed up or left out; `steno tree`, `steno files` and `steno net` are made of these. The
     options choose, and only what meets all of them is printed.
     """
-    with open_run(run, store) as folder, open_record(folder) as record:
-        layer = KernelLayer(record)
+    with open_run(run, store) as opened:
         pattern = None if path is None else os.fsencode(path)
-        wanted = kernel_events.Wanted(op, process, pattern, category, limit)
-        rows = kernel_events.events(layer, wanted)
+        wanted = Wanted(op, process, pattern, category, limit)
+        rows = opened.recorded_calls(wanted)
         if as_json:
-            _print_objects(kernel_events.to_json(row) for row in rows)
+            _print_objects(to_json(row) for row in rows)
         else:
             colours, width = paint(), terminal_width()
             print_paged(kernel_events.line(row, colours, width=width) for row in rows)

@@ -65,11 +65,11 @@ def command(run: str, name: str, output: str | None, store: str | None, as_json:
             "an export is not written to stdout", hint="name a directory with -o DIR; `-o ./-` is one named -"
         )
     export = export_named(name)
-    with open_run(run, store) as folder:
-        verdict = trusted(folder)
+    with open_run(run, store) as opened:
+        verdict = trusted(opened)
         place = Path(output) if output else directory_of(name, verdict.run_id or "")
         _require_parent(place.absolute())
-        written = export(folder, place.absolute())
+        written = export(opened, place.absolute())
     for note in written.notes:
         say(note)
     if verdict.gaps:

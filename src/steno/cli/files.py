@@ -20,13 +20,12 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
-from steno.model.contents import kept_contents
-from steno.model.kernel_layer import KernelLayer, Seen
-from steno.model.record import open_record
+from steno.model.rows import File
+from steno.model.run import Run
+from steno.model.unkept import NotKept
 from steno.views import file_diff, file_list
 from steno.views.diff_colours import painted
 from steno.views.file_list import Choice, Wanted
-from steno.views.not_kept import NotKept, not_kept
 from steno.views.not_kept import lines as not_kept_lines
 
 _PATTERN = frozenset(b"*?[")
@@ -80,21 +79,20 @@ def command(
     created, opened to write or deleted are counted at the end, and --all lists them. Files of others that
     the user cannot write are not recorded. With --json each file has both states in full.
     """
-    with open_run(run, store) as folder, open_record(folder) as record:
-        layer = KernelLayer(record)
-        cwd = os.fsencode(record.facts.start.cwd)
+    with open_run(run, store) as opened:
+        files = list(opened.files)
+        cwd = os.fsencode(opened.facts.start.cwd)
         wanted = Wanted(choice, tuple(one for path in paths for one in _meant(path, cwd)))
-        files = layer.files()
         found = list(file_list.chosen(files, wanted))
-        names = (seen.file.name for seen in files)
-        unkept = file_list.chosen_not_kept(not_kept(layer.judged, layer.run_id, names), wanted)
+        names = (file.name for file in files)
+        unkept = file_list.chosen_not_kept(opened.not_kept(names), wanted)
         if as_json:
-            print_json(_to_json(layer, found, unkept, diff=diff))
+            print_json(_to_json(opened, found, unkept, diff=diff))
             return
         if not found and not (unkept and choice == Choice.ALL):
             say(_none_found(choice, unkept, by_name=bool(paths)))
         if diff:
-            _print_diff(layer, found)
+            _print_diff(opened, found)
         else:
             listed = unkept if choice == Choice.ALL else []
             print_paged(file_list.lines(found, paint(), width=terminal_width(), unkept=listed))
@@ -108,11 +106,11 @@ def _none_found(choice: Choice, unkept: list[NotKept], *, by_name: bool) -> str:
     return f"{none} among those whose states are kept" if unkept else none
 
 
-def _print_diff(layer: KernelLayer, found: list[Seen]) -> None:
+def _print_diff(run: Run, found: list[File]) -> None:
     """A patch is data for the next program, byte for byte; in colour, and on a terminal, it is text."""
     colours = paint()
-    with kept_contents(layer.run) as contents:
-        lines = (line for seen in found for line in file_diff.diff(seen.file, contents))
+    with run.contents() as contents:
+        lines = (line for file in found for line in file_diff.diff(file, contents))
         if sys.stdout.isatty() or colours.colour:
             print_paged(painted(lines, colours))
         else:
@@ -131,18 +129,17 @@ def _meant(path: bytes, cwd: bytes) -> Iterator[bytes]:
         yield b"*/" + path
 
 
-def _to_json(
-    layer: KernelLayer, found: list[Seen], unkept: list[NotKept], *, diff: bool
-) -> dict[str, object]:
-    files = [seen.told for seen in found]
+def _to_json(run: Run, found: list[File], unkept: list[NotKept], *, diff: bool) -> dict[str, object]:
+    told_of = run.kernel.told_files()
+    files = [told_of[file.name] for file in found]
     if diff:
-        with kept_contents(layer.run) as contents:
-            texts = [b"".join(file_diff.diff(seen.file, contents)) for seen in found]
+        with run.contents() as contents:
+            texts = [b"".join(file_diff.diff(file, contents)) for file in found]
         decoded = [text.decode("utf-8", "backslashreplace") for text in texts]
         files = [{**told, "diff": text} for told, text in zip(files, decoded, strict=True)]
     return {
         "schema": file_list.SCHEMA,
-        "run_id": layer.run_id,
+        "run_id": run.run_id,
         "files": files,
         "not_kept": [one.to_json() for one in unkept],
     }

@@ -15,8 +15,6 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
-from steno.model.kernel_layer import KernelLayer
-from steno.model.record import open_record
 from steno.views import network
 
 
@@ -52,12 +50,11 @@ def command(run: str, store: str | None, as_json: bool) -> None:
     Unix sockets are listed apart. Below are the sockets that were made, and calls on a descriptor whose
     address the call does not tell.
     """
-    with open_run(run, store) as folder, open_record(folder) as record:
-        layer = KernelLayer(record)
+    with open_run(run, store) as opened:
         if as_json:
-            print_json(network.to_json(layer))
+            print_json(network.to_json(opened))
             return
-        lines = list(network.lines(layer, paint(), width=terminal_width()))
+        lines = list(network.lines(opened, paint(), width=terminal_width()))
     if not lines:
         say("the run did not use the network")
     print_paged(lines)

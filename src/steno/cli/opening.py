@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steno.bundle.folder import Folder
 from steno.bundle.store import LAST, run_ids, store_path
 from steno.errors import StenoError, StoreError
 from steno.evidence import canonical
@@ -26,6 +25,8 @@ from steno.views.plain import utf8, visible, visible_json
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from steno.model.run import Run
 
 _Decorated = Callable[..., Any]
 
@@ -94,9 +95,11 @@ def run_path(word: str, store: str | None) -> Path:
 
 
 @contextmanager
-def open_run(word: str, store: str | None) -> Iterator[Folder]:
-    with open_path(run_path(word, store)) as folder:
-        yield folder
+def open_run(word: str, store: str | None) -> Iterator[Run]:
+    from steno.model.run import Run  # late: start-up has a budget
+
+    with Run(open_path(run_path(word, store))) as run:
+        yield run
 
 
 def print_json(value: Any) -> None:

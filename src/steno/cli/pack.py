@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from steno.bundle.pack import pack
 from steno.cli.opening import json_option, open_run, print_json, print_path, run_argument, say, store_option
 from steno.errors import BadRequestError
 from steno.views.export import trusted
@@ -46,14 +45,14 @@ def command(run: str, output: str | None, store: str | None, as_json: bool) -> N
         raise BadRequestError(
             "a packed run cannot be written to a terminal, or beside --json", hint="name a file with -o FILE"
         )
-    with open_run(run, store) as folder:
-        verdict = trusted(folder)
+    with open_run(run, store) as opened:
+        verdict = trusted(opened)
         if output == STDOUT:
-            pack(folder, sys.stdout.buffer)
+            opened.pack(sys.stdout.buffer)
             sys.stdout.buffer.flush()
             return
         target = _target(output, f"{verdict.run_id}.tar.gz")
-        placed = place_file(target, lambda out: pack(folder, out))
+        placed = place_file(target, opened.pack)
     if verdict.gaps:
         say(f"the record is incomplete: {', '.join(verdict.gaps)}")
     if as_json:

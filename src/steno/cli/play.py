@@ -14,7 +14,6 @@ import click
 
 from steno.bundle.tape import write_all
 from steno.cli.opening import json_option, open_run, print_json, run_argument, store_option
-from steno.model.record import moments, open_record
 from steno.views import player
 
 _STDIN, _STDOUT = 0, 1
@@ -49,14 +48,14 @@ def command(run: str, speed: float, idle_limit: float | None, store: str | None,
     attributes back, and what it answered to recorded control sequences is thrown away.
     """
     pace = _pace(speed, idle_limit)
-    with open_run(run, store) as folder, open_record(folder) as record:
+    with open_run(run, store) as opened:
         if as_json:
-            for moment in player.to_json(moments(record)):
+            for moment in player.to_json(opened.moments()):
                 print_json(moment)
             return
         sys.stdout.flush()
         with _stage() as stage:
-            player.play(moments(record), stage, pace)
+            player.play(opened.moments(), stage, pace)
 
 
 def _pace(speed: float, idle_limit: float | None) -> player.Pace:

@@ -15,17 +15,10 @@ from pathlib import Path
 
 import click
 
-from steno.bundle.first_format import as_today
-from steno.bundle.folder import Folder
-from steno.bundle.judged import JudgedFiles
-from steno.bundle.reader import MAX_SMALL_FILE, FolderLayers
 from steno.cli.opening import chosen_store, open_run, print_json, print_lines, recorded_path, say, say_hint
 from steno.errors import BadRequestError
-from steno.evidence import canonical
-from steno.evidence.layout import FILES, KERNEL_TABLE
-from steno.judge.changed_by_others import Others, changed_by_others
-from steno.judge.facts import RunFacts
-from steno.judge.renamed import renamed
+from steno.evidence.layout import FILES
+from steno.model.run import Others, Run
 from steno.restore.applying import carry_out
 from steno.restore.closed_directories import opened
 from steno.restore.contents import open_contents
@@ -45,7 +38,6 @@ from steno.restore.words import (
     trash_lines,
 )
 from steno.views.export import trusted
-from steno.views.not_kept import not_kept
 from steno.views.plain import visible
 
 _NS_PER_MS = 10**6
@@ -71,18 +63,15 @@ def put_back(
     user = User.of_this_process()
     with open_run(run, store) as sealed:
         verdict = trusted(sealed)
-        folder = as_today(sealed)
-        if not folder.has(KERNEL_TABLE):
+        if not sealed.has_kernel_layer:
             raise BadRequestError(
-                f"{folder.path.name} has no record of files",
+                f"{sealed.path.name} has no record of files",
                 hint="it was recorded without the kernel observer; `steno doctor` says why that may be",
             )
-        layers = FolderLayers(folder, verdict.run_id or "")
-        judged = JudgedFiles(folder, layers, verdict.root or "")
-        records = _read(judged, layers, chosen_store(store))
+        records = _read(sealed, chosen_store(store))
         chosen = [recorded_path(path) for path in paths]
-        others = changed_by_others(layers)
-        unkept = _not_kept(judged, layers.run_id, records, chosen)
+        others = sealed.changed_by_others
+        unkept = _not_kept(sealed, records, chosen)
         unkept += [
             Problem(one.path, _ATTRIBUTES)
             for one in records.files
@@ -90,7 +79,10 @@ def put_back(
         ]
         _check_chosen(records, unkept, chosen)
         of_chosen = [one for one in records.files if _is_chosen(one.path, chosen)]
-        with open_contents(folder, chosen_store(store)) as contents, opened(of_chosen, user) as directories:
+        with (
+            open_contents(sealed, chosen_store(store)) as contents,
+            opened(of_chosen, user) as directories,
+        ):
             plan = make_plan(
                 records,
                 direction,
@@ -99,7 +91,7 @@ def put_back(
                 user=user,
                 chosen=chosen,
                 force=force,
-                ended_ns=_end_of_run(layers) if _is_of_store(folder, chosen_store(store)) else None,
+                ended_ns=_end_of_run(sealed) if _is_of_store(sealed, chosen_store(store)) else None,
                 others=others.changed,
             )
             plan.notes.extend(_unclear(plan, others))
@@ -122,12 +114,12 @@ def put_back(
     return outcome.exit_code
 
 
-def _read(judged: JudgedFiles, layers: FolderLayers, store: Path) -> FileRecords:
+def _read(run: Run, store: Path) -> FileRecords:
     """`files.json`, and what the table knows beside it: files that were renamed, also from and to where no
     state is kept. The store itself is nobody's to put back."""
-    value = canonical.decode(judged.read_all(FILES, MAX_SMALL_FILE))
+    value = run.document(FILES)
     records = read_records(value)
-    found = renamed(layers, {record.path for record in records.files})
+    found = run.renamed({record.path for record in records.files})
     more = read_records(value | {"files": found.strays, "directory_renames": found.renames})
     home = os.fsencode(store.resolve())
     strays = [record for record in more.files if not is_at_or_below(record.path, home)]
@@ -147,13 +139,13 @@ def _trash_of(store: Path, run_id: str) -> Trash:
     return Trash(store.absolute() / TRASH, f"{now}-{run_id}")
 
 
-def _end_of_run(layers: FolderLayers) -> int:
-    return (RunFacts.of(layers).finished_at_ms + 1) * _NS_PER_MS
+def _end_of_run(run: Run) -> int:
+    return (run.facts.finished_at_ms + 1) * _NS_PER_MS
 
 
-def _is_of_store(folder: Folder, store: Path) -> bool:
+def _is_of_store(run: Run, store: Path) -> bool:
     """The end of a run is believed of our own: a stranger could say that any file is older than it."""
-    return folder.path.resolve().parent == store.resolve()
+    return run.path.resolve().parent == store.resolve()
 
 
 def _tell(outcome: Outcome) -> None:
@@ -176,11 +168,9 @@ def _tell(outcome: Outcome) -> None:
         print_lines([visible(summary_line(outcome)), *(visible(line) for line in trash_lines(outcome))])
 
 
-def _not_kept(
-    judged: JudgedFiles, run_id: str, records: FileRecords, chosen: Sequence[bytes]
-) -> list[Problem]:
+def _not_kept(run: Run, records: FileRecords, chosen: Sequence[bytes]) -> list[Problem]:
     """What the run changed and nothing here can bring back, because its states are not in the record."""
-    found = not_kept(judged, run_id, (record.path for record in records.files))
+    found = run.not_kept(record.path for record in records.files)
     problems = [Problem(one.path.encode(), f"its state is not kept ({one.why})") for one in found]
     return [one for one in problems if _is_chosen(one.path, chosen)]
 

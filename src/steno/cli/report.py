@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from steno.bundle.folder import Folder
 from steno.cli.opening import json_option, open_run, print_json, print_path, run_argument, say, store_option
 from steno.errors import BadRequestError
+from steno.model.run import Run
 from steno.views.comment import MAX_CHARACTERS as MOST
 from steno.views.export.placing import place_file
 from steno.views.report.subject import Subject, subject_of
@@ -65,9 +65,9 @@ def command(
         raise BadRequestError(
             "a page cannot be written to a terminal, or beside --json", hint="name a file with -o FILE"
         )
-    with open_run(run, store) as folder:
-        subject = subject_of(folder)
-        blocks = _markdown(folder, subject, most) if markdown else _page(folder, subject)
+    with open_run(run, store) as opened:
+        subject = subject_of(opened)
+        blocks = _markdown(opened, subject, most) if markdown else _page(opened, subject)
         if output == STDOUT:
             sys.stdout.buffer.writelines(blocks)
             sys.stdout.buffer.flush()
@@ -89,16 +89,16 @@ def command(
         print_path(target)
 
 
-def _page(folder: Folder, subject: Subject) -> Iterable[bytes]:
+def _page(run: Run, subject: Subject) -> Iterable[bytes]:
     from steno.views.report.document import document  # late: only a page needs the front end
 
-    return document(folder, subject)
+    return document(run, subject)
 
 
-def _markdown(folder: Folder, subject: Subject, most: int) -> Iterable[bytes]:
+def _markdown(run: Run, subject: Subject, most: int) -> Iterable[bytes]:
     from steno.views.report.markdown import markdown  # late: only a comment needs it
 
-    return [markdown(folder, subject, most).encode()]
+    return [markdown(run, subject, most).encode()]
 
 
 def _target(output: str | None, name: str) -> Path:

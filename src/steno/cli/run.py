@@ -231,12 +231,13 @@ def _place_of(name: str, directory: Path) -> Path:
 
 
 def _export(outcome: Outcome, name: str, directory: Path) -> None:
-    from steno.bundle.folder import Folder
+    from steno.model.finding import open_path
+    from steno.model.run import Run
     from steno.views.export import export_named
 
     try:
-        with Folder(outcome.path) as folder:
-            written = export_named(name)(folder, directory)
+        with Run(open_path(outcome.path)) as run:
+            written = export_named(name)(run, directory)
     except StenoError as error:  # the command has run: its exit code is what the caller is owed
         say(f"not exported as {name}: {error}")
         say_hint(error.hint)

@@ -15,7 +15,7 @@ from steno.cli.opening import (
 )
 from steno.cli.paging import print_paged
 from steno.model.finding import open_path
-from steno.model.record import open_record
+from steno.model.run import Run
 from steno.views import summary_text
 from steno.views.summary import summary
 from steno.views.told_files import told_files
@@ -49,9 +49,9 @@ def command(run: str, store: str | None, as_json: bool) -> None:
     one says that no pager is wanted. NO_COLOR, CLICOLOR and CLICOLOR_FORCE are heeded.
     """
     path = run_path(run, store)
-    with open_path(path) as folder, open_record(folder) as record:
-        found = summary(record, path.absolute())
+    with Run(open_path(path)) as opened:
+        found = summary(opened, path.absolute())
         if as_json:
-            print_json({**found, "files": told_files(record)})
+            print_json({**found, "files": told_files(opened)})
             return
     print_paged(summary_text.lines(found, paint(), width=terminal_width()))

@@ -15,9 +15,9 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
+from steno.model import capabilities
 from steno.model.kernel_layer import not_yet
-from steno.model.record import open_record
-from steno.views.capability import capabilities, surface_text
+from steno.views.capability import surface_text
 from steno.views.capability.evidence import read_surface
 
 
@@ -44,10 +44,10 @@ def command(run: str, everything: bool, projected: bool, store: str | None, as_j
     What only ever failed stands apart, below the rest. With --json it is
     capability-surface.json of the spec, projected if that is asked for.
     """
-    with open_run(run, store) as folder, open_record(folder) as record:
-        if why_not := not_yet(record, "its surface is"):
+    with open_run(run, store) as opened:
+        if why_not := not_yet(opened.record, "its surface is"):
             raise why_not
-        surface = read_surface(record.files)
+        surface = read_surface(opened.documents)
     layer = surface["steno"]["kernel_layer"]
     if layer != "complete":
         say(f"the kernel layer is {layer}: there may be more than this")

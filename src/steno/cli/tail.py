@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import select
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from steno.bundle.folder import Folder
-from steno.bundle.store import LAST, RunState, run_ids, state_of
+from steno.bundle.store import LAST
 from steno.cli.opening import (
     chosen_store,
     complete_run,
@@ -22,13 +20,13 @@ from steno.cli.opening import (
     store_option,
     terminal_width,
 )
-from steno.judge.happenings import Happening
 from steno.model.finding import open_path
-from steno.model.record import open_record
-from steno.views.live import text
-from steno.views.live.ending import End, end_of
-from steno.views.live.following import Step, following
-from steno.views.live.sealed import last_happenings
+from steno.model.live import Happening
+from steno.model.live.ending import End
+from steno.model.live.following import Step
+from steno.model.run import Run, RunState
+from steno.model.runs import running
+from steno.views import tail
 from steno.views.plain import utf8, visible_json
 
 _PAUSE_MS = 200
@@ -77,32 +75,22 @@ def command(run: str | None, lines: int, store: str | None, as_json: bool) -> No
     """
     path = run_path(run or _running(store) or LAST, store)
     printer = _Json() if as_json else _Lines()
-    with open_path(path) as folder:
-        if state_of(folder) in {RunState.SEALED, RunState.DAMAGED}:
-            with open_record(folder) as record:  # says what is wrong with a damaged one
-                printer.show(Step(*last_happenings(record, lines)), before=True)
-            printer.end(end_of(folder, RunState.SEALED))
+    with Run(open_path(path)) as opened:
+        if opened.state in {RunState.SEALED, RunState.DAMAGED}:  # what is wrong with a damaged one is told
+            printer.show(Step(*opened.last_happenings(lines)), before=True)
+            printer.end(opened.ending(RunState.SEALED))
         else:
-            printer.end(_follow(folder, path, printer, lines))
+            printer.end(_follow(opened, printer, lines))
 
 
 def _running(store: str | None) -> str | None:
     """The only run that is going on."""
-    place = chosen_store(store)
-    found = [run_id for run_id in run_ids(place) if _is_running(place / run_id)]
+    found = running(chosen_store(store))
     return found[0] if len(found) == 1 else None
 
 
-def _is_running(path: Path) -> bool:
-    try:
-        with Folder(path, follow=False) as folder:
-            return state_of(folder) in {RunState.RUNNING, RunState.ORPHANED}
-    except OSError:
-        return False
-
-
-def _follow(run: Folder, path: Path, printer: _Lines, lines: int) -> End:
-    with following(run, path.absolute().parent) as run_now:
+def _follow(run: Run, printer: _Lines, lines: int) -> End:
+    with run.follow() as run_now:
         step = run_now.look(lines)
         printer.show(step, before=True)
         if run_now.why_no_kernel is not None:
@@ -111,7 +99,7 @@ def _follow(run: Folder, path: Path, printer: _Lines, lines: int) -> End:
             _wait()
             step = run_now.look(_MOST_AT_ONCE)
             printer.show(step, before=False)
-        return end_of(run, step.ended)
+        return run.ending(step.ended)
 
 
 def _wait() -> None:
@@ -135,14 +123,15 @@ class _Lines:
 
     def passed_over(self, count: int, *, before: bool) -> None:
         click.echo(
-            self._paint("faint", text.passed_over(count, before=before, width=terminal_width())), color=True
+            self._paint("faint", tail.passed_over(count, before=before, width=terminal_width())),
+            color=True,
         )
 
     def happening(self, one: Happening) -> None:
-        click.echo(text.line(one, self._paint, width=terminal_width()), color=True)
+        click.echo(tail.line(one, self._paint, width=terminal_width()), color=True)
 
     def end(self, end: End) -> None:
-        click.echo(text.ending(end, self._paint), color=True)
+        click.echo(tail.ending(end, self._paint), color=True)
 
 
 class _Json(_Lines):

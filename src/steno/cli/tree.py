@@ -14,8 +14,6 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
-from steno.model.kernel_layer import KernelLayer
-from steno.model.record import open_record
 from steno.views import process_tree
 
 
@@ -50,9 +48,8 @@ def command(run: str, every: bool, store: str | None, as_json: bool) -> None:
     one line (`500 x`); of many that ran one program with different arguments the first ones are shown, and
     the others counted. On a terminal a line is cut to its width.
     """
-    with open_run(run, store) as folder, open_record(folder) as record:
-        layer = KernelLayer(record)
+    with open_run(run, store) as opened:
         if as_json:
-            print_json(process_tree.to_json(layer))
+            print_json(process_tree.to_json(opened))
         else:
-            print_paged(process_tree.lines(layer, paint(), width=terminal_width(), every=every))
+            print_paged(process_tree.lines(opened, paint(), width=terminal_width(), every=every))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from steno.bundle.verify import verify
 from steno.cli.opening import (
+    chosen_store,
+    complete_run,
     json_option,
     paint,
     print_json,
@@ -18,8 +20,11 @@ from steno.cli.opening import (
     store_option,
 )
 from steno.errors import BadRequestError, UnreadableBundleError
+from steno.evidence.run_id import is_run_id
 from steno.model.finding import open_path
+from steno.model.run import Run
 from steno.views import verdicts
+from steno.views.export import tables_check
 from steno.views.report import page
 
 
@@ -28,10 +33,11 @@ from steno.views.report import page
     epilog="""\b
 Verdicts and exit codes (several runs: the worst, in the order 1, 4, 3, 0):
   0  valid        every step passed
-  1  invalid      it was changed after it was sealed, or never was a right bundle; or a page whose
-                  conclusions are not what the rules of this Steno give (its evidence may be valid)
-  3  incomplete   right as far as it goes, and it declares what is missing; or a page of which not
-                  all can be compared
+  1  invalid      it was changed after it was sealed, or never was a right bundle; or a page, or
+                  exported tables, whose conclusions are not what the rules of this Steno give (the
+                  evidence may be valid)
+  3  incomplete   right as far as it goes, and it declares what is missing; or a page, or exported
+                  tables, of which not all can be compared
   4  unreadable   not a bundle, or it cannot be read
 
 \b
@@ -39,26 +45,39 @@ Examples:
   steno verify @last
   steno verify ./2026-01-25T12-00-00-000Z_a1b2c3d4.tar.gz
   steno verify ./steno-2026-01-25T12-00-00-000Z_a1b2c3d4.html
+  steno verify ./steno-2026-01-25T12-00-00-000Z_a1b2c3d4-tables --against run.tar.gz
   steno verify ./assay-runner-spike-2026-01-25T12-00-00-000Z_a1b2c3d4.tar.gz
   steno verify --json runs/* | jq '.verdicts[] | select(.status != "valid")'""",
 )
 @runs_argument
+@click.option(
+    "--against",
+    metavar="RUN",
+    shell_complete=complete_run,
+    help="The run that exported tables are a copy of (default: the one they name, in the store).",
+)
 @store_option
 @json_option
-def command(runs: tuple[str, ...], store: str | None, as_json: bool) -> int:
+def command(runs: tuple[str, ...], against: str | None, store: str | None, as_json: bool) -> int:
     """Check that a record is what it says it is.
 
     Nothing in the bundle is trusted: every digest is recomputed, and the events, streams and tables must
-    agree with each other. RUN may be a directory, a packed bundle, a page that `steno report` made, or an
-    archive that `steno export --as assay-runner` wrote. Of a page the evidence that it carries is verified,
-    and what its maker concluded from it is concluded again and compared.
+    agree with each other. RUN may be a directory, a packed bundle, a page that `steno report` made, an
+    archive that `steno export --as assay-runner` wrote, or the folder of `--as tables`. Of a page the
+    evidence that it carries is verified, of tables that of the run that they are a copy of; what their maker
+    concluded from it is concluded again and compared.
     """
     if not runs:
         raise BadRequestError("there is no RUN to verify", hint="name one, as in `steno verify @last`")
     places = [(word, run_path(word, store)) for word in runs]
+    of_tables = None if against is None else run_path(against, store)
+    if of_tables is not None and not any(tables_check.is_copy(path) for _, path in places):
+        raise BadRequestError(
+            "--against goes with exported tables", hint="name the folder that `steno export --as tables` made"
+        )
     judged = []
     for word, path in places:
-        one = _judged(word, path)
+        one = _judged(word, path, lambda run_id: of_tables or _in_store(run_id, store))
         judged.append(one)
         if not as_json:
             print_lines(verdicts.lines(one, paint()))
@@ -67,7 +86,7 @@ def command(runs: tuple[str, ...], store: str | None, as_json: bool) -> int:
     return verdicts.exit_code(judged)
 
 
-def _judged(word: str, path: Path) -> verdicts.Judged:
+def _judged(word: str, path: Path, find: Callable[[str], Path | None]) -> verdicts.Judged:
     if os.path.isfile(path):  # noqa: PTH113 - unlike pathlib's, it does not raise for a name that is too long
         from steno.contracts.assay import verify as assay  # late: tarfile is slow to start, and rarely needed
 
@@ -76,11 +95,29 @@ def _judged(word: str, path: Path) -> verdicts.Judged:
         if page.is_page(path):
             return _judged_page(word, path)
     try:
-        with open_path(path) as folder:
-            verdict = verify(folder)
-            return verdicts.Judged(word, verdict, verdicts.content_missing(folder, verdict))
+        if tables_check.is_copy(path):
+            return _judged_tables(word, path, find)
+        with Run(open_path(path)) as run:
+            verdict = run.verify()
+            return verdicts.Judged(word, verdict, verdicts.content_missing(run, verdict))
     except UnreadableBundleError as error:
         return verdicts.Judged(word, verdicts.unreadable(str(error)))
+
+
+def _judged_tables(word: str, path: Path, find: Callable[[str], Path | None]) -> verdicts.Judged:
+    copy = tables_check.read_copy(path)
+    place = find(copy.stamp.run_id)
+    if place is None:
+        verdict, looked_at = tables_check.unfound(copy)
+        return verdicts.Judged(word, verdict, looked_at=looked_at)
+    with Run(open_path(place)) as run:
+        verdict, found = tables_check.check(copy, run)
+        return verdicts.Judged(word, verdict, looked_at=found)
+
+
+def _in_store(run_id: str, store: str | None) -> Path | None:
+    place = chosen_store(store) / run_id
+    return place if is_run_id(run_id) and place.is_dir() else None
 
 
 def _judged_page(word: str, path: Path) -> verdicts.Judged:

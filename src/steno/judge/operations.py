@@ -30,6 +30,7 @@ _READ = frozenset({"read"})
 _WRITE = frozenset({"write"})
 _DIRECTORY = frozenset({"directory"})
 OPENING = frozenset({"open", "open_handle"})
+CHANGING_CALLS = frozenset(op.name for op in wire.OPS.values() if op.changes)  # whatever the arguments are
 _FIXED = {
     **dict.fromkeys(("stat", "access", "statfs", "getxattr", "handle", "link"), _EXISTENCE),
     **dict.fromkeys(("list", "chdir", "chroot", "mount", "umount", "pivot_root"), _DIRECTORY),

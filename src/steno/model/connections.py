@@ -10,7 +10,7 @@ from typing import Any
 from steno.evidence.linux_numbers import THERE_ALREADY, UNDER_WAY
 from steno.judge import surface_names
 from steno.model import rows
-from steno.model.kernel_layer import NO_ERROR, KernelLayer, Line, Process, whole
+from steno.model.kernel_layer import NO_ERROR, Line, Process, whole
 from steno.model.sockets_used import Kind, SocketsUsed
 
 # The page says the same: web/src/panels/network.
@@ -153,6 +153,7 @@ class Network:
                 name=one.name,
                 operations=sorted(one.operations),
                 result=_RESULTS.get(one.outcome, "failed") if one.outcome else None,
+                outcome=one.outcome,
                 errors=one.failures,
                 sent=one.was_sent_to,
                 processes=sorted(one.processes),
@@ -160,7 +161,3 @@ class Network:
                 first_ns=one.first_ns,
                 last_ns=one.last_ns,
             )
-
-
-def network(layer: KernelLayer) -> Network:
-    return Network(layer.lines("net"), layer.processes())

@@ -19,6 +19,7 @@ from steno.bundle.reader import MAX_LINE, MAX_SMALL_FILE, lines_of
 from steno.bundle.store import RunState
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import canonical, layout
+from steno.judge.operations import CHANGING_CALLS, OPENING
 from steno.model.record import Record
 
 Whole = int | str  # canonical JSON writes an integer beyond 2^53 as a string
@@ -109,7 +110,7 @@ class File(msgspec.Struct, frozen=True):
     operations: list[str]
     before: State
     after: State
-    change: str
+    change: str = "none"
     by_others: bool = False
     path_b64: str | None = None
     git: Git | None = None
@@ -135,6 +136,13 @@ class Line(msgspec.Struct, frozen=True):
     create: bool = False
     truncate: bool = False
 
+    @property
+    def may_change(self) -> bool:
+        """Whether it changed the path, or opened it to."""
+        if self.op in OPENING:
+            return self.access != "read" or self.create or self.truncate
+        return self.op in CHANGING_CALLS
+
 
 class _Processes(msgspec.Struct):
     processes: list[dict[str, Any]]
@@ -142,10 +150,6 @@ class _Processes(msgspec.Struct):
 
 class _Files(msgspec.Struct):
     files: list[dict[str, Any]]
-
-
-class _CheckedFiles(msgspec.Struct):
-    files: list[File]
 
 
 class _Repositories(msgspec.Struct):
@@ -183,10 +187,11 @@ class KernelLayer:
             return msgspec.convert(self.told_processes(), list[Process])
 
     def files(self) -> list[Seen]:
-        told = read_json(self.judged, layout.FILES, _Files).files
-        with checked(self.judged, layout.FILES):
-            files = msgspec.convert(told, list[File])
-        return [Seen(one, file) for one, file in zip(told, files, strict=True)]
+        return files_of(self.judged)
+
+    def told_files(self) -> dict[bytes, dict[str, Any]]:
+        """The files as they are told in JSON, by their names."""
+        return {seen.file.name: seen.told for seen in self.files()}
 
     def repositories(self) -> list[Repository]:
         return read_json(self.judged, layout.FILES, _Repositories).git_repositories
@@ -200,9 +205,12 @@ class KernelLayer:
                     yield found
 
 
-def read_files(run: Files) -> list[File]:
-    """Without a look at anything else of the record."""
-    return read_json(run, layout.FILES, _CheckedFiles).files
+def files_of(documents: Files) -> list[Seen]:
+    """Also of a record that lost something else."""
+    told = read_json(documents, layout.FILES, _Files).files
+    with checked(documents, layout.FILES):
+        files = msgspec.convert(told, list[File])
+    return [Seen(one, file) for one, file in zip(told, files, strict=True)]
 
 
 def bytes_of(text: str, base64: str | None) -> bytes:

@@ -12,7 +12,7 @@ from steno.evidence.wire import NOTES
 from steno.judge.files import kind_of
 from steno.judge.kernel_rows import COLUMNS, DICTIONARIES, RowBatch, batches, result_word
 from steno.model import rows
-from steno.model.file_rows import ABSENT
+from steno.model.descent import Descent
 from steno.model.kernel_layer import Exec, KernelLayer, Process, checked, whole
 
 _DONE, _UNKNOWN = "ok", "unknown"
@@ -20,8 +20,8 @@ _NUMBERS = frozenset({"mono_ns", "process", "tid", "notes", "arg", "arg2"})
 _SIGN, _RANGE = 1 << 63, 1 << 64
 
 
-def processes(layer: KernelLayer) -> Iterator[rows.Process]:
-    for one in layer.processes():
+def processes(found: list[Process], descent: Descent) -> Iterator[rows.Process]:
+    for one in found:
         last = _last_program(one)
         yield rows.Process(
             process=one.process,
@@ -36,12 +36,15 @@ def processes(layer: KernelLayer) -> Iterator[rows.Process]:
             still_running=one.outlived,
             threads=one.threads,
             n_events=one.events,
+            label=descent.labels[one.process],
+            title=descent.titles[one.process],
+            alike=descent.alike[one.process],
         )
 
 
-def execs(layer: KernelLayer) -> Iterator[rows.Exec]:
+def execs(found: list[Process]) -> Iterator[rows.Exec]:
     numbers = count(1)
-    for process in layer.processes():
+    for process in found:
         for one in process.execs:
             outcome, error = outcome_of(one.result)
             yield rows.Exec(
@@ -69,12 +72,13 @@ def events(layer: KernelLayer) -> Iterator[rows.Event]:
     numbers = count(1)
     with checked(layer.run, layout.KERNEL_TABLE):
         for batch in batches(layer.layers, list(COLUMNS)):
-            columns = {name: _column(batch, name) for name in COLUMNS}
+            columns = {name: column(batch, name) for name in COLUMNS}
             for place in range(batch.count):
                 yield _event(next(numbers), {name: column[place] for name, column in columns.items()})
 
 
-def _column(batch: RowBatch, name: str) -> Sequence[Any]:
+def column(batch: RowBatch, name: str) -> Sequence[Any]:
+    """One column of a batch, each value as it was recorded."""
     if name == "op":
         return batch.ops()
     if name in DICTIONARIES:
@@ -105,7 +109,7 @@ def _event(number: int, row: dict[str, Any]) -> rows.Event:
 
 def _found(row: dict[str, Any]) -> rows.FileState:
     if not row["exists"]:
-        return rows.FileState(kind=ABSENT)
+        return rows.FileState(kind=rows.ABSENT)
     return rows.FileState(
         kind=None if row["mode"] is None else kind_of(row["mode"]),
         mode=row["mode"],

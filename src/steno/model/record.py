@@ -24,8 +24,10 @@ from steno.evidence.kinds import Event, RepoSnapshot
 from steno.evidence.run_id import is_run_id
 from steno.judge.claim_layers import Claims, claims_of
 from steno.judge.facts import RunFacts
-from steno.judge.streams import Moment, recorded, timeline
+from steno.judge.streams import ERRORS, OUTPUT, RESIZE, Moment, recorded, timeline
 from steno.judge.summaries import diff_hash
+
+__all__ = ["ERRORS", "OUTPUT", "RESIZE", "Moment", "Record", "moments", "open_record", "readable"]
 
 
 class Record(NamedTuple):

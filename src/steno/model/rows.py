@@ -12,6 +12,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
+ABSENT = "absent"
+_READING = frozenset({"read", "execute"})
+_WITH_CONTENT = frozenset({"file", "symlink"})
 Outcome = Literal["done", "failed", "unknown"]
 Json = Annotated[str, "JSON"]
 
@@ -59,6 +62,18 @@ class Process(Row, frozen=True):
     still_running: bool  # when the recording ended
     threads: int
     n_events: int
+    label: str  # its program; a copy of a process is what that is
+    title: str  # all that it was, its last command line in full
+    alike: int  # the same number where two, with all that they started, did the same
+
+    @property
+    def has_failed(self) -> bool:
+        return self.signal is not None or bool(self.exit_code)
+
+    @property
+    def has_ended(self) -> bool:
+        """False where its end was not seen."""
+        return self.signal is not None or self.exit_code is not None
 
 
 class Exec(Row, frozen=True):
@@ -75,6 +90,21 @@ class Exec(Row, frozen=True):
     error: str | None
     privilege_lost: bool
 
+    @property
+    def has_started(self) -> bool:
+        """That is, nothing says that it did not."""
+        return self.outcome != "failed"
+
+    @property
+    def program(self) -> str:
+        path = self.requested or self.executable or (self.arguments[0] if self.arguments else "?")
+        return path.rpartition("/")[2] or path
+
+    @property
+    def result(self) -> str:
+        """`ok`, `unknown`, or the name of the error."""
+        return self.error or ("ok" if self.outcome == "done" else "unknown")
+
 
 class FileState(Row, frozen=True):
     """A path at one moment. `kind` is `absent` where nothing was there, and None where that is not known."""
@@ -86,8 +116,23 @@ class FileState(Row, frozen=True):
     uid: int | None = None
     gid: int | None = None
     target: str | None = None
+    target_bytes: bytes | None = None
     blob: str | None = None
     no_content_reason: str | None = None
+
+    @property
+    def exists(self) -> bool | None:
+        """None where it is not known."""
+        return None if self.kind is None else self.kind != ABSENT
+
+    @property
+    def has_content(self) -> bool:
+        return self.kind in _WITH_CONTENT
+
+    @property
+    def link(self) -> bytes:
+        """What a symbolic link leads to, byte for byte."""
+        return self.target_bytes if self.target_bytes is not None else (self.target or "").encode()
 
 
 class File(Row, frozen=True):
@@ -105,6 +150,27 @@ class File(Row, frozen=True):
     git_root: str | None
     git_class: str | None
 
+    @property
+    def name(self) -> bytes:
+        """The path, byte for byte."""
+        return self.path.encode() if self.path_bytes is None else self.path_bytes
+
+    @property
+    def is_changed(self) -> bool:
+        """By the run or by somebody else."""
+        return self.change != "none"
+
+    @property
+    def is_read(self) -> bool:
+        return bool(_READING & set(self.operations))
+
+    @property
+    def lacks_content(self) -> bool:
+        """Whether it was written, and what is in it at the end is not in the record."""
+        after = self.after
+        is_file = after.kind == "file" and after.blob is None
+        return "write" in self.operations and is_file and after.no_content_reason is not None
+
 
 class Connection(Row, frozen=True):
     """An address, and all that was done with it."""
@@ -115,12 +181,17 @@ class Connection(Row, frozen=True):
     name: str  # as people write it: 1.2.3.4:80, [::1]:80, a path
     operations: list[str]
     result: str | None  # what came of connecting; None where nobody tried
+    outcome: str | None  # the same in words, with the errors of connecting
     errors: list[str]
     sent: bool
     processes: list[int]
     times: int
     first_ns: int
     last_ns: int
+
+    @property
+    def is_unix(self) -> bool:
+        return self.family == "unix"
 
 
 class Call(Row, frozen=True):

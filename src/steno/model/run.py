@@ -3,27 +3,84 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 
+from steno.bundle.blobs import open_blobs
+from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
-from steno.bundle.reader import FolderLayers
-from steno.bundle.store import RunState, store_path
-from steno.bundle.verify import Verdict, verify
+from steno.bundle.judged import Files
+from steno.bundle.manifest import Manifest
+from steno.bundle.manifest import read as read_manifest
+from steno.bundle.store import RunState, state_of, store_path
+from steno.bundle.verify import EXIT_CODES, STEPS, Status, Step, Verdict, verify, verify_present
+from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
+from steno.evidence.claims import PolicyLine, SdkLine
+from steno.evidence.layers import Layers
+from steno.judge.changed_by_others import Others, changed_by_others
+from steno.judge.facts import NO_SHIM, RunFacts
+from steno.judge.kernel_rows import RowBatch, batches
+from steno.judge.renamed import Renamed, renamed
 from steno.judge.rules import RULES
-from steno.judge.streams import recorded, tape_moments
-from steno.model import kernel_rows, rows, so_far
-from steno.model.calls import Calls, read_calls
-from steno.model.connections import network
+from steno.judge.streams import Moment, recorded, tape_moments
+from steno.model import kernel_rows, rows, runs, so_far
+from steno.model.calls import Calls, has_calls, read_calls
+from steno.model.connections import Network
+from steno.model.contents import Contents, kept_contents
+from steno.model.descent import Descent
+from steno.model.evidence_files import (
+    EvidenceFile,
+    command_alone,
+    documents_of,
+    evidence_files,
+    manifest_of,
+    spooled_files,
+)
 from steno.model.file_rows import file_row
 from steno.model.finding import find, open_path
-from steno.model.kernel_layer import KernelLayer, checked, has_kernel_layer
-from steno.model.record import Record, open_record, readable
+from steno.model.kernel_layer import (
+    NO_ERROR,
+    KernelLayer,
+    Process,
+    bytes_of,
+    checked,
+    has_kernel_layer,
+    read_json,
+)
+from steno.model.record import Record, moments, open_record, readable
+from steno.model.recorded_calls import Wanted, chosen
 from steno.model.tables import Table
+from steno.model.unkept import NotKept, not_kept
+
+if TYPE_CHECKING:
+    from steno.model.live.ending import End
+    from steno.model.live.following import Following
+    from steno.model.live.kernel import Taken
+    from steno.model.live.listening import Listening
+
+__all__ = [
+    "EXIT_CODES",
+    "NO_SHIM",
+    "RULES",
+    "STEPS",
+    "Files",
+    "Manifest",
+    "Others",
+    "Run",
+    "RunState",
+    "Status",
+    "Step",
+    "Verdict",
+    "of_store",
+    "open",
+    "read_manifest",
+]
 
 _Row = TypeVar("_Row", bound=rows.Row)
 _SURFACE = (
@@ -44,13 +101,9 @@ class Run:
     """
 
     def __init__(self, folder: AbstractContextManager[Folder]) -> None:
+        """What is wrong with the record is told when it is read, so that it can be verified all the same."""
         self._open = ExitStack()
-        try:
-            self._folder = self._open.enter_context(folder)
-            self._record: Record = self._open.enter_context(open_record(self._folder))
-        except BaseException:
-            self._open.close()
-            raise
+        self.folder = self._open.enter_context(folder)
 
     def __enter__(self) -> Self:
         return self
@@ -71,17 +124,251 @@ class Run:
 
     def verify(self) -> Verdict:
         """Whether the evidence is what was sealed, step by step."""
-        return verify(self._folder)
+        return verify(self.folder)
+
+    def pack(self, out: IO[bytes]) -> None:
+        """Write the record as one file, which the commands and `steno.open` read."""
+        from steno.bundle.pack import pack  # late: tarfile is slow to start, and rarely needed
+
+        pack(self.folder, out)
+
+    def follow(self) -> AbstractContextManager[Following]:
+        """The run as it goes on, look by look."""
+        from steno.model.live.following import following  # late: only who watches needs the redactor
+
+        return following(self.folder, self.path.absolute().parent)
+
+    def listen(self) -> Listening:
+        """Its terminal as it goes on; raises OSError or ValueError where no run has begun."""
+        from steno.model.live.listening import Listening  # late: likewise
+
+        return Listening(self.folder)
+
+    def ending(self, state: RunState) -> End:
+        """How it ended; `state` is what was seen of the record then."""
+        from steno.model.live.ending import end_of  # late: likewise
+
+        return end_of(self.folder, state)
+
+    def last_happenings(self, most: int) -> Taken:
+        """The newest, as somebody who had followed it would have seen them."""
+        from steno.model.live.sealed import last_happenings  # late: likewise
+
+        return last_happenings(self.record, most)
+
+    def verify_present(self) -> Verdict:
+        """The same of the files that are here alone; the other steps of verification need all of them."""
+        return verify_present(self.folder)
+
+    def evidence_files(self) -> Iterator[EvidenceFile]:
+        """The files of the record as they lie there, the manifest first."""
+        return evidence_files(self.folder)
+
+    def spooled_files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """What a run that is not sealed has in clear, by name."""
+        with self.folder.sub(layout.SPOOL) as spool:
+            yield from spooled_files(spool)
+
+    @property
+    def has_spool(self) -> bool:
+        return self.folder.has_folder(layout.SPOOL)
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """None where there is none, or it cannot be read."""
+        return manifest_of(self.folder)
+
+    @property
+    def documents_found(self) -> Files | None:
+        """What follows from the evidence, also where no manifest says which run it is of."""
+        return documents_of(self.folder)
+
+    @property
+    def command_alone(self) -> list[str] | None:
+        """What the command was, of a record that lost something else."""
+        return command_alone(self.folder)
+
+    @property
+    def path(self) -> Path:
+        return self.folder.path
+
+    @cached_property
+    def state(self) -> RunState:
+        """Of a damaged record too."""
+        try:
+            return self.record.state
+        except UnreadableBundleError:
+            with readable(self.folder):
+                return state_of(self.folder)
+
+    @property
+    def is_sealed(self) -> bool:
+        return self.record.state is RunState.SEALED
+
+    @cached_property
+    def record(self) -> Record:
+        """What the tables are made of; raises `UnreadableBundleError` where it cannot be read."""
+        return self._open.enter_context(open_record(self.folder))
+
+    @property
+    def row(self) -> runs.Row:
+        """As in a list of runs; never raises for what it finds."""
+        return runs.row_of(self.folder, self.path.name)
+
+    @property
+    def run_id(self) -> str:
+        return self.record.run_id
+
+    @property
+    def root(self) -> str | None:
+        return self.record.manifest.root if self.record.manifest else None
+
+    @property
+    def facts(self) -> RunFacts:
+        """What the events of the recording say of it."""
+        return self.record.facts
+
+    @property
+    def evidence(self) -> Layers:
+        """What was recorded, file by file."""
+        return self.record.layers
+
+    @property
+    def documents(self) -> Files:
+        """What follows from the evidence of a sealed run, as JSON files: docs/judgement.md."""
+        return self.record.files
+
+    def document(self, name: str) -> Any:
+        """One of them; of a run that is not sealed, as far as it is known."""
+        if self.is_sealed:
+            return read_json(self.documents, name, dict[str, Any])
+        with readable(self.folder):
+            return canonical.decode(b"".join(dict(self.documents_so_far())[name]))
+
+    def documents_so_far(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """All of them that a run that is not sealed may have; some need what is written at its end."""
+        from steno.judge.catalogue import derivations  # late: the terminal is shown without
+
+        for name, derive in derivations(self.evidence).items():
+            yield name, derive(self.evidence)
+
+    @cached_property
+    def health(self) -> dict[str, Any]:
+        with readable(self.folder):
+            return so_far.health(self.record)
+
+    @property
+    def declared_gaps(self) -> list[dict[str, Any]]:
+        """The gaps as the recording tells them, with one of a run that is not sealed."""
+        return so_far.gaps(self.record)
+
+    @property
+    def completeness(self) -> dict[str, Any]:
+        return so_far.completeness(self.record)
+
+    @property
+    def changes(self) -> Any:
+        """What git says has changed; in a spool the list is whole once the event that follows it is there."""
+        whole = self.is_sealed or self.facts.after is not None
+        return (
+            self.record.layers.json(layout.CHANGES) if whole and self.evidence.has(layout.CHANGES) else None
+        )
+
+    @property
+    def streams(self) -> list[str]:
+        """The files of the streams whose bytes were recorded."""
+        return recorded(self.evidence)
+
+    def moments(self) -> Iterator[Moment]:
+        """What arrived when, on which stream. Errors of whoever asks for it stay their own."""
+        return moments(self.record)
+
+    @property
+    def has_kernel_layer(self) -> bool:
+        return has_kernel_layer(self.record)
+
+    def recorded_calls(self, wanted: Wanted) -> Iterator[dict[str, Any]]:
+        """The rows of `events` that meet a choice, each column as it was recorded."""
+        return chosen(self.kernel, wanted)
+
+    def recorded_batches(self, columns: Sequence[str]) -> Iterator[RowBatch]:
+        """Some columns of the same, a batch of rows at a time."""
+        return batches(self.evidence, columns)
+
+    def decisions(self) -> list[PolicyLine]:
+        """What policy decided, as the proxies told it."""
+        return self.record.claims.policy
+
+    def messages(self) -> list[SdkLine]:
+        """What agents told of themselves."""
+        return self.record.claims.sdk
+
+    @cached_property
+    def changed_by_others(self) -> Others:
+        """Files that the run changed, and somebody else after it."""
+        return changed_by_others(self.evidence)
+
+    def renamed(self, paths: set[bytes]) -> Renamed:
+        """Files that were renamed, from and to where no state is kept too; `paths` have a state."""
+        return renamed(self.evidence, paths)
+
+    @cached_property
+    def descent(self) -> Descent:
+        """Who started whom, and what each process is."""
+        return Descent(self._processes)
+
+    def execs_by_process(self) -> dict[int, list[rows.Exec]]:
+        """The rows of `execs`, by the process that became them or tried to."""
+        found: dict[int, list[rows.Exec]] = {}
+        for one in self.execs:
+            found.setdefault(one.process, []).append(one)
+        return found
+
+    def files_changed(self) -> dict[int, int]:
+        """By process: how many of the files that came out changed it had opened to write, or had changed."""
+        changed = {file.name for file in self.files if file.is_changed and not file.changed_by_others}
+        pairs = {
+            (line.process, name)
+            for line in self.kernel.lines("file")
+            if line.path is not None and line.result in NO_ERROR and line.may_change
+            if (name := bytes_of(line.path, line.path_b64)) in changed
+        }
+        return dict(Counter(process for process, _ in pairs))
+
+    @cached_property
+    def network(self) -> Network:
+        """The addresses of `connections`, with the sockets that were made, and calls without an address."""
+        return Network(self.kernel.lines("net"), self._processes)
+
+    def not_kept(self, files: Iterable[bytes]) -> list[NotKept]:
+        """The paths that it changed without a kept state; `files` are those that have one."""
+        return not_kept(self.documents, self.run_id, files)
+
+    def contents(self) -> AbstractContextManager[Contents | None]:
+        """What files held, by key; None where nothing is kept."""
+        return kept_contents(self.record.run)
+
+    @property
+    def has_contents(self) -> bool:
+        return as_today(self.folder).has(layout.BLOBS)
+
+    def open_contents(self) -> AbstractContextManager[Contents]:
+        """The same where there are some; what is wrong with them is a `ContentsError`."""
+        return open_blobs(as_today(self.folder))
+
+    @property
+    def has_calls(self) -> bool:
+        return has_calls(self.record)
 
     @cached_property
     def info(self) -> rows.RunInfo:
-        facts, manifest = self._record.facts, self._record.manifest
-        with readable(self._record.run):
-            health = so_far.health(self._record)
+        facts, manifest = self.record.facts, self.record.manifest
+        with readable(self.record.run):
+            health = so_far.health(self.record)
         return rows.RunInfo(
             run_id=facts.run_id,
             name=facts.start.name,
-            state=str(self._record.state),
+            state=str(self.record.state),
             command=facts.start.cmd_redacted,
             cwd=facts.start.cwd,
             started_at_ms=facts.started_at_ms,
@@ -90,7 +377,7 @@ class Run:
             exit_code=facts.exit_code,
             signal=facts.signal,
             completed=facts.completed,
-            complete=self._record.state is RunState.SEALED and facts.complete,
+            complete=self.record.state is RunState.SEALED and facts.complete,
             observer=facts.start.observer,
             kernel_layer=health["kernel_layer"],
             machine=facts.start.host.machine,
@@ -104,9 +391,9 @@ class Run:
     def tables(self) -> dict[str, Table[Any]]:
         """Those that this run can tell of, by name."""
         found: list[Table[Any]] = [self.about, self.log, self.output, self.gaps]
-        if self._record.state is RunState.SEALED:
+        if self.record.state is RunState.SEALED:
             found += [self.surface, self.calls, self.checks]
-        if has_kernel_layer(self._record):
+        if has_kernel_layer(self.record):
             found += [self.processes, self.execs, self.files, self.connections]
             found += [self.repositories, self.events]
         return {table.name: table for table in sorted(found, key=lambda table: table.name)}
@@ -118,34 +405,34 @@ class Run:
 
     @property
     def processes(self) -> Table[rows.Process]:
-        return self._table("processes", rows.Process, lambda: kernel_rows.processes(self._kernel))
+        return self._table("processes", rows.Process, self._process_rows)
 
     @property
     def execs(self) -> Table[rows.Exec]:
         """Every program that a process became, or tried to."""
-        return self._table("execs", rows.Exec, lambda: kernel_rows.execs(self._kernel))
+        return self._table("execs", rows.Exec, lambda: kernel_rows.execs(self._processes))
 
     @property
     def files(self) -> Table[rows.File]:
         """Every path that the run touched, in the order of the paths."""
-        return self._table("files", rows.File, lambda: (file_row(seen.file) for seen in self._kernel.files()))
+        return self._table("files", rows.File, self._files)
 
     @property
     def connections(self) -> Table[rows.Connection]:
-        return self._table("connections", rows.Connection, lambda: network(self._kernel).table_rows())
+        return self._table("connections", rows.Connection, self._connections)
 
     @property
     def repositories(self) -> Table[rows.Repository]:
         return self._table(
             "repositories",
             rows.Repository,
-            lambda: (rows.Repository(one.root, one.head, one.dirty) for one in self._kernel.repositories()),
+            lambda: (rows.Repository(one.root, one.head, one.dirty) for one in self.kernel.repositories()),
         )
 
     @property
     def events(self) -> Table[rows.Event]:
         """Every call that the kernel saw, in order. There may be millions: read them, or take `batches()`."""
-        return self._table("events", rows.Event, lambda: kernel_rows.events(self._kernel))
+        return self._table("events", rows.Event, lambda: kernel_rows.events(self.kernel))
 
     @property
     def calls(self) -> Table[rows.Call]:
@@ -174,54 +461,72 @@ class Run:
         return self._table("output", rows.Output, self._output)
 
     @cached_property
-    def _kernel(self) -> KernelLayer:
-        return KernelLayer(self._record)
+    def kernel(self) -> KernelLayer:
+        return KernelLayer(self.record)
 
     @cached_property
-    def _calls(self) -> Calls:
-        return read_calls(self._record)
+    def told_calls(self) -> Calls:
+        return read_calls(self.record)
 
     def _table(self, name: str, row: type[_Row], made: Callable[[], Iterable[_Row]]) -> Table[_Row]:
         def told() -> Iterator[_Row]:
-            with readable(self._record.run):
+            with readable(self.record.run):
                 yield from made()
 
         return Table(name, row, told)
 
+    @cached_property
+    def _processes(self) -> list[Process]:
+        return self.kernel.processes()
+
+    def _process_rows(self) -> Iterator[rows.Process]:
+        return kernel_rows.processes(self._processes, self.descent)
+
+    def _files(self) -> Iterator[rows.File]:
+        return (file_row(seen.file) for seen in self.kernel.files())
+
+    def _connections(self) -> Iterator[rows.Connection]:
+        return self.network.table_rows()
+
     def _call_rows(self) -> Iterator[rows.Call]:
-        return self._calls.table_rows()
+        return self.told_calls.table_rows()
 
     def _check_rows(self) -> Iterator[rows.Check]:
-        return self._calls.check_rows()
+        return self.told_calls.check_rows()
 
     def _surface(self) -> Iterator[rows.Capability]:
-        files = self._record.files
+        files = self.record.files
         with checked(files, layout.SURFACE):
             told = canonical.decode(b"".join(files.read(layout.SURFACE)))
             for category in _SURFACE:
                 yield from (rows.Capability(category, entry) for entry in told[category])
 
     def _gaps(self) -> Iterator[rows.Gap]:
-        for gap in so_far.gaps(self._record):
+        for gap in so_far.gaps(self.record):
             yield rows.Gap(gap["reason"], gap["detail"], gap.get("lost_bytes"))
 
     def _log(self) -> Iterator[rows.LogEntry]:
-        for event in self._record.layers.events():
+        for event in self.record.layers.events():
             raw = kinds.to_json(event)
             data = canonical.encode(raw["data"]).decode()
             yield rows.LogEntry(event.seq, event.mono_ns, event.ts_ms, event.type, data)
 
     def _output(self) -> Iterator[rows.Output]:
-        layers = self._record.layers
+        layers = self.record.layers
         for tape in recorded(layers):
             yield from _pieces(layers, tape)
 
 
-def _pieces(layers: FolderLayers, tape: str) -> Iterator[rows.Output]:
+def _pieces(layers: Layers, tape: str) -> Iterator[rows.Output]:
     name, position = tape.rpartition("/")[2], 0
     for moment in tape_moments(layers, tape):
         yield rows.Output(name, position, moment.mono_ns, moment.data)
         position += len(moment.data)
+
+
+def of_store(store: Path, run_id: str) -> Run:
+    """A run by its own id, which leads through no link. What is not there is an OSError."""
+    return Run(Folder(store / run_id, follow=False))
 
 
 def open(  # noqa: A001 - as gzip.open
@@ -232,4 +537,10 @@ def open(  # noqa: A001 - as gzip.open
     `store` is where the runs are; without it that is $STENO_HOME, or the usual place.
     """
     place = store_path(os.environ, None if store is None else os.fspath(store))
-    return Run(open_path(find(os.fspath(run), place)))
+    found = Run(open_path(find(os.fspath(run), place)))
+    try:
+        found.record  # noqa: B018 - what cannot be read is told here
+    except BaseException:
+        found.close()
+        raise
+    return found

@@ -21,6 +21,8 @@ from steno.bundle.store import RunState, run_ids, state_of
 from steno.evidence import layout
 from steno.judge.facts import RunFacts
 
+__all__ = ["UNKNOWN", "Row", "RunState", "row", "row_of", "rows", "run_ids", "running"]
+
 MAX_RUN_FILE = 4 << 20
 UNKNOWN = "-"
 # The name that `steno agent` gives to the recording of an attempt: it is that of the run directory.
@@ -71,6 +73,19 @@ _start = msgspec.json.Decoder(_Start)
 def rows(store: Path, limit: int | None = None) -> Iterator[Row]:
     for run_id in islice(run_ids(store), limit):
         yield row(store, run_id)
+
+
+def running(store: Path) -> list[str]:
+    """The ids of the runs that are going on."""
+    return [run_id for run_id in run_ids(store) if _is_running(store / run_id)]
+
+
+def _is_running(path: Path) -> bool:
+    try:
+        with Folder(path, follow=False) as folder:
+            return state_of(folder) in {RunState.RUNNING, RunState.ORPHANED}
+    except OSError:
+        return False
 
 
 def row(store: Path, run_id: str) -> Row:

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from steno.bundle import local_key
-from steno.bundle.blobs import BlobReader, BlobsError, open_blobs
-from steno.bundle.folder import Folder
-from steno.errors import BadBundleError, StoreError
+from steno.errors import BadBundleError
 from steno.evidence.layout import BLOBS
+from steno.model import contents
+from steno.model.contents import ContentsError, secret_key
+from steno.model.run import Run
 
 
 class LackingContentError(Exception):
@@ -28,17 +28,17 @@ class Contents(Protocol):
         """The content of that key, or a `LackingContentError`."""
 
 
-class BundleContents:
-    def __init__(self, blobs: BlobReader | None, secret_key: bytes | None) -> None:
+class KeptContents:
+    def __init__(self, blobs: contents.Contents | None, key: bytes | None) -> None:
         self._blobs = blobs
-        self._secret_key = secret_key
+        self._key = key
 
     def get(self, key: str) -> bytes:
         if self._blobs is None or key not in self._blobs:
             raise LackingContentError("its content is not in the record")
         try:
-            return self._blobs.read(key, self._secret_key)
-        except BlobsError:
+            return self._blobs.read(key, self._key)
+        except ContentsError:
             if self._blobs.is_encrypted(key):
                 raise LackingContentError(
                     "its content holds a secret, encrypted to a key that is not the one of this store"
@@ -47,20 +47,12 @@ class BundleContents:
 
 
 @contextmanager
-def open_contents(run: Folder, store: Path) -> Iterator[BundleContents]:
-    if not run.has(BLOBS):
-        yield BundleContents(None, None)
+def open_contents(run: Run, store: Path) -> Iterator[KeptContents]:
+    if not run.has_contents:
+        yield KeptContents(None, None)
         return
     try:
-        with open_blobs(run) as blobs:
-            yield BundleContents(blobs, _secret_key(store))
-    except BlobsError as error:
+        with run.open_contents() as blobs:
+            yield KeptContents(blobs, secret_key(store))
+    except ContentsError as error:
         raise BadBundleError(f"{BLOBS}: {error}", hint="nothing was changed") from error
-
-
-def _secret_key(store: Path) -> bytes | None:
-    try:
-        with Folder(store) as folder:
-            return local_key.read(folder)
-    except (OSError, StoreError):
-        return None

@@ -18,6 +18,7 @@ import msgspec
 
 from steno.errors import BadBundleError
 from steno.evidence import canonical
+from steno.model import kernel_layer
 
 _MAX_ID = 2**32 - 2  # one more means "leave it as it is" to chown(2)
 _MAX_MODE = 0o177777
@@ -95,30 +96,6 @@ class FileRecords(NamedTuple):
     hard_links: Mapping[bytes, HardLink] = MappingProxyType({})
 
 
-class _State(msgspec.Struct, frozen=True):
-    exists: bool | None = None
-    unknown: bool = False
-    type: str | None = None
-    mode: int = 0
-    mtime_ns: int | str = 0
-    size: int | str = 0
-    uid: int = 0
-    gid: int = 0
-    target: str | None = None
-    target_b64: str | None = None
-    blob: str | None = None
-    content: str | None = None
-
-
-class _File(msgspec.Struct, frozen=True):
-    path: str
-    before: _State
-    after: _State
-    change: str | None = None
-    operations: list[str] = []
-    path_b64: str | None = None
-
-
 class _Rename(msgspec.Struct, frozen=True):
     old: str = msgspec.field(name="from")
     new: str = msgspec.field(name="to")
@@ -135,7 +112,7 @@ class _Rename(msgspec.Struct, frozen=True):
 
 class _Files(msgspec.Struct, frozen=True):
     schema: Literal["steno.files.v1"]
-    files: list[_File]
+    files: list[kernel_layer.File]
     directory_renames: list[_Rename] = []
 
 
@@ -197,7 +174,7 @@ def kind_of(mode: int) -> Kind:
     return Kind.UNKNOWN
 
 
-def _told(state: _State) -> tuple[object, ...]:
+def _told(state: kernel_layer.State) -> tuple[object, ...]:
     return state.type, state.mode, state.uid, state.gid, str(state.mtime_ns), str(state.size)
 
 
@@ -218,38 +195,37 @@ def _bytes(text: str, b64: str | None) -> bytes:
     return text.encode() if b64 is None else base64.b64decode(b64, validate=True)
 
 
-def _before(file: _File) -> State:
+def _before(file: kernel_layer.File) -> State:
     """Of two files of one size and time: if the record does not call them the same, nobody can."""
     before, after = _state(file.before), _state(file.after)
     alike = before.kind is Kind.FILE and (before.size, before.mtime_ns) == (after.size, after.mtime_ns)
     return UNKNOWN if file.change == "unknown" and alike and before.blob is None else before
 
 
-def _state(found: _State) -> State:
-    if found.unknown:
-        return UNKNOWN
+def _state(found: kernel_layer.State) -> State:
     if found.exists is None:
-        raise ValueError("a state says neither what is there nor that it is unknown")
+        return UNKNOWN
     if not found.exists:
         return ABSENT
-    kind = kind_of(found.mode) if 0 <= found.mode <= _MAX_MODE else Kind.UNKNOWN
+    mode, uid, gid = found.mode or 0, found.uid or 0, found.gid or 0
+    kind = kind_of(mode) if 0 <= mode <= _MAX_MODE else Kind.UNKNOWN
     if found.type != kind or kind is Kind.UNKNOWN:
-        raise ValueError(f"a {found.type} has the mode {found.mode}")
-    size, mtime_ns = canonical.integer(found.size), canonical.integer(found.mtime_ns)
+        raise ValueError(f"a {found.type} has the mode {mode}")
+    size, mtime_ns = canonical.integer(found.size or 0), canonical.integer(found.mtime_ns or 0)
     if size < 0 or not -(2**33) * _NS < mtime_ns < 2**36 * _NS:
         raise ValueError(f"no file has {size} bytes and was changed at {mtime_ns} ns")
-    if not (0 <= found.uid <= _MAX_ID and 0 <= found.gid <= _MAX_ID):
-        raise ValueError(f"no file belongs to user {found.uid}, group {found.gid}")
+    if not (0 <= uid <= _MAX_ID and 0 <= gid <= _MAX_ID):
+        raise ValueError(f"no file belongs to user {uid}, group {gid}")
     target = _bytes(found.target or "", found.target_b64)
     if (kind is Kind.SYMLINK) != bool(target) or b"\0" in target:
         raise ValueError(f"a {kind} points to {target!r}")
     return State(
         kind=kind,
-        mode=stat.S_IMODE(found.mode),
+        mode=stat.S_IMODE(mode),
         mtime_ns=mtime_ns,
         size=size,
-        uid=found.uid,
-        gid=found.gid,
+        uid=uid,
+        gid=gid,
         target=target,
         blob=found.blob,
         content=found.content,

@@ -11,7 +11,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from steno.bundle.store import RunState, run_ids
 from steno.evidence import layout
 from steno.model import runs
 from steno.views import listing
@@ -27,7 +26,7 @@ class Listed:
 
     def rows(self) -> list[dict[str, Any]]:
         with self._lock:
-            found = {run_id: self._row(run_id) for run_id in run_ids(self._store)}
+            found = {run_id: self._row(run_id) for run_id in runs.run_ids(self._store)}
             self._known = {run_id: known for run_id, known in self._known.items() if run_id in found}
             return list(found.values())
 
@@ -38,7 +37,7 @@ class Listed:
             return known[1]
         row = runs.row(self._store, run_id)
         told = {**listing.to_json(row), "title": row.title}
-        if key is not None and row.state is RunState.SEALED:
+        if key is not None and row.state is runs.RunState.SEALED:
             self._known[run_id] = (key, told)
         return told
 

@@ -1,6 +1,6 @@
 """A run as it happens, for a browser: two streams of server-sent events.
 
-In: the folder of a run. Out: blocks of a stream: what happens, for our own script; and what the terminal
+In: a run. Out: blocks of a stream: what happens, for our own script; and what the terminal
 shows, as the player of casts reads it. Something is sent at every look at which something was new, and a
 word now and then, so that a reader who has gone is noticed. A stream ends when the run has ended, or the
 site is closed. Never keeps a run's files open longer than its reader reads.
@@ -11,16 +11,14 @@ from __future__ import annotations
 import time
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
-from pathlib import Path
 from threading import Event
 from typing import Any
 
 import msgspec
 
-from steno.bundle.folder import Folder
-from steno.views.live.ending import end_of
-from steno.views.live.following import Step, following
-from steno.views.live.listening import Listening
+from steno.model.live.following import Step
+from steno.model.live.listening import Listening
+from steno.model.run import Run
 from steno.views.plain import utf8
 
 PAUSE = 0.2
@@ -32,8 +30,8 @@ _COLS, _ROWS = 80, 24
 _PTY = "pty"
 
 
-def happenings(run: Folder, store: Path, closing: Event) -> Iterator[bytes]:
-    with following(run, store) as run_now:
+def happenings(run: Run, closing: Event) -> Iterator[bytes]:
+    with run.follow() as run_now:
         step = run_now.look(MOST_BEFORE)
         yield _event(_told(step, before=True), "step")
         pulse = _Pulse(closing)
@@ -44,7 +42,7 @@ def happenings(run: Folder, store: Path, closing: Event) -> Iterator[bytes]:
             elif pulse.is_quiet:
                 yield pulse.spoken(_STILL_HERE)
         if step.ended is not None:
-            yield _event(end_of(run, step.ended).to_json(), "end")
+            yield _event(run.ending(step.ended).to_json(), "end")
 
 
 def terminal(listening: Listening, closing: Event) -> Iterator[bytes]:

@@ -22,23 +22,20 @@ from typing import Any
 from urllib.parse import quote
 
 from steno import __version__
-from steno.bundle.folder import BLOCK, Folder
-from steno.bundle.pack import pack
-from steno.bundle.store import RunState, state_of
 from steno.errors import StenoError
 from steno.evidence.run_id import is_run_id
 from steno.model import runs
+from steno.model.capabilities import CATEGORIES
 from steno.model.record import readable
+from steno.model.run import Run, RunState, of_store
 from steno.site import answers, live
 from steno.site.answers import Answer
 from steno.site.listed import Listed
 from steno.site.requests import Asked, Refused
 from steno.views.capability import comparison, sides
-from steno.views.capability.capabilities import CATEGORIES
 from steno.views.capability.evidence import verified_evidence
 from steno.views.capability.ignore_rules import IgnoreRules
 from steno.views.export import trusted
-from steno.views.live.listening import Listening
 from steno.views.plain import ELLIPSIS, visible
 from steno.views.report import page
 from steno.views.report.answers import ORPHANED
@@ -49,6 +46,7 @@ from steno.views.report.parts import LARGEST_BY_URL, Parts, parts_of
 from steno.views.report.subject import subject_of
 
 _PACKED_IN_MEMORY = 8 << 20
+_BLOCK = 1 << 18
 _A_RUN = 2  # parts of an address
 _LONGEST_HEADING = 300
 # What is gone, or is a link or no folder where a run, or a file of one, would be. All else is told.
@@ -98,7 +96,7 @@ class Site:
                 return self._run(run_id)
             case ["live"]:
                 run = self._open(run_id)
-                return answers.stream(live.happenings(run, self._store, self.closing), run.close)
+                return answers.stream(live.happenings(run, self.closing), run.close)
             case ["terminal"]:
                 return self._terminal(run_id)
             case ["file", *path]:
@@ -109,16 +107,15 @@ class Site:
                 return self._report(run_id)
         raise _not_here()
 
-    def _open(self, run_id: str) -> Folder:
+    def _open(self, run_id: str) -> Run:
         if not is_run_id(run_id):
             raise _not_here()
-        return Folder(self._store / run_id, follow=False)
+        return of_store(self._store, run_id)
 
     def _run(self, run_id: str) -> Answer:
         with self._open(run_id) as run:
-            state = state_of(run)
-            if state in {RunState.RUNNING, RunState.ORPHANED}:
-                return _live_page(runs.row_of(run, run_id))
+            if run.state in {RunState.RUNNING, RunState.ORPHANED}:
+                return _live_page(run.row)
             found, parts = subject_of(run), parts_of(run, LARGEST_BY_URL, made=False)
         data = {
             **_data("run", run_id, str(found.state)),
@@ -127,14 +124,14 @@ class Site:
             **parts.data,
         }
         top = _way_back("../../") + header(found)
-        if state is RunState.UNSEALED:  # nothing is in its place yet, so the page carries it
+        if found.state is RunState.UNSEALED:  # nothing is in its place yet, so the page carries it
             return answers.html(title(found), top, data, parts.embedded())
         named = [one.to_json(url=f"./file/{quote(one.path)}") for one in parts.inside]
         return answers.html(title(found), top + _downloads(), data | {"parts": named})
 
     def _terminal(self, run_id: str) -> Answer:
         with ExitStack() as held:
-            listening = Listening(held.enter_context(self._open(run_id)))
+            listening = held.enter_context(self._open(run_id)).listen()
             held.callback(listening.close)
             return answers.stream(live.terminal(listening, self.closing), held.pop_all().close)
 
@@ -147,10 +144,10 @@ class Site:
                 raise _not_here()
             if found.sealed_as is None:  # in no file of the run
                 blocks = found.blocks()
-                with readable(run):
+                with readable(run.folder):
                     first = next(blocks, b"")  # what cannot be made fails here
                 return answers.data_file(chain([first], blocks), found.size, held.pop_all().close)
-            fd = run.open(found.sealed_as)
+            fd = run.folder.open(found.sealed_as)
         return answers.data_file(_blocks(fd), os.fstat(fd).st_size, lambda: os.close(fd))
 
     def _packed(self, run_id: str) -> Answer:
@@ -169,8 +166,8 @@ class Site:
 
     def _compare(self, a: str, b: str) -> Answer:
         with self._open(a) as one, self._open(b) as other:
-            titles = {run_id: runs.row_of(run, run_id).title for run_id, run in ((a, one), (b, other))}
-            named = [sides.Named(folder.path.name, verified_evidence(folder)) for folder in (one, other)]
+            titles = {run_id: run.row.title for run_id, run in ((a, one), (b, other))}
+            named = [sides.Named(run.path.name, verified_evidence(run)) for run in (one, other)]
         first, second = sides.pair(*named, projected=None)
         found = comparison.compare(first, second, IgnoreRules(), by_name=False)
         headings = {category.key: category.title for category in CATEGORIES}
@@ -218,14 +215,14 @@ def _not_here() -> Refused:
 
 
 def _blocks(fd: int) -> Iterator[bytes]:
-    while block := os.read(fd, BLOCK):
+    while block := os.read(fd, _BLOCK):
         yield block
 
 
-def _packed(run: Folder) -> Iterator[bytes]:
+def _packed(run: Run) -> Iterator[bytes]:
     """Made whole before it is sent: the packer writes, and does not wait for a reader."""
     with SpooledTemporaryFile(_PACKED_IN_MEMORY) as out:
-        pack(run, out)
+        run.pack(out)
         out.seek(0)
-        while block := out.read(BLOCK):
+        while block := out.read(_BLOCK):
             yield block

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from steno.evidence import canonical
-from steno.model.calls import Call, Calls, Correlation, Seen, has_calls, read_calls
+from steno.model.calls import Call, Calls, Correlation, Seen
 from steno.model.kernel_layer import whole
-from steno.model.record import Record
+from steno.model.run import Run
 from steno.views import measures
 from steno.views.folding import folded
 from steno.views.paint import Paint
@@ -72,11 +72,11 @@ def details(found: Calls, paint: Paint, *, width: int | None) -> Iterator[str]:
             yield paint(role, line) if role else line
 
 
-def summary(record: Record) -> dict[str, Any] | None:
+def summary(run: Run) -> dict[str, Any] | None:
     """What `steno show` says of calls; None for a run that told of none."""
-    if not has_calls(record):
+    if not run.has_calls:
         return None
-    found = read_calls(record)
+    found = run.told_calls
     if not found.calls and not found.claims:
         return None
     outside = found.unattributed

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from steno import __version__
-from steno.bundle.store import RunState
 from steno.capture import ignore
 from steno.capture.cgroup import Refusal, make_scope
 from steno.capture.native_program import find_program
@@ -271,8 +270,8 @@ def _runs(store: Path) -> Iterator[Finding]:
         yield Finding("runs", Mark.MISSING, str(error), error.hint)
         return
     yield Finding("runs", Mark.OK, measures.counted(len(rows), "run"))
-    unsealed = [row.run_id for row in rows if row.state is RunState.UNSEALED]
-    damaged = [row.run_id for row in rows if row.state is RunState.DAMAGED]
+    unsealed = [row.run_id for row in rows if row.state is runs.RunState.UNSEALED]
+    damaged = [row.run_id for row in rows if row.state is runs.RunState.DAMAGED]
     if unsealed:
         says = f"{measures.counted(len(unsealed), 'run')} not sealed: {listed(unsealed, _RUNS_SHOWN)}"
         yield Finding("runs", Mark.LIMITED, says, "steno recover --all")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from steno.model.kernel_layer import File
+from steno.model.rows import File
 from steno.views.measures import counted
 from steno.views.plain import listed
 
@@ -30,18 +30,12 @@ class ContentMissing(NamedTuple):
         return self._asdict()
 
 
-def lacks_content(file: File) -> bool:
-    after = file.after
-    is_file = bool(after.exists) and after.type == "file"
-    return "write" in file.operations and is_file and after.blob is None and after.content is not None
-
-
 def content_missing(files: Iterable[File]) -> list[ContentMissing]:
-    return [ContentMissing(file.path, why(file)) for file in files if lacks_content(file)]
+    return [ContentMissing(file.path, why(file)) for file in files if file.lacks_content]
 
 
 def why(file: File) -> str:
-    return _WHY.get(file.after.content or "", "not kept")
+    return _WHY.get(file.after.no_content_reason or "", "not kept")
 
 
 def lines(found: Sequence[ContentMissing]) -> Iterator[str]:

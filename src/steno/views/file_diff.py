@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import AnyStr
 
-from steno.bundle.blobs import BlobReader
-from steno.model.kernel_layer import File, State, bytes_of, whole
+from steno.model.contents import Contents
+from steno.model.rows import ABSENT, File, FileState
 
 LARGEST = 4 << 20
 _BINARY_LOOK = 8000  # git looks this far, too
 _MOST_COMPARED = 4_000_000  # pairs of lines; beyond, the whole of what differs is one change
-_WITH_CONTENT = {None, "file", "symlink"}
+_WITH_CONTENT = {ABSENT, "file", "symlink"}
 _SPECIAL = re.compile(rb'[\x00-\x1f\x7f-\xff"\\]')
 _ESCAPES = {0x07: b"a", 0x08: b"b", 0x09: b"t", 0x0A: b"n", 0x0B: b"v", 0x0C: b"f", 0x0D: b"r"}
 # why a content was not kept, as the record puts it
@@ -36,21 +36,25 @@ class _WithheldError(Exception):
     """A content that there is, or was, cannot be shown; the words say why."""
 
 
-def diff(file: File, contents: BlobReader | None) -> Iterator[bytes]:
+def diff(file: File, contents: Contents | None) -> Iterator[bytes]:
     """The patch of one file, line by line, each ended by a newline."""
     if file.before.exists is None or file.after.exists is None:
         when = "before" if file.before.exists is None else "after"
         yield _remark(file, f"its state {when} the run is not known")
-    elif {file.before.type, file.after.type} <= _WITH_CONTENT:
+    elif {file.before.kind, file.after.kind} <= _WITH_CONTENT:
         try:
             before, after = _contents(file, contents)
         except _WithheldError as reason:
             yield _remark(file, f"{file.change}, not shown: {reason}")
         else:
             yield from _patch(file, before, after)
-    elif (file.before.type, file.before.mode) != (file.after.type, file.after.mode):
+    elif (file.before.kind, file.before.mode) != (file.after.kind, file.after.mode):
         # Of a directory that is one still only the list has changed, which is told of the files in it.
-        yield _remark(file, f"{file.before.type or 'nothing'} before, {file.after.type or 'nothing'} after")
+        yield _remark(file, f"{_what(file.before)} before, {_what(file.after)} after")
+
+
+def _what(state: FileState) -> str:
+    return state.kind if state.kind and state.exists else "nothing"
 
 
 def _patch(file: File, before: bytes, after: bytes) -> Iterator[bytes]:
@@ -87,23 +91,23 @@ def _modes(file: File) -> Iterator[bytes]:
         yield b"new mode %o\n" % (after.mode or 0)
 
 
-def _contents(file: File, contents: BlobReader | None) -> tuple[bytes, bytes]:
+def _contents(file: File, contents: Contents | None) -> tuple[bytes, bytes]:
     if file.change == "metadata":  # they are equal, whether or not they were kept
         return b"", b""
     return _content(file.before, contents), _content(file.after, contents)
 
 
-def _content(state: State, contents: BlobReader | None) -> bytes:
+def _content(state: FileState, contents: Contents | None) -> bytes:
     if not state.exists or state.size == 0:
         return b""
-    if state.type == "symlink":
-        return bytes_of(state.target or "", state.target_b64)
+    if state.kind == "symlink":
+        return state.link
     if contents is None or state.blob is None or state.blob not in contents:
-        raise _WithheldError(_WHY.get(state.content or "", "its content was not kept"))
+        raise _WithheldError(_WHY.get(state.no_content_reason or "", "its content was not kept"))
     if contents.is_encrypted(state.blob):
         raise _WithheldError("its content holds a secret and is kept encrypted")
-    if state.size is not None and whole(state.size) > LARGEST:
-        raise _WithheldError(f"{whole(state.size)} bytes are too many to compare")
+    if state.size is not None and state.size > LARGEST:
+        raise _WithheldError(f"{state.size} bytes are too many to compare")
     return contents.read(state.blob)
 
 

@@ -1,7 +1,7 @@
 """The files of a run: which it changed and which it read, one line each.
 
-In: the kernel layer and a choice. Out: lines that are safe to print, or the files as data. Never opens a
-file of the machine: what is told is what was recorded.
+In: rows of the model and a choice. Out: lines that are safe to print. Never opens a file of the machine: what
+is told is what was recorded.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from steno.model.file_rows import git_class, has_content, letter_of, size_change, size_of, was_read
-from steno.model.kernel_layer import File, Seen, bytes_of
+from steno.model.file_rows import size_of
+from steno.model.rows import File
+from steno.model.unkept import NotKept
 from steno.views import content_missing, measures, not_kept
-from steno.views.not_kept import NotKept
 from steno.views.paint import Paint
 from steno.views.plain import ELLIPSIS, columns, pad, visible
 
@@ -45,18 +45,18 @@ class _Row(NamedTuple):
     path: str
 
 
-def chosen(files: Iterable[Seen], wanted: Wanted) -> Iterator[Seen]:
-    for seen in files:
-        if _is_chosen(seen.file, wanted.choice) and (
-            not wanted.paths or any(_is_at(seen.file.name, pattern) for pattern in wanted.paths)
+def chosen(files: Iterable[File], wanted: Wanted) -> Iterator[File]:
+    for file in files:
+        if _is_chosen(file, wanted.choice) and (
+            not wanted.paths or any(_is_at(file.name, pattern) for pattern in wanted.paths)
         ):
-            yield seen
+            yield file
 
 
 def lines(
-    files: Iterable[Seen], paint: Paint, *, width: int | None, unkept: Iterable[NotKept] = ()
+    files: Iterable[File], paint: Paint, *, width: int | None, unkept: Iterable[NotKept] = ()
 ) -> Iterator[str]:
-    rows = [_row(seen.file) for seen in files]
+    rows = [_row(file) for file in files]
     sizes = max((columns(row.size) for row in rows), default=0)
     classes = max((columns(row.git) for row in rows), default=0)
     for row in rows:
@@ -84,9 +84,9 @@ def chosen_not_kept(found: Iterable[NotKept], wanted: Wanted) -> list[NotKept]:
 def _is_chosen(file: File, choice: Choice) -> bool:
     match choice:
         case Choice.CHANGED:
-            return file.change != "none"
+            return file.is_changed
         case Choice.READ:
-            return was_read(file)
+            return file.is_read
         case Choice.ALL:
             return True
 
@@ -100,31 +100,31 @@ def _as_bytes(name: str) -> bytes:
 
 
 def _row(file: File) -> _Row:
-    kind = file.after.type or file.before.type
-    path = _text(file.name)
+    path = visible(file.path)
     shown = file.after if file.after.exists else file.before
-    if kind == "directory":
+    if _kind(file) == "directory":
         path += "/"
-    elif kind == "symlink" and shown.target is not None:
-        path += f" -> {_text(bytes_of(shown.target, shown.target_b64))}"
-    if file.by_others:
+    elif _kind(file) == "symlink" and shown.target is not None:
+        path += f" -> {visible(shown.target)}"
+    if file.changed_by_others:
         path += f" ({file.change} by somebody else)"
-    if content_missing.lacks_content(file):
+    if file.lacks_content:
         path += f" (content {content_missing.why(file)})"
-    return _Row(letter_of(file), _size(file), git_class(file) or "-", path)
+    return _Row(file.letter, _size(file), file.git_class or "-", path)
 
 
-def _text(name: bytes) -> str:
-    return visible(name.decode("utf-8", "backslashreplace"))
+def _kind(file: File) -> str | None:
+    """What it is, or was."""
+    return file.after.kind if file.after.exists else file.before.kind
 
 
 def _size(file: File) -> str:
-    grown = size_change(file)
+    grown = file.size_change
     if grown is None:
         return "?"
     if file.change in {"none", "metadata"}:
-        return measures.size(size_of(file.after) or 0) if has_content(file.after) else ""
-    if not (has_content(file.before) or has_content(file.after)):
+        return measures.size(size_of(file.after) or 0) if file.after.has_content else ""
+    if not (file.before.has_content or file.after.has_content):
         return ""
     return f"{'-' if grown < 0 else '+'}{measures.size(abs(grown))}"
 

@@ -1,87 +1,24 @@
-"""Every event that the kernel observer saw, in order: for when the summaries are not enough.
+"""Every call that the kernel observer saw, a line each: for when the summaries are not enough.
 
-In: the kernel layer and a choice. Out: one line or one JSON object an event, as they are read; one batch at
-most is held. What a line has no room for, the JSON has. Never shows a name that was not made visible.
+In: rows of the model. Out: lines that are safe to print. What a line has no room for, the JSON has.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from fnmatch import fnmatchcase
-from itertools import islice
-from typing import Any, NamedTuple
+from collections.abc import Callable
 
-from steno.evidence import layout
-from steno.evidence.canonical import SAFE_INTEGER
 from steno.evidence.linux_numbers import signal_name
-from steno.evidence.wire import NOTES, OPS
-from steno.judge.effects import has_failed_to_reach
-from steno.judge.kernel_rows import (
-    COLUMNS,
-    DICTIONARIES,
-    RowBatch,
-    batches,
-    category,
-    named_text,
-    result_word,
-)
-from steno.judge.operations import access
-from steno.model.kernel_layer import NO_ERROR, KernelLayer, checked
+from steno.evidence.wire import OPS
+from steno.model.kernel_layer import NO_ERROR
+from steno.model.recorded_calls import Row, access, has_failed_to_reach, notes_of, result_word
 from steno.views.paint import Paint
 from steno.views.plain import cut, pad, visible
 
-_NUMBERS = ("dev", "ino", "mode", "size", "mtime_ns", "ctime_ns", "uid", "gid", "nlink")
 _OP_WIDTH = max(len(op.name) for op in OPS.values())
 _OPEN_FLAGS = {0o100: "create", 0o1000: "truncate", 0o2000: "append", 0o200: "exclusive"}  # of Linux
 _ARGUMENTS_SHOWN = 50
 _SIGNAL_BITS = 0x7F
-_ALWAYS = {"mono_ns", "process", "tid", "notes", "arg", "arg2"}
-
-Row = dict[str, Any]
-
-
-class Wanted(NamedTuple):
-    op: str | None = None
-    process: int | None = None
-    path: bytes | None = None  # a pattern, for the requested or the resolved path
-    category: str | None = None
-    limit: int | None = None
-
-
-def events(layer: KernelLayer, wanted: Wanted) -> Iterator[Row]:
-    return islice(_events(layer, wanted), wanted.limit)
-
-
-def to_json(row: Row) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "mono_ns": _portable(row["mono_ns"]),
-        "process": row["process"],
-        "tid": row["tid"],
-        "op": row["op"],
-        "category": category(row["op"]),
-        "call": row["call"],
-        "result": result_word(row["result"]),
-        "notes": _notes(row["notes"]),
-        "arg": _portable(row["arg"]),
-        "arg2": _portable(row["arg2"]),
-    }
-    for name in ("path", "resolved", "extra"):
-        if row[name] is not None:
-            found |= named_text(name, row[name], readable=True)
-    if row["exists"] is not None:
-        found["state"] = _state(row)
-    return found
-
-
-def _state(row: Row) -> dict[str, Any]:
-    if not row["exists"]:
-        return {"exists": False}
-    found: dict[str, Any] = {name: _portable(row[name]) for name in _NUMBERS if row[name] is not None}
-    if row["content"] is not None:
-        found["content"] = row["content"]
-    target = {} if row["target"] is None else named_text("target", row["target"], readable=True)
-    return {"exists": True, **found, **target}
 
 
 def line(row: Row, paint: Paint, *, width: int | None) -> str:
@@ -96,65 +33,11 @@ def line(row: Row, paint: Paint, *, width: int | None) -> str:
         detail(row) if detail else "",
         "" if result in NO_ERROR else result,
     ]
-    words += [f"[{note}]" for note in _notes(row["notes"])]
+    words += [f"[{note}]" for note in notes_of(row["notes"])]
     rest = " ".join(word for word in words if word)
     room = None if width is None else width - len(head) - _OP_WIDTH - 1
     rest = visible(rest) if room is None else cut(visible(rest), max(room, 1))
     return f"{paint('faint', head)}{op} {paint('bad', rest) if failed else rest}"
-
-
-def _events(layer: KernelLayer, wanted: Wanted) -> Iterator[Row]:
-    with checked(layer.run, layout.KERNEL_TABLE):
-        for batch in batches(layer.layers, list(COLUMNS)):
-            chosen = _chosen(batch, wanted)
-            if chosen:
-                columns = [_column(batch, name) for name in COLUMNS]
-                for place in chosen:
-                    yield {name: column[place] for name, column in zip(COLUMNS, columns, strict=True)}
-
-
-def _chosen(batch: RowBatch, wanted: Wanted) -> Sequence[int]:
-    """Which rows of a batch meet the choice; the columns that nobody asks about are not read."""
-    rows: Sequence[int] = range(batch.count)
-    if wanted.process is not None:
-        numbers = batch.numbers("process")
-        rows = [row for row in rows if numbers[row] == wanted.process]
-    if wanted.op is not None or wanted.category is not None:
-        ops = batch.ops()
-        kinds = {op for op in set(ops) if wanted.op in {None, op} and wanted.category in {None, category(op)}}
-        rows = [row for row in rows if ops[row] in kinds]
-    if wanted.path is not None:
-        paths, resolved, alike = batch.texts("path"), batch.texts("resolved"), _Alike(wanted.path)
-        rows = [row for row in rows if alike[paths[row]] or alike[resolved[row]]]
-    return rows
-
-
-class _Alike(dict[bytes | None, bool]):
-    """Whether a path is like the pattern; each one is looked at once."""
-
-    def __init__(self, pattern: bytes) -> None:
-        super().__init__()
-        self._pattern = pattern
-
-    def __missing__(self, path: bytes | None) -> bool:
-        self[path] = found = path is not None and fnmatchcase(path, self._pattern)
-        return found
-
-
-def _column(batch: RowBatch, name: str) -> Sequence[Any]:
-    if name == "op":
-        return batch.ops()
-    if name in DICTIONARIES:
-        return batch.texts(name)
-    return batch.numbers(name) if name in _ALWAYS else batch.optional(name)
-
-
-def _notes(notes: int) -> list[str]:
-    return [name for name, bit in NOTES.items() if notes & bit]
-
-
-def _portable(number: int) -> int | str:
-    return number if -SAFE_INTEGER <= number <= SAFE_INTEGER else str(number)
 
 
 def _shown(value: bytes | None) -> str:

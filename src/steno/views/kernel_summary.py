@@ -1,6 +1,6 @@
 """What the kernel layer of a run amounts to, in a few numbers and lines: its part of `steno show`.
 
-In: an open record. Out: JSON data, or None for a run without the layer, and lines that are safe to print.
+In: a run. Out: JSON data, or None for a run without the layer, and lines that are safe to print.
 Never verifies, and never reads the table of all events.
 """
 
@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 
-from steno.model.connections import FAILED, Endpoint, network
-from steno.model.file_rows import GONE_AGAIN, letter_of
-from steno.model.kernel_layer import KernelLayer, Process, has_kernel_layer
-from steno.model.record import Record
+from steno.model.connections import FAILED
+from steno.model.file_rows import GONE_AGAIN
+from steno.model.rows import Connection, Process
+from steno.model.run import Run
+from steno.model.unkept import NotKept
 from steno.views import content_missing, measures, not_kept
 from steno.views.content_missing import ContentMissing
 from steno.views.file_list import Choice, Wanted, chosen
-from steno.views.not_kept import NotKept
 from steno.views.paint import Paint
 from steno.views.plain import listed
 
@@ -42,35 +42,31 @@ _LOSSES = {
 }
 
 
-def kernel(record: Record) -> dict[str, Any] | None:
-    if not has_kernel_layer(record):
+def kernel(run: Run) -> dict[str, Any] | None:
+    if not run.has_kernel_layer:
         return None
-    layer = KernelLayer(record)
-    processes, files, found = layer.processes(), layer.files(), network(layer)
+    processes, files, connections = list(run.processes), list(run.files), list(run.connections)
+    endpoints = [one for one in connections if not one.is_unix]
+    unix = [one for one in connections if one.is_unix]
     read = chosen(files, Wanted(Choice.READ))
     return {
-        "observed": _observed(record),
+        "observed": _observed(run),
         "processes": len(processes),
-        "outlived": sum(one.outlived for one in processes),
+        "outlived": sum(one.still_running for one in processes),
         "command_exit": _command_exit(processes),
         "files_seen": len(files),
         "files_read": sum(1 for _ in read),
         "files_changed": dict(
-            Counter(one.file.change for one in files if one.file.change != "none" and not one.file.by_others)
+            Counter(one.change for one in files if one.is_changed and not one.changed_by_others)
         ),
-        "files_changed_by_others": sum(one.file.by_others for one in files),
-        "files_gone_again": sum(letter_of(one.file) == GONE_AGAIN for one in files),
-        "files_not_kept": [
-            one.to_json()
-            for one in not_kept.not_kept(layer.judged, layer.run_id, (one.file.name for one in files))
-        ],
-        "content_missing": [
-            one.to_json() for one in content_missing.content_missing(one.file for one in files)
-        ],
-        "endpoints": [one.name for one in found.endpoints],
-        "outcomes": _outcomes(found.endpoints),
-        "unix_sockets": [one.name for one in found.unix],
-        "unix_outcomes": _outcomes(found.unix),
+        "files_changed_by_others": sum(one.changed_by_others for one in files),
+        "files_gone_again": sum(one.letter == GONE_AGAIN for one in files),
+        "files_not_kept": [one.to_json() for one in run.not_kept(one.name for one in files)],
+        "content_missing": [one.to_json() for one in content_missing.content_missing(files)],
+        "endpoints": [one.name for one in endpoints],
+        "outcomes": _outcomes(endpoints),
+        "unix_sockets": [one.name for one in unix],
+        "unix_outcomes": _outcomes(unix),
     }
 
 
@@ -132,14 +128,14 @@ def seen_end(found: dict[str, Any] | None) -> str | None:
 def _command_exit(processes: list[Process]) -> dict[str, Any] | None:
     """How the first process ended, which is the command; None where the kernel did not tell."""
     first = min(processes, key=lambda one: one.process, default=None)
-    if first is None or first.exit is None:
+    if first is None or not first.has_ended:
         return None
-    return {"code": first.exit.code, "signal": first.exit.signal}
+    return {"code": first.exit_code, "signal": first.signal}
 
 
-def _observed(record: Record) -> dict[str, Any] | None:
+def _observed(run: Run) -> dict[str, Any] | None:
     """What the observer says of its own work; the last word counts."""
-    said = [event.data for event in record.layers.events() if event.type == _OBSERVED]
+    said = [event.data for event in run.evidence.events() if event.type == _OBSERVED]
     data: dict[str, Any] | None = msgspec.to_builtins(said[-1]) if said else None
     return data
 
@@ -151,8 +147,8 @@ def _changed(changes: dict[str, int], *, whole: bool) -> str:
     return f"{measures.counted(sum(changes.values()), 'file')} changed ({listed(parts, len(parts))})"
 
 
-def _outcomes(endpoints: Iterable[Endpoint]) -> list[dict[str, Any]]:
-    return [{"name": one.name, "outcome": one.outcome, "sent": one.was_sent_to} for one in endpoints]
+def _outcomes(found: Iterable[Connection]) -> list[dict[str, Any]]:
+    return [{"name": one.name, "outcome": one.outcome, "sent": one.sent} for one in found]
 
 
 def _endpoints(outcomes: list[dict[str, Any]], thing: str = "endpoint") -> Iterator[str]:

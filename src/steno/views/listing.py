@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from steno.bundle.store import RunState
-from steno.model.runs import UNKNOWN, Row
+from steno.model.runs import UNKNOWN, Row, RunState
 from steno.views import measures
 from steno.views.paint import Paint
 from steno.views.plain import columns, cut, pad, visible

@@ -1,6 +1,6 @@
 """The network of a run: every address it connected to, bound or sent to.
 
-In: the kernel layer. Out: endpoints as data or as lines that are safe to print; unix sockets apart. The
+In: a run. Out: endpoints as data or as lines that are safe to print; unix sockets apart. The
 observer sees a call before it is made, so a connect is an attempt unless its result is told: `outcome` says
 which. On a datagram socket it sends nothing: it sets an address (`sockets_used` tells which socket it may
 have been). Addresses without a peer are left out, as they are of the surface. Never looks up a name.
@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from steno.model.connections import Endpoint, network
-from steno.model.kernel_layer import KernelLayer
+from steno.model.rows import Connection
+from steno.model.run import Run
 from steno.model.sockets_used import words_for
 from steno.views import measures
 from steno.views.paint import Paint
 from steno.views.plain import columns, cut, listed, pad, visible
-from steno.views.process_tree import programs
 
 SCHEMA = "steno.net.v1"
 _HEADINGS = ("FIRST", "COUNT", "CALLS", "ENDPOINT", "OUTCOME", "PROCESSES")
@@ -28,11 +27,11 @@ _NARROW = 60
 _PROCESSES_SHOWN = 3
 
 
-def to_json(layer: KernelLayer) -> dict[str, Any]:
-    found = network(layer)
+def to_json(run: Run) -> dict[str, Any]:
+    found = run.network
     return {
         "schema": SCHEMA,
-        "run_id": layer.run_id,
+        "run_id": run.run_id,
         "endpoints": [one.to_json() for one in found.endpoints],
         "unix_sockets": [one.to_json() for one in found.unix],
         "sockets": dict(found.sockets),
@@ -40,22 +39,24 @@ def to_json(layer: KernelLayer) -> dict[str, Any]:
     }
 
 
-def lines(layer: KernelLayer, paint: Paint, *, width: int | None) -> Iterator[str]:
-    found = network(layer)
-    names = programs(layer.processes())
-    if found.endpoints:
-        yield from _table(found.endpoints, "ENDPOINT", names, paint, width)
-    if found.unix:
-        if found.endpoints:
+def lines(run: Run, paint: Paint, *, width: int | None) -> Iterator[str]:
+    found, names = run.network, run.descent.labels
+    connections = list(run.connections)
+    endpoints = [one for one in connections if not one.is_unix]
+    unix = [one for one in connections if one.is_unix]
+    if endpoints:
+        yield from _table(endpoints, "ENDPOINT", names, paint, width)
+    if unix:
+        if endpoints:
             yield ""
-        yield from _table(found.unix, "UNIX SOCKET", names, paint, width)
+        yield from _table(unix, "UNIX SOCKET", names, paint, width)
     sockets: Counter[str] = Counter()
     for numbers, count in sorted(found.sockets.items()):
         sockets[words_for(numbers)] += count
     rest = [f"{words}: {measures.counted(count, 'socket')}" for words, count in sockets.items()]
     rest += [f"{op} on a descriptor: {count}" for op, count in sorted(found.addressless.items())]
     if rest:
-        if found.endpoints or found.unix:
+        if connections:
             yield ""
         for words in rest:
             text = visible(words)
@@ -63,7 +64,7 @@ def lines(layer: KernelLayer, paint: Paint, *, width: int | None) -> Iterator[st
 
 
 def _table(
-    found: list[Endpoint], heading: str, names: dict[int, str], paint: Paint, width: int | None
+    found: list[Connection], heading: str, names: dict[int, str], paint: Paint, width: int | None
 ) -> Iterator[str]:
     if width is not None and width < _NARROW:
         yield from _stacked(found, heading, paint, width)
@@ -74,24 +75,24 @@ def _table(
     for line, one in zip(cells, [None, *found], strict=True):
         text = _GAP.join(pad(cell, wide) for cell, wide in zip(line, widths, strict=True)).rstrip()
         text = text if width is None else cut(text, width)
-        yield paint("heading", text) if one is None else paint("bad", text) if one.failures else text
+        yield paint("heading", text) if one is None else paint("bad", text) if one.errors else text
 
 
-def _stacked(found: list[Endpoint], heading: str, paint: Paint, width: int) -> Iterator[str]:
+def _stacked(found: list[Connection], heading: str, paint: Paint, width: int) -> Iterator[str]:
     """Two lines each on a narrow terminal: the address, then what came of it."""
     yield paint("heading", cut(heading, width))
     for one in found:
-        role = "bad" if one.failures else None
+        role = "bad" if one.errors else None
         for text in (_shown(one), f"{_GAP}{one.outcome or _calls(one)}"):
             kept = cut(visible(text), width)
             yield paint(role, kept) if role else kept
 
 
-def _cells(one: Endpoint, names: dict[int, str]) -> tuple[str, ...]:
-    who = [f"{names.get(number, '?')}[{number}]" for number in sorted(one.processes)]
+def _cells(one: Connection, names: dict[int, str]) -> tuple[str, ...]:
+    who = [f"{names.get(number, '?')}[{number}]" for number in one.processes]
     return (
         measures.duration(one.first_ns),
-        str(one.operations.total()),
+        str(one.times),
         visible(_calls(one)),
         _shown(one),
         visible(one.outcome or "-"),
@@ -99,10 +100,10 @@ def _cells(one: Endpoint, names: dict[int, str]) -> tuple[str, ...]:
     )
 
 
-def _calls(one: Endpoint) -> str:
-    calls = ", ".join(sorted(one.operations))
-    return f"{calls} ({', '.join(one.failures)})" if one.failures else calls
+def _calls(one: Connection) -> str:
+    calls = ", ".join(one.operations)
+    return f"{calls} ({', '.join(one.errors)})" if one.errors else calls
 
 
-def _shown(one: Endpoint) -> str:
+def _shown(one: Connection) -> str:
     return visible(one.name) or "(unnamed)"

@@ -12,8 +12,7 @@ import base64
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from steno.judge import streams
-from steno.judge.streams import Moment
+from steno.model.record import ERRORS, OUTPUT, RESIZE, Moment
 
 # Attributes off, cursor on, main screen, no mouse or paste reports, normal keys and character set.
 RESET = (
@@ -21,7 +20,7 @@ RESET = (
     b"\x1b[?1l\x1b>\x1b(B\x0f\x1b[r\x1b[?7h"
 )
 NANO = 1_000_000_000
-_SHOWN = {streams.OUTPUT, streams.ERRORS}
+_SHOWN = {OUTPUT, ERRORS}
 
 
 class Pace(NamedTuple):
@@ -61,7 +60,7 @@ def to_json(moments: Iterable[Moment]) -> Iterator[dict[str, Any]]:
     """Every moment, also input and resizes. What is not UTF-8 is given as base64 under `bytes`."""
     for moment in moments:
         found: dict[str, Any] = {"mono_ns": moment.mono_ns, "code": moment.code}
-        if moment.code == streams.RESIZE:
+        if moment.code == RESIZE:
             yield found | {"cols": moment.cols, "rows": moment.rows}
             continue
         try:

@@ -1,7 +1,7 @@
 """Verdicts in words and as data: what `steno verify` prints.
 
 In: the verdict on a bundle or on a report, with the word that named it. Out: lines that are safe to print, or
-JSON data, and one exit code for several verdicts. Never judges: `bundle.verify` and `report.second_look` do.
+JSON data, and one exit code for several verdicts. Never judges: `Run.verify` and `report.second_look` do.
 """
 
 from __future__ import annotations
@@ -11,13 +11,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from steno import __version__
-from steno.bundle.first_format import as_today
-from steno.bundle.folder import Folder
-from steno.bundle.judged import JudgedFiles
-from steno.bundle.verify import EXIT_CODES, STEPS, Status, Step, Verdict
-from steno.evidence import layout
-from steno.judge.rules import RULES
-from steno.model.kernel_layer import read_files
+from steno.model.run import EXIT_CODES, RULES, STEPS, Run, Status, Step, Verdict
 from steno.views import content_missing as missing
 from steno.views.content_missing import ContentMissing
 from steno.views.paint import Paint
@@ -32,7 +26,7 @@ _WORST_FIRST = (Status.INVALID, Status.UNREADABLE, Status.INCOMPLETE, Status.VAL
 
 
 class Outcome(StrEnum):
-    """Of what the maker of a report concluded, held against what the rules of this Steno give."""
+    """Of what the maker of a copy concluded, held against what the rules of this Steno give."""
 
     SAME = "same"
     OTHER_RULES = "made by other rules"
@@ -49,12 +43,14 @@ class PageStatus(StrEnum):
 
 
 class SecondLook(NamedTuple):
+    """At a page, or at exported tables, which have no page around them."""
+
     outcome: Outcome
-    rules: int  # of whoever made the page, as it says
+    rules: int  # of whoever made it, as it says
     steno: str
     compared: int
     problems: list[str]
-    page: PageStatus
+    page: PageStatus | None = None
 
 
 class Judged(NamedTuple):
@@ -63,7 +59,7 @@ class Judged(NamedTuple):
     content_missing: Sequence[
         ContentMissing
     ] = ()  # written files; what is missing there is no gap, but is told
-    looked_at: SecondLook | None = None  # of a report whose evidence is right: what else it says
+    looked_at: SecondLook | None = None  # of a copy whose evidence is right: what else it says
 
     @property
     def status(self) -> Status:
@@ -85,11 +81,11 @@ def unreadable(problem: str) -> Verdict:
     return Verdict(Status.UNREADABLE, None, None, [Step(1, STEPS[1], passed=False, problems=[problem])], [])
 
 
-def content_missing(run: Folder, verdict: Verdict) -> list[ContentMissing]:
+def content_missing(run: Run, verdict: Verdict) -> list[ContentMissing]:
     """Of a bundle that is right as far as it goes."""
-    if verdict.status not in _RIGHT or not as_today(run).has(layout.KERNEL_TABLE):
+    if verdict.status not in _RIGHT or not run.has_kernel_layer:
         return []
-    return missing.content_missing(read_files(JudgedFiles.of(run)))
+    return missing.content_missing(run.files)
 
 
 def exit_code(judged: Iterable[Judged]) -> int:
@@ -132,12 +128,16 @@ def _looked_at(found: SecondLook, paint: Paint) -> Iterator[str]:
     role = {Outcome.SAME: "good", Outcome.DIFFERENT: "bad"}.get(found.outcome, "warning")
     by = f"rules {found.rules} of Steno {found.steno}"
     here = f"rules {RULES} of Steno {__version__}"
+    says = f"the {'stamp' if found.page is None else 'page'} says {by}"
     details = {
-        Outcome.SAME: f"the page says {by}; {here} give the same {found.compared} files",
-        Outcome.OTHER_RULES: f"the page says {by}; {here} give something else",
-        Outcome.DIFFERENT: f"the page says {by}",
-        Outcome.NOT_COMPARED: f"the page says {by}, and lacks evidence that they need",
+        Outcome.SAME: f"{says}; {here} give the same {found.compared} files",
+        Outcome.OTHER_RULES: f"{says}; {here} give something else",
+        Outcome.DIFFERENT: says,
+        Outcome.NOT_COMPARED: f"{says}, and lacks evidence that they need",
     }
+    if found.page is None:
+        details[Outcome.OTHER_RULES] = f"{says}; not compared"
+        details[Outcome.NOT_COMPARED] = f"{says}; its evidence is not here"
     yield f"  judgement: {paint(role, found.outcome.value)} ({visible(details[found.outcome])})"
     yield from _some(found.problems)
     if found.page is PageStatus.DIFFERENT:

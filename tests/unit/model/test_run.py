@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import tarfile
+import tempfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,8 @@ from steno.bundle.verify import Status
 from steno.errors import BadRequestError, RunNotFoundError, UnreadableBundleError
 from steno.evidence import layout
 from steno.judge.rules import RULES
+from steno.model.file_rows import file_row
+from steno.model.kernel_layer import File, State
 from support.reading import sealed
 from support.run_builder import RUN_ID, Content, RunBuilder
 
@@ -57,6 +60,15 @@ def test_processes_have_the_program_they_became_last_and_how_they_ended(tmp_path
         assert (make.process, make.parent, make.program, make.command) == (1, None, "make", "make all")
         assert (cc.parent, cc.program, cc.exit_code, cc.signal) == (1, "cc", 2, None)
         assert [(one.process, one.outcome) for one in run.execs] == [(1, "done"), (2, "done")]
+
+
+def test_processes_say_what_they_are_and_which_did_the_same(tmp_path: Path) -> None:
+    builder = RunBuilder("sh").process("sh").process("true", parent=1).process("true", parent=1)
+    with steno.open(sealed(builder.process("make", parent=1), tmp_path)) as run:
+        found = {one.process: (one.label, one.title, one.alike) for one in run.processes}
+    assert [found[number][0] for number in (1, 2, 3, 4)] == ["sh", "true", "true", "make"]
+    assert found[2] == found[3]
+    assert len({one[2] for one in found.values()}) == 3
 
 
 def test_files_have_their_letter_and_what_was_there_before_and_after(tmp_path: Path) -> None:
@@ -177,12 +189,13 @@ def test_a_number_beyond_64_bits_is_an_error_of_the_record(tmp_path: Path) -> No
         run.files.to_arrow()
 
 
-def test_what_is_closed_leaves_nothing_behind(tmp_path: Path) -> None:
-    before = set(Path("/tmp").glob("steno-unpacked-*"))
+def test_what_is_closed_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     run = steno.open(GOLDEN[0])
     assert run.info.run_id
+    assert list(tmp_path.iterdir())
     run.close()
-    assert set(Path("/tmp").glob("steno-unpacked-*")) <= before
+    assert not list(tmp_path.iterdir())
     with tarfile.open(GOLDEN[0]) as packed:
         assert packed.getnames()
 
@@ -192,3 +205,9 @@ def test_secrets_are_as_masked_as_in_the_record(tmp_path: Path) -> None:
     with opened(builder, tmp_path) as run:
         (file,) = run.files
     assert file.after.blob is not None
+
+
+def test_a_time_that_64_bits_cannot_hold_is_not_known() -> None:
+    late = State(exists=True, type="file", mtime_ns=str(1 << 63), size=1)
+    found = file_row(File("/f", ["read"], late, late, "none"))
+    assert (found.after.mtime_ns, found.after.size, found.letter) == (None, 1, "r")

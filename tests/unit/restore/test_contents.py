@@ -12,6 +12,7 @@ from steno.bundle.folder import Folder
 from steno.errors import BadBundleError
 from steno.evidence.layout import BLOBS
 from steno.restore.contents import LackingContentError, open_contents
+from support.reading import opened
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def bundle(tmp_path: Path) -> Path:
 
 
 def test_every_content_opens_in_its_own_store(bundle: Path) -> None:
-    with Folder(bundle) as run, open_contents(run, bundle.parent) as contents:
+    with opened(bundle) as run, open_contents(run, bundle.parent) as contents:
         assert contents.get("before:/clear") == b"clear"
         assert contents.get("before:/secret") == b"secret"
         with pytest.raises(LackingContentError, match="is not in the record"):
@@ -45,7 +46,7 @@ def test_a_secret_stays_shut_elsewhere(bundle: Path, tmp_path: Path, kind: str) 
             local_key.make_or_read(store)
     if kind == "a bad key":
         (elsewhere / local_key.LOCAL_KEY).write_bytes(b"short")
-    with Folder(bundle) as run, open_contents(run, elsewhere) as contents:
+    with opened(bundle) as run, open_contents(run, elsewhere) as contents:
         assert contents.get("before:/clear") == b"clear"
         with pytest.raises(LackingContentError, match="holds a secret"):
             contents.get("before:/secret")
@@ -54,7 +55,7 @@ def test_a_secret_stays_shut_elsewhere(bundle: Path, tmp_path: Path, kind: str) 
 def test_a_bundle_without_blobs_lacks_every_content(bundle: Path) -> None:
     (bundle / BLOBS).unlink()
     with (
-        Folder(bundle) as run,
+        opened(bundle) as run,
         open_contents(run, bundle.parent) as contents,
         pytest.raises(LackingContentError),
     ):
@@ -64,7 +65,7 @@ def test_a_bundle_without_blobs_lacks_every_content(bundle: Path) -> None:
 def test_damaged_blobs_refuse_the_bundle(bundle: Path) -> None:
     (bundle / BLOBS).write_bytes(b"PAR1 nonsense PAR1")
     with (
-        Folder(bundle) as run,
+        opened(bundle) as run,
         pytest.raises(BadBundleError, match=r"blobs\.parquet"),
         open_contents(run, bundle.parent),
     ):

@@ -21,9 +21,9 @@ from spools import RUN_ID, sealed
 from steno.bundle.folder import Folder
 from steno.bundle.judged import JudgedFiles
 from steno.evidence import kinds, layout
+from steno.model.live import recorder
 from steno.site import live, pages, server
 from steno.site.server import LONGEST_HEAD
-from steno.views.live import recorder
 from steno.views.report import parts
 from steno.views.report.extract import EXTRACT
 from steno.views.report.parts import LARGEST_BY_URL
@@ -193,7 +193,7 @@ def test_what_cannot_be_read_is_told_and_not_said_to_be_gone(
     def refused(place: Path, *, follow: bool) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
 
-    monkeypatch.setattr(pages, "Folder", refused)
+    monkeypatch.setattr("steno.model.run.Folder", refused)
     said = client.get(path)
     assert said.status == 500
     assert said.text == "steno: what the store has at this address cannot be read: Permission denied\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
@@ -14,12 +13,12 @@ from steno.bundle.reader import MAX_SMALL_FILE
 from steno.errors import BadRequestError
 from steno.evidence import layout
 from steno.evidence.claims import PolicyLine, SdkLine
-from steno.model.calls import Calls, read_calls
-from steno.model.record import Record
+from steno.model.calls import Calls
+from steno.model.run import Run
 from steno.views import calls_text
 from steno.views.paint import Paint
 from steno.views.plain import columns
-from support.reading import record, sealed
+from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 
 CREATE = 0o101
@@ -34,13 +33,13 @@ def run(policy: Sequence[PolicyLine] = (), sdk: Sequence[SdkLine] = ()) -> RunBu
     return builder.process(parent=1, start_ticks=TICKS, code=None, at=2000)
 
 
-def opened(builder: RunBuilder, store: Path) -> AbstractContextManager[Record]:
-    return record(sealed(builder, store))
+def made(builder: RunBuilder, store: Path) -> Run:
+    return opened(sealed(builder, store))
 
 
 def of(builder: RunBuilder, store: Path) -> Calls:
-    with opened(builder, store) as found:
-        return read_calls(found)
+    with made(builder, store) as found:
+        return found.told_calls
 
 
 def some_calls() -> RunBuilder:
@@ -60,7 +59,7 @@ def some_calls() -> RunBuilder:
 
 
 def summarised(builder: RunBuilder, store: Path) -> list[str]:
-    with opened(builder, store) as found:
+    with made(builder, store) as found:
         return list(calls_text.summary_lines(calls_text.summary(found), "RUN", PLAIN))
 
 
@@ -117,8 +116,8 @@ def test_hostile_names_are_made_visible(tmp_path: Path) -> None:
     line = decision(f"id{evil}", f"tool{evil}", at=IN, read_only=True)
     hostile = msgspec.structs.replace(line, steno=msgspec.structs.replace(line.steno, server=evil))
     builder = run([hostile]).call("open", b"/\x1b]0;x\x07", arg=CREATE, result=0, at=15_000)
-    with opened(builder, tmp_path) as found:
-        calls = read_calls(found)
+    with made(builder, tmp_path) as found:
+        calls = found.told_calls
         summary = calls_text.summary(found)
     assert [call.verdict for call in calls.calls] == ["contradicted"]
     for text in [*words(calls), *calls_text.details(calls, PLAIN, width=None)]:
@@ -157,8 +156,8 @@ def test_endpoints_and_sockets_are_counted_and_none_is_said_to_be_reached(tmp_pa
     for process, at in ((2, 15_000), (1, 60_000)):
         builder.by(process).connected("inet:127.0.0.1:39413", None, at=at)
         builder.connected("unix:/run/helper.sock", None, at=at)
-    with opened(builder, tmp_path) as opened_record:
-        found, summary = read_calls(opened_record), calls_text.summary(opened_record)
+    with made(builder, tmp_path) as opened_record:
+        found, summary = opened_record.told_calls, calls_text.summary(opened_record)
     assert any("1 endpoint tried, 1 socket  a" in line for line in words(found))
     assert "outside of every call: 1 endpoint tried, 1 socket" in words(found)
     assert "  sockets   /run/helper.sock" in words(found)
@@ -172,8 +171,8 @@ def test_a_correlation_that_is_not_clean_stands_above_everything_and_in_show(tmp
     assert words(of(clean, tmp_path / "clean"))[0].startswith("VERDICT")
     lines = [line for number in range(7) for line in said_call(f"tc_{number}")]
     doubtful = run([decision("a", at=IN)], [*said_call("hook\x1b_never"), *lines])
-    with opened(doubtful, tmp_path / "doubtful") as found:
-        first = words(read_calls(found))[0]
+    with made(doubtful, tmp_path / "doubtful") as found:
+        first = words(found.told_calls)[0]
         shown = list(calls_text.summary_lines(calls_text.summary(found), "RUN", PLAIN))
     unbound = "sdk_tool_call_without_policy_binding"
     assert first.startswith(
@@ -210,7 +209,7 @@ def test_arguments_that_the_agent_and_policy_tell_differently_are_both_shown(tmp
 
 
 def test_show_is_silent_about_calls_in_a_run_that_has_none(tmp_path: Path) -> None:
-    with opened(run(), tmp_path) as found:
+    with made(run(), tmp_path) as found:
         assert calls_text.summary(found) is None
     assert list(calls_text.summary_lines(None, "RUN", PLAIN)) == []
 
@@ -223,8 +222,8 @@ def test_a_narrow_terminal_shows_all_of_a_contradiction(tmp_path: Path) -> None:
 
 
 def test_forged_calls_in_a_bundle_are_not_believed(tmp_path: Path) -> None:
-    with opened(some_calls(), tmp_path) as found:
-        made = found.files.read_all(layout.CALLS, MAX_SMALL_FILE)
-        assert b"contradicted" in made
-        (found.run.path / layout.CALLS).write_bytes(made.replace(b"contradicted", b"confirmed"))
-        assert read_calls(found).verdicts["contradicted"] == 1
+    with made(some_calls(), tmp_path) as found:
+        told = found.documents.read_all(layout.CALLS, MAX_SMALL_FILE)
+        assert b"contradicted" in told
+        (found.path / layout.CALLS).write_bytes(told.replace(b"contradicted", b"confirmed"))
+        assert found.told_calls.verdicts["contradicted"] == 1

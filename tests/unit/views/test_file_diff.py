@@ -12,12 +12,10 @@ import pytest
 
 from conftest import SECONDS
 from frames_made import Found
-from steno.bundle.folder import Folder
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
-from steno.model.contents import kept_contents
 from steno.views import file_diff
-from support.reading import kernel_layer, sealed
+from support.reading import opened, sealed
 from support.run_builder import DIRECTORY, LINK, UNKNOWN, Content, RunBuilder, State
 
 SECRET = b"password=correct-horse-battery-staple\n"
@@ -29,8 +27,8 @@ def run() -> RunBuilder:
 
 
 def patch(path: Path) -> bytes:
-    with kernel_layer(path) as layer, kept_contents(layer.run) as contents:
-        return b"".join(line for one in layer.files() for line in file_diff.diff(one.file, contents))
+    with opened(path) as run, run.contents() as contents:
+        return b"".join(line for one in run.files for line in file_diff.diff(one, contents))
 
 
 def patch_of(store: Path, before: bytes, after: bytes, path: str | bytes = "/w/f") -> bytes:
@@ -161,8 +159,8 @@ def test_blobs_that_cannot_be_read_are_an_error_of_the_bundle(tmp_path: Path) ->
     path = run().wrote("/w/f").seal(tmp_path)
     (path / layout.BLOBS).write_bytes(b"PAR1 garbage PAR1")
     with (
-        Folder(path) as folder,
+        opened(path) as found,
         pytest.raises(UnreadableBundleError),
-        kept_contents(folder),
+        found.contents(),
     ):
         pass

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from frames_made import Found
-from steno.model.kernel_layer import Seen
+from steno.model.rows import File
 from steno.views import file_list
 from steno.views.file_list import Choice, Wanted
 from steno.views.paint import Paint
 from steno.views.plain import columns
-from support.reading import kernel_layer, sealed
+from support.reading import opened, sealed
 from support.run_builder import DIRECTORY, LINK, UNKNOWN, RunBuilder
 
 EVIL = "/\x1b]0;owned\x07\u202e\n"
@@ -23,17 +23,17 @@ def run() -> RunBuilder:
     return RunBuilder().process("sh")
 
 
-def seen(store: Path, builder: RunBuilder) -> list[Seen]:
-    with kernel_layer(sealed(builder, store)) as layer:
-        return layer.files()
+def seen(store: Path, builder: RunBuilder) -> list[File]:
+    with opened(sealed(builder, store)) as found:
+        return list(found.files)
 
 
 def listed(store: Path, builder: RunBuilder, width: int | None = None) -> list[str]:
     return list(file_list.lines(seen(store, builder), Paint(), width=width))
 
 
-def chosen(found: list[Seen], choice: Choice, *paths: bytes) -> list[str]:
-    return [one.file.path for one in file_list.chosen(found, Wanted(choice, paths))]
+def chosen(found: list[File], choice: Choice, *paths: bytes) -> list[str]:
+    return [one.path for one in file_list.chosen(found, Wanted(choice, paths))]
 
 
 def git(relative_path: str, **changed: Any) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def test_paths_choose_files_directories_and_patterns(tmp_path: Path) -> None:
         "/w/src/b.py",
         "/w/srcs/e.py",
     ]
-    assert chosen(found, Choice.CHANGED, b"/w/\xff") == ["/w/\xff"]
+    assert chosen(found, Choice.CHANGED, b"/w/\xff") == ["/w/\\xff"]
     assert len(chosen(found, Choice.CHANGED, b"/")) == 6
     assert chosen(found, Choice.CHANGED, b"/nowhere") == []
 

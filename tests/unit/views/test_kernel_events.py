@@ -17,18 +17,18 @@ from frames_made import Found
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
 from steno.evidence.wire import OPS
+from steno.model.recorded_calls import Wanted, to_json
 from steno.views import kernel_events
-from steno.views.kernel_events import Wanted
 from steno.views.paint import Paint
 from steno.views.plain import columns
-from support.reading import kernel_layer, sealed
+from support.reading import opened, sealed
 from support.run_builder import LINK, RunBuilder
 
 EVIL = b"/\x1b]0;owned\x07\xe2\x80\xae\n\xff"
 TABLE = layout.KERNEL_TABLE
 
 
-def opened(*paths: bytes) -> RunBuilder:
+def opening(*paths: bytes) -> RunBuilder:
     run = RunBuilder()
     for path in paths:
         run.call("open", path, process=1)
@@ -36,8 +36,8 @@ def opened(*paths: bytes) -> RunBuilder:
 
 
 def events(path: Path, wanted: Wanted = Wanted()) -> list[dict[str, Any]]:  # noqa: B008 - frozen
-    with kernel_layer(path) as layer:
-        return list(kernel_events.events(layer, wanted))
+    with opened(path) as run:
+        return list(run.recorded_calls(wanted))
 
 
 def told(path: Path, width: int | None = None) -> list[str]:
@@ -46,7 +46,7 @@ def told(path: Path, width: int | None = None) -> list[str]:
 
 def test_every_event_is_there_in_order(tmp_path: Path) -> None:
     paths = [b"/%d" % number for number in range(1000)]
-    assert [one["path"] for one in events(sealed(opened(*paths), tmp_path))] == paths
+    assert [one["path"] for one in events(sealed(opening(*paths), tmp_path))] == paths
 
 
 def test_the_choice_is_by_operation_process_category_and_path(tmp_path: Path) -> None:
@@ -123,14 +123,14 @@ def test_every_operation_has_a_line_and_an_object_also_with_wild_numbers(tmp_pat
     path = sealed(run, tmp_path)
     assert len(told(path)) == 2
     assert not {"\x1b", "\x07", "\u202e", "\n"} & set("".join(told(path)))
-    _, found = map(kernel_events.to_json, events(path))
+    _, found = map(to_json, events(path))
     assert found["arg"] == str(most)
     assert found["op"] == op
 
 
 @pytest.mark.parametrize("width", [10, 40, 80])
 def test_a_line_fits_the_terminal(tmp_path: Path, width: int) -> None:
-    path = sealed(opened(b"/" + b"x" * 500), tmp_path)
+    path = sealed(opening(b"/" + b"x" * 500), tmp_path)
     assert all(columns(one) <= max(width, 33) for one in told(path, width))
 
 
@@ -162,7 +162,7 @@ def test_as_data_an_event_has_all_its_fields(tmp_path: Path) -> None:
         .call("follow", "/l", resolved=b"", state=Found(mode=LINK, target="there"))
         .call("open", "/no", state=None)
     )
-    first, second, third = map(kernel_events.to_json, events(sealed(run, tmp_path)))
+    first, second, third = map(to_json, events(sealed(run, tmp_path)))
     assert first == {
         "mono_ns": 1_500_000_000,
         "process": 3,
@@ -229,7 +229,7 @@ def of_operation(table: pa.Table, op: str | None) -> pa.Table:
 def test_a_table_of_another_form_is_an_error_of_the_bundle(
     tmp_path: Path, changed: Callable[[pa.Table], pa.Table]
 ) -> None:
-    path = opened(b"/x").seal(tmp_path)
+    path = opening(b"/x").seal(tmp_path)
     pq.write_table(changed(pq.read_table(path / TABLE)), path / TABLE)
     with pytest.raises(UnreadableBundleError) as raised:
         events(path)
@@ -237,7 +237,7 @@ def test_a_table_of_another_form_is_an_error_of_the_bundle(
 
 
 def test_a_call_and_a_column_that_only_a_newer_steno_knows_are_passed_on(tmp_path: Path) -> None:
-    path = opened(b"/x").seal(tmp_path)
+    path = opening(b"/x").seal(tmp_path)
     table = of_operation(pq.read_table(path / TABLE), "of_tomorrow")
     pq.write_table(table.append_column("of_tomorrow", pa.array([7])), path / TABLE)
     (one,) = events(path)
@@ -246,7 +246,7 @@ def test_a_call_and_a_column_that_only_a_newer_steno_knows_are_passed_on(tmp_pat
 
 @pytest.mark.parametrize("content", [b"", b"PAR1" + bytes(range(200)) + b"PAR1"], ids=["empty", "garbage"])
 def test_a_table_that_is_none_is_an_error_of_the_bundle(tmp_path: Path, content: bytes) -> None:
-    path = opened(b"/x").seal(tmp_path)
+    path = opening(b"/x").seal(tmp_path)
     (path / TABLE).write_bytes(content)
     with pytest.raises(UnreadableBundleError) as raised:
         events(path)
@@ -254,13 +254,13 @@ def test_a_table_that_is_none_is_an_error_of_the_bundle(tmp_path: Path, content:
 
 
 def test_a_table_that_is_written_anew_is_read(tmp_path: Path) -> None:
-    path = opened(b"/x").seal(tmp_path)
+    path = opening(b"/x").seal(tmp_path)
     pq.write_table(pq.read_table(path / TABLE), path / TABLE)
     assert len(events(path)) == 1
 
 
 def test_damage_at_any_place_is_an_error_of_the_bundle_or_other_facts(tmp_path: Path) -> None:
-    path = opened(*(b"/%d" % number for number in range(200))).seal(tmp_path)
+    path = opening(*(b"/%d" % number for number in range(200))).seal(tmp_path)
     table = path / TABLE
     whole = table.read_bytes()
     dice = random.Random(7)
@@ -276,7 +276,7 @@ def test_damage_at_any_place_is_an_error_of_the_bundle_or_other_facts(tmp_path: 
 
 
 def test_many_events_are_chosen_quickly(tmp_path: Path) -> None:
-    run = opened(*(b"/%d" % number for number in range(2000))).connected("inet:1.2.3.4:80")
+    run = opening(*(b"/%d" % number for number in range(2000))).connected("inet:1.2.3.4:80")
     path = run.seal(tmp_path)
     table = pq.read_table(path / TABLE)
     pq.write_table(pa.concat_tables([table] * 100), path / TABLE)

@@ -12,31 +12,31 @@ from steno.bundle.folder import Folder
 from steno.bundle.spool import holding
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import layout
-from steno.model.kernel_layer import KernelLayer
+from steno.model.run import Run
 from steno.views import file_list, network, process_tree
 from steno.views.paint import Paint
-from support.reading import kernel_layer, record, sealed
+from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 
-READERS: list[Callable[[KernelLayer], Any]] = [
-    lambda layer: list(process_tree.lines(layer, Paint(), width=80)),
-    lambda layer: list(file_list.lines(layer.files(), Paint(), width=80)),
-    lambda layer: list(network.lines(layer, Paint(), width=80)),
+READERS: list[Callable[[Run], Any]] = [
+    lambda run: list(process_tree.lines(run, Paint(), width=80)),
+    lambda run: list(file_list.lines(run.files, Paint(), width=80)),
+    lambda run: list(network.lines(run, Paint(), width=80)),
     process_tree.to_json,
     network.to_json,
 ]
 
 
 def why_not(path: Path) -> BadRequestError:
-    with record(path) as found, pytest.raises(BadRequestError) as raised:
-        KernelLayer(found)
+    with opened(path) as run, pytest.raises(BadRequestError) as raised:
+        run.kernel  # noqa: B018 - asking is enough
     return raised.value
 
 
 def read_all(path: Path) -> None:
-    with kernel_layer(path) as layer:
+    with opened(path) as run:
         for read in READERS:
-            read(layer)
+            read(run)
 
 
 def a_run(store: Path) -> Path:
@@ -59,8 +59,8 @@ def test_a_run_that_is_not_sealed_says_what_to_do(tmp_path: Path) -> None:
 
 def test_numbers_beyond_what_json_can_hold_are_read(tmp_path: Path) -> None:
     run = RunBuilder().process("sh", at=2**53, until=2**53 + 1_500_000_000)
-    with kernel_layer(sealed(run, tmp_path)) as layer:
-        lines = list(process_tree.lines(layer, Paint(), width=None))
+    with opened(sealed(run, tmp_path)) as found:
+        lines = list(process_tree.lines(found, Paint(), width=None))
     assert lines[1].split()[1] == "1.50s"
 
 

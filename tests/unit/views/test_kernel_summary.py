@@ -10,7 +10,7 @@ from typing import Any
 from steno.views import summary_text
 from steno.views.paint import Paint
 from steno.views.summary import summary
-from support.reading import record, sealed
+from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 
 EVIL = "\x1b]0;owned\x07\u202e\n"
@@ -18,7 +18,7 @@ EVIL = "\x1b]0;owned\x07\u202e\n"
 
 def shown(run: RunBuilder, store: Path) -> tuple[str, dict[str, Any]]:
     path = sealed(run, store)
-    with record(path) as found:
+    with opened(path) as found:
         data = summary(found, path)
     return "\n".join(summary_text.lines(data, Paint())), data
 

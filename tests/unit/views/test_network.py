@@ -11,7 +11,7 @@ import pytest
 from steno.views import network
 from steno.views.paint import Paint
 from steno.views.plain import columns
-from support.reading import kernel_layer, sealed
+from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 
 EVIL = "unix:/\x1b]0;owned\x07\u202e\n"
@@ -26,8 +26,8 @@ def run() -> RunBuilder:
 def both(
     store: Path, builder: RunBuilder, width: int | None = None, *, colour: bool = False
 ) -> tuple[list[str], dict[str, Any]]:
-    with kernel_layer(sealed(builder, store)) as layer:
-        return list(network.lines(layer, Paint(colour=colour), width=width)), network.to_json(layer)
+    with opened(sealed(builder, store)) as run:
+        return list(network.lines(run, Paint(colour=colour), width=width)), network.to_json(run)
 
 
 def with_sockets(*kinds: str) -> RunBuilder:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from steno.evidence import canonical
 from steno.judge.surface import surface
+from steno.model.unkept import INSIDE_GIT, LEFT_OUT, OTHER_ROOT, NotKept
 from steno.views import not_kept
-from steno.views.not_kept import INSIDE_GIT, LEFT_OUT, OTHER_ROOT, NotKept
-from support.reading import kernel_layer, sealed
+from support.reading import opened, sealed
 from support.run_builder import RUN_ID, WRITING, RunBuilder
 
 
@@ -26,8 +26,8 @@ def wrote(*paths: str) -> RunBuilder:
 
 
 def found(store: Path, builder: RunBuilder) -> list[NotKept]:
-    with kernel_layer(sealed(builder, store)) as layer:
-        return not_kept.not_kept(layer.judged, RUN_ID, [one.file.name for one in layer.files()])
+    with opened(sealed(builder, store)) as one:
+        return one.not_kept(file.name for file in one.files)
 
 
 def test_what_files_json_has_no_line_for_is_told_with_what_was_done(tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ def test_terminals_sinks_and_the_intake_are_no_files(tmp_path: Path) -> None:
         f"/store/{RUN_ID}/spool/intake/policy.12-34.ndjson",
     ]
     assert found(tmp_path / "one", wrote(*paths)) == []
-    with kernel_layer(sealed(wrote(*paths), tmp_path / "two")) as layer:
-        told = canonical.decode(b"".join(surface(layer.layers)))["steno"]["files"]["written"]
+    with opened(sealed(wrote(*paths), tmp_path / "two")) as run:
+        told = canonical.decode(b"".join(surface(run.evidence)))["steno"]["files"]["written"]
     assert len(told) == len(paths)
 
 

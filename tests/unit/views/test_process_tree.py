@@ -11,7 +11,7 @@ import pytest
 from steno.views import process_tree
 from steno.views.paint import Paint
 from steno.views.plain import columns
-from support.reading import kernel_layer, sealed
+from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 
 EVIL = "\x1b]0;owned\x07\u202e\n"
@@ -26,8 +26,8 @@ def tree(
     every: bool = False,
     paint: Paint = Paint(),  # noqa: B008 - frozen
 ) -> list[str]:
-    with kernel_layer(sealed(run, store)) as layer:
-        return list(process_tree.lines(layer, paint, width=width, every=every))
+    with opened(sealed(run, store)) as found:
+        return list(process_tree.lines(found, paint, width=width, every=every))
 
 
 def drawn(lines: list[str]) -> list[str]:
@@ -222,9 +222,9 @@ def test_parents_in_a_circle_and_unknown_ones_are_shown_once(tmp_path: Path) -> 
 
 
 def test_twenty_thousand_processes_in_one_line_of_descent_are_no_problem(tmp_path: Path) -> None:
-    with kernel_layer(chain(20_000, "sh").seal(tmp_path)) as layer:
+    with opened(chain(20_000, "sh").seal(tmp_path)) as run:
         began = time.process_time()
-        lines = list(process_tree.lines(layer, Paint(), width=80))
+        lines = list(process_tree.lines(run, Paint(), width=80))
     assert time.process_time() - began < 20
     assert len(lines) == 20_001
     assert all(columns(one) <= 80 for one in lines)
@@ -232,8 +232,8 @@ def test_twenty_thousand_processes_in_one_line_of_descent_are_no_problem(tmp_pat
 
 def test_as_data_the_processes_are_as_they_were_recorded(tmp_path: Path) -> None:
     run = RunBuilder().process("sh", **A_SECOND).process("cc", parent=1, code=None, at=5).wrote("/a")
-    with kernel_layer(sealed(run, tmp_path)) as layer:
-        found = process_tree.to_json(layer)
+    with opened(sealed(run, tmp_path)) as shown:
+        found = process_tree.to_json(shown)
     assert found["schema"] == "steno.tree.v1"
     sh, cc = found["processes"]
     assert sh == {

@@ -13,10 +13,10 @@ from steno.bundle.spool import holding
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.observed import Host
-from steno.model.record import open_record
 from steno.views import summary_text
 from steno.views.paint import Paint
 from steno.views.summary import summary
+from support.reading import opened
 from support.run_builder import RunBuilder
 
 STARTED, ENDED, FINISH = FINISHED
@@ -24,7 +24,7 @@ CLEAN = {"changed_files": 0, "added": 0, "modified": 0, "deleted": 0, "renamed":
 
 
 def data_of(path: Path) -> dict[str, Any]:
-    with Folder(path) as folder, open_record(folder) as record:
+    with opened(path) as record:
         return summary(record, path)
 
 

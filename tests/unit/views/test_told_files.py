@@ -9,27 +9,27 @@ from steno.evidence import canonical
 from steno.judge.catalogue import derivations
 from steno.views.summary import summary
 from steno.views.told_files import told_files
-from support.reading import record, sealed
+from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 
 
 def told(run: Path) -> dict[str, Any]:
-    with record(run) as found:
+    with opened(run) as found:
         return told_files(found)
 
 
 def test_each_file_is_told_as_the_evidence_gives_it(tmp_path: Path) -> None:
-    with record(sealed(RunBuilder().process("sh").wrote(b"/\xff"), tmp_path)) as found:
-        derived, shown = derivations(found.layers), told_files(found)
+    with opened(sealed(RunBuilder().process("sh").wrote(b"/\xff"), tmp_path)) as found:
+        derived, shown = derivations(found.evidence), told_files(found)
         for name, data in shown.items():
-            assert data == canonical.decode(b"".join(derived[name](found.layers)))
+            assert data == canonical.decode(b"".join(derived[name](found.evidence)))
     assert {"processes.json", "files.json", "calls.json"} < shown.keys()
 
 
 def test_no_derived_json_file_is_out_of_reach(tmp_path: Path) -> None:
     run = sealed(RunBuilder().process("sh"), tmp_path)
-    with record(run) as found:
-        derived = {name for name in derivations(found.layers) if name.endswith(".json")}
+    with opened(run) as found:
+        derived = {name for name in derivations(found.evidence) if name.endswith(".json")}
         shown = summary(found, run)
     under_own_names = {
         "run.json": "run",

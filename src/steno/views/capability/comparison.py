@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steno.views.capability import capabilities
-from steno.views.capability.capabilities import CATEGORIES, Capabilities, Category
+from steno.model import capabilities
+from steno.model.capabilities import CATEGORIES, Capabilities, Category
 from steno.views.capability.ignore_rules import IgnoreRules, Rule, Subject
 from steno.views.capability.sides import Side
 

@@ -1,6 +1,6 @@
 """The evidence behind capabilities: one verified run, and how far it can be relied on.
 
-In: the folder of a bundle or an assay-runner archive, which may be hostile. Out: its surface as data, and a
+In: a run or an assay-runner archive, which may be hostile. Out: its surface as data, and a
 `Source` that says which run it was, which observer saw it and what is missing. Verification has made the
 surface again from the layers, so it is read here as it stands. Never passes on a bundle that is not what it
 says it is.
@@ -15,14 +15,12 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-from steno.bundle.folder import Folder
-from steno.bundle.judged import Files, JudgedFiles
-from steno.bundle.verify import Status, Verdict
 from steno.errors import BadBundleError, BadRequestError, UnreadableBundleError
 from steno.evidence import layout
+from steno.model import capabilities
+from steno.model.capabilities import Capabilities
 from steno.model.kernel_layer import checked, read_json
-from steno.views.capability import capabilities
-from steno.views.capability.capabilities import Capabilities
+from steno.model.run import Files, Run, Status, Verdict
 from steno.views.export import sound, trusted
 
 KernelLayer = Literal["complete", "partial", "absent"]
@@ -84,10 +82,10 @@ def read_surface(run: Files) -> dict[str, Any]:
     return surface
 
 
-def verified_evidence(run: Folder) -> Evidence:
+def verified_evidence(run: Run) -> Evidence:
     with _usable():
         verdict = trusted(run)
-    return _evidence(JudgedFiles.of(run), verdict)
+    return _evidence(run.documents, verdict)
 
 
 def evidence_of_archive(path: Path) -> Evidence:

@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from steno.judge import projection
-from steno.views.capability.capabilities import split_endpoint
+from steno.model.capabilities import WORDS, split_endpoint
 
 MAX_LENGTH = 4096
 ANY = "*"
@@ -21,7 +20,7 @@ _ENDPOINTS = frozenset({"endpoints"})
 _EXECS = frozenset({"execs"})
 _HIGHEST_PORT = 65535
 # How names begin that can be in a surface: absolute, projected, abstract, or with what they are (`pipe:[N]`).
-_BEGINNING = re.compile("|".join(["/", "@", "[a-z_-]+:", *map(re.escape, projection.WORDS.values())]))
+_BEGINNING = re.compile("|".join(["/", "@", "[a-z_-]+:", *map(re.escape, WORDS.values())]))
 # In the order in which a pattern is read: the longer sign first.
 _GLOB_SIGNS = (("**/", "(?:.*/)?"), ("**", ".*"), ("*", "[^/]*"), ("?", "[^/]"))
 
@@ -93,7 +92,7 @@ def _file_glob(word: str) -> Callable[[Subject], bool]:
 def _check_beginning(word: str) -> None:
     """A rule that nothing can fall under is a mistake, and whoever wrote it relies on it."""
     if not _BEGINNING.match(word):
-        words = ", ".join(projection.WORDS.values())
+        words = ", ".join(WORDS.values())
         raise ValueError(f"{word!r} matches nothing: a path begins with / or one of {words}")
 
 

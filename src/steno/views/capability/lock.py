@@ -15,8 +15,8 @@ import msgspec
 from steno.errors import DegradedEvidenceError, UnreadableBundleError
 from steno.evidence import canonical
 from steno.evidence.run_id import is_run_id
-from steno.views.capability import capabilities
-from steno.views.capability.capabilities import Told
+from steno.model import capabilities
+from steno.model.capabilities import Told
 from steno.views.capability.evidence import Evidence, Source
 
 SCHEMA = "steno.capability_lock.v1"

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from steno import __version__
 from steno.evidence import layout
-from steno.views.capability.capabilities import CATEGORIES, Category
+from steno.model.capabilities import CATEGORIES, Category
 from steno.views.capability.comparison import Comparison, Entry
 from steno.views.capability.diff_text import verdict, words
 from steno.views.plain import visible

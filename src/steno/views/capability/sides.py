@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from steno.errors import BadRequestError
-from steno.views.capability import capabilities
-from steno.views.capability.capabilities import Capabilities
+from steno.model import capabilities
+from steno.model.capabilities import Capabilities
 from steno.views.capability.evidence import Evidence, Source
 from steno.views.capability.lock import Lock
 

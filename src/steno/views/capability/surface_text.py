@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from steno.views.capability.capabilities import CATEGORIES, Capabilities, Category, names_of
+from steno.model.capabilities import CATEGORIES, Capabilities, Category, names_of
 from steno.views.paint import Paint
 from steno.views.plain import cut, visible
 

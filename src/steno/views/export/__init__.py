@@ -1,6 +1,6 @@
-"""Exports: a sealed bundle written in somebody else's format, one file a format.
+"""Exports: a sealed run written in somebody else's format, one file a format.
 
-In: a bundle's folder and a directory to write into. Out: files, the path that was written, and what the
+In: a run and a directory to write into. Out: files, the path that was written, and what the
 user should know about it.
 """
 
@@ -11,9 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from steno.bundle.folder import Folder
-from steno.bundle.verify import Status, Verdict, verify
 from steno.errors import BadBundleError, BadRequestError, UnreadableBundleError
+from steno.model.run import Run, Status, Verdict
 
 
 class Exported(NamedTuple):
@@ -21,7 +20,7 @@ class Exported(NamedTuple):
     notes: tuple[str, ...] = ()  # what the bundle holds and the export does not
 
 
-Export = Callable[[Folder, Path], Exported]
+Export = Callable[[Run, Path], Exported]
 
 # name -> the function in this package that writes it
 FORMATS = {
@@ -81,17 +80,17 @@ def place_of(name: str, directory: Path) -> Path:
     return directory / PLACES[name]
 
 
-def trusted(folder: Folder) -> Verdict:
+def trusted(run: Run) -> Verdict:
     """Verify a bundle that is to be passed on: a forged one must not come out looking sound.
 
     A bundle that declares its gaps is passed on, with its gaps. A run that is not sealed is not.
     """
-    verdict = verify(folder)
+    verdict = run.verify()
     if verdict.gaps == ["unsealed"]:
         raise BadRequestError(
-            f"{folder.path.name} is not sealed", hint=f"`steno recover {folder.path}` seals what was recorded"
+            f"{run.path.name} is not sealed", hint=f"`steno recover {run.path}` seals what was recorded"
         )
-    return sound(verdict, folder.path)
+    return sound(verdict, run.path)
 
 
 def sound(verdict: Verdict, path: Path) -> Verdict:

@@ -8,10 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO
 
-from steno.bundle.folder import Folder
 from steno.evidence import layout
-from steno.judge.streams import output_moments
-from steno.model.record import Record, open_record, readable
+from steno.model.record import ERRORS, OUTPUT, readable
+from steno.model.run import Run
 from steno.views.export import Exported
 from steno.views.export.placing import place_below
 
@@ -19,17 +18,14 @@ NAME = "steno-{run_id}.cast"
 _NOTHING = "the run wrote nothing to its output: there is nothing to play"
 
 
-def export(folder: Folder, directory: Path) -> Exported:
-    with open_record(folder) as record:
+def export(run: Run, directory: Path) -> Exported:
+    def write(out: IO[bytes]) -> None:
+        with readable(run.folder):
+            out.writelines(run.documents.read(layout.CAST))
 
-        def write(out: IO[bytes]) -> None:
-            with readable(folder):
-                out.writelines(record.files.read(layout.CAST))
-
-        path = place_below(directory, NAME.format(run_id=record.run_id), write)
-        return Exported(path, () if _has_output(record) else (_NOTHING,))
+    path = place_below(directory, NAME.format(run_id=run.run_id), write)
+    return Exported(path, () if _has_output(run) else (_NOTHING,))
 
 
-def _has_output(record: Record) -> bool:
-    with readable(record.run):
-        return any(moment.data for moment in output_moments(record.layers))
+def _has_output(run: Run) -> bool:
+    return any(moment.data for moment in run.moments() if moment.code in {OUTPUT, ERRORS})

@@ -1,6 +1,6 @@
 """A run as OpenTelemetry spans, `steno-<run_id>.otlp.jsonl`: the run, its processes and its tool calls.
 
-In: a sealed bundle and a directory. Out: OTLP/JSON, the same bytes every time: each line is one
+In: a sealed run and a directory. Out: OTLP/JSON, the same bytes every time: each line is one
 `ExportTraceServiceRequest` of at most `SPANS_A_LINE` spans, so that a collector takes it. Tool calls follow
 the conventions for GenAI (`execute_tool`) and MCP, processes those for command-line programs; what these have
 no name for begins with `steno.`. A claim is marked as one. Never sends anything, never says that a call
@@ -13,18 +13,15 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from steno.bundle.folder import Folder
-from steno.judge.facts import NO_SHIM
-from steno.model.calls import has_calls, read_calls
-from steno.model.kernel_layer import Exec, KernelLayer, Process, has_kernel_layer, whole
-from steno.model.record import Record, open_record, readable
+from steno.model.record import readable
+from steno.model.rows import Exec
+from steno.model.run import NO_SHIM, Run
 from steno.views.export import Exported
 from steno.views.export.otlp_calls import call_spans
 from steno.views.export.otlp_spans import Data, Spans, Value, attribute_list
 from steno.views.export.placing import place_below
-from steno.views.process_tree import programs
 
 NAME = "steno-{run_id}.otlp.jsonl"
 SPANS_A_LINE = 1000
@@ -32,21 +29,19 @@ ROOT = "run"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # as OpenTelemetry calls them
 
 
-def export(folder: Folder, directory: Path) -> Exported:
-    with open_record(folder) as record:
+def export(run: Run, directory: Path) -> Exported:
+    def write(out: IO[bytes]) -> None:
+        with readable(run.folder):
+            out.writelines(requests(run))
 
-        def write(out: IO[bytes]) -> None:
-            with readable(folder):
-                out.writelines(requests(record))
-
-        path = place_below(directory, NAME.format(run_id=record.run_id), write)
-        return Exported(path, tuple(_notes(record)))
+    path = place_below(directory, NAME.format(run_id=run.run_id), write)
+    return Exported(path, tuple(_notes(run)))
 
 
-def requests(record: Record) -> Iterator[bytes]:
-    resource = {"attributes": attribute_list(_resource(record))}
-    scope = {"name": "steno", "version": record.facts.start.steno_version}
-    spans = _spans(record)
+def requests(run: Run) -> Iterator[bytes]:
+    resource = {"attributes": attribute_list(_resource(run))}
+    scope = {"name": "steno", "version": run.facts.start.steno_version}
+    spans = _spans(run)
     while some := list(islice(spans, SPANS_A_LINE)):
         told = {"resource": resource, "scopeSpans": [{"scope": scope, "spans": some}]}
         yield _line({"resourceSpans": [told]})
@@ -56,35 +51,35 @@ def _line(value: Data) -> bytes:
     return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def _notes(record: Record) -> Iterator[str]:
-    if not has_kernel_layer(record):
+def _notes(run: Run) -> Iterator[str]:
+    if not run.has_kernel_layer:
         yield "the run has no kernel layer: no process is among the spans"
 
 
-def _resource(record: Record) -> dict[str, Value]:
-    host = record.facts.start.host
+def _resource(run: Run) -> dict[str, Value]:
+    host = run.facts.start.host
     return {
         "service.name": "steno",
-        "service.version": record.facts.start.steno_version,
+        "service.version": run.facts.start.steno_version,
         "host.name": host.name,
         "host.arch": _ARCHITECTURES.get(host.machine, host.machine),
         "os.type": host.platform,
         "os.version": host.release,
-        "steno.run.id": record.run_id,
+        "steno.run.id": run.run_id,
     }
 
 
-def _spans(record: Record) -> Iterator[Data]:
-    spans = Spans(record.run_id, record.facts.started_at_ms)
-    yield _root(spans, record)
-    if has_kernel_layer(record):
-        yield from _process_spans(spans, KernelLayer(record).processes(), record.facts.end_ns)
-    if has_calls(record):
-        yield from call_spans(spans, read_calls(record), record, parent=ROOT)
+def _spans(run: Run) -> Iterator[Data]:
+    spans = Spans(run.run_id, run.facts.started_at_ms)
+    yield _root(spans, run)
+    if run.has_kernel_layer:
+        yield from _process_spans(spans, run)
+    if run.has_calls:
+        yield from call_spans(spans, run, parent=ROOT)
 
 
-def _root(spans: Spans, record: Record) -> Data:
-    facts, complete = record.facts, record.completeness
+def _root(spans: Spans, run: Run) -> Data:
+    facts, complete = run.facts, run.completeness
     command = facts.start.cmd_redacted
     attributes: dict[str, Value] = {
         "process.executable.name": _base_name(command[0] if command else "?"),
@@ -94,7 +89,7 @@ def _root(spans: Spans, record: Record) -> Data:
         "gen_ai.agent.name": None if facts.shim == NO_SHIM else facts.shim,
         "steno.run.id": facts.run_id,
         "steno.run.name": facts.start.name,
-        "steno.run.root": record.manifest.root if record.manifest else None,
+        "steno.run.root": run.root,
         "steno.run.complete": complete["complete"],
         "steno.run.gaps": complete["gaps"],
         **_ending(facts.exit_code, facts.signal),
@@ -110,44 +105,44 @@ def process_key(number: int) -> str:
     return f"process {number}"
 
 
-def _process_spans(spans: Spans, processes: list[Process], end_ns: int) -> Iterator[Data]:
-    names = programs(processes)
+def _process_spans(spans: Spans, run: Run) -> Iterator[Data]:
+    processes, execs = list(run.processes), run.execs_by_process()
     pids = {one.process: one.pid for one in processes}
     for one in processes:
-        last = next((exec_ for exec_ in reversed(one.execs) if exec_.has_started), None)
-        code, signal = (None, None) if one.exit is None else (one.exit.code, one.exit.signal)
+        became = execs.get(one.process, [])
+        last = next((exec_ for exec_ in reversed(became) if exec_.has_started), None)
         attributes: dict[str, Value] = {
-            "process.executable.name": names[one.process],
-            "process.executable.path": last.path if last else None,
-            "process.command_args": list(last.argv) if last else None,
-            "process.pid": _number(one.pid),
-            "process.parent_pid": _number(pids.get(one.parent)),
+            "process.executable.name": one.label,
+            "process.executable.path": last.executable if last else None,
+            "process.command_args": list(last.arguments) if last else None,
+            "process.pid": one.pid,
+            "process.parent_pid": pids.get(one.parent or 0),
             "steno.process.number": one.process,
             "steno.process.forked_only": None if last else True,
             "steno.process.threads": one.threads,
-            "steno.process.kernel_events": one.events,
-            "steno.process.outlived": one.outlived or None,
-            **_ending(code, signal),
+            "steno.process.kernel_events": one.n_events,
+            "steno.process.outlived": one.still_running or None,
+            **_ending(one.exit_code, one.signal),
         }
-        ended_ns = end_ns if one.ended_ns is None else whole(one.ended_ns)
+        ended_ns = run.facts.end_ns if one.ended_ns is None else one.ended_ns
         yield spans.span(
             process_key(one.process),
-            names[one.process],
-            (whole(one.first_ns), ended_ns),
+            one.label,
+            (one.started_ns, ended_ns),
             attributes,
-            parent=process_key(one.parent) if one.parent in pids else ROOT,
-            events=[_executed(spans, exec_) for exec_ in one.execs],
-            error=_error(code, signal),
+            parent=process_key(one.parent) if one.parent in pids and one.parent else ROOT,
+            events=[_executed(spans, exec_) for exec_ in became],
+            error=_error(one.exit_code, one.signal),
         )
 
 
 def _executed(spans: Spans, one: Exec) -> Data:
     told: dict[str, Value] = {
-        "process.executable.path": one.path or one.requested,
-        "process.command_args": list(one.argv),
+        "process.executable.path": one.executable or one.requested,
+        "process.command_args": list(one.arguments),
         "steno.result": one.result,
     }
-    return spans.event("exec", whole(one.at_ns), told)
+    return spans.event("exec", one.at_ns, told)
 
 
 def _ending(code: int | None, signal: str | None) -> dict[str, Value]:
@@ -164,10 +159,6 @@ def _error(code: int | None, signal: str | None) -> str | None:
     if signal is not None:
         return f"ended by {signal}"
     return f"exit code {code}" if code else None
-
-
-def _number(told: Any) -> int | None:
-    return None if told is None else whole(told)
 
 
 def _base_name(path: str) -> str:

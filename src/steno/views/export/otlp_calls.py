@@ -1,6 +1,6 @@
 """Tool calls as spans: `execute_tool NAME`, with what was said, decided and seen of each.
 
-In: the calls of a record. Out: spans. A call stands below the run; a link leads to the process in whose line
+In: a run. Out: spans. A call stands below the run; a link leads to the process in whose line
 its effects were seen, because a window is no proof of a cause. The times of a call that has no window are
 those that the agent told, and `steno.call.times` says so. Never adds a call, never judges one.
 """
@@ -12,10 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from steno.judge.claim_layers import claims_of
-from steno.model.calls import Call, Calls
+from steno.model.calls import Call
 from steno.model.kernel_layer import whole
-from steno.model.record import Record
+from steno.model.run import Run
 from steno.views.export.otlp_spans import LONGEST_TEXT, Data, Spans, Value
 
 _TRANSPORTS = {"steno.mcp.wrap": "pipe", "steno.mcp.proxy": "tcp"}
@@ -23,8 +22,8 @@ _TRANSPORTS = {"steno.mcp.wrap": "pipe", "steno.mcp.proxy": "tcp"}
 _FAILURES = frozenset({"tool_error", "protocol_error", "cancelled", "server_gone", "client_gone", "denied"})
 
 
-def call_spans(spans: Spans, calls: Calls, record: Record, *, parent: str) -> Iterator[Data]:
-    said_at = _times_said(record)
+def call_spans(spans: Spans, run: Run, *, parent: str) -> Iterator[Data]:
+    calls, said_at = run.told_calls, _times_said(run)
     for place, call in enumerate(calls.calls):
         told = calls.told["calls"][place]
         start_ns, end_ns, source = _times(call, said_at)
@@ -59,9 +58,9 @@ def call_spans(spans: Spans, calls: Calls, record: Record, *, parent: str) -> It
         )
 
 
-def _times_said(record: Record) -> dict[str, list[int]]:
+def _times_said(run: Run) -> dict[str, list[int]]:
     found: dict[str, list[int]] = defaultdict(list)
-    for line in claims_of(record.layers).sdk:
+    for line in run.messages():
         if line.tool_call_id is not None and line.steno is not None and line.steno.at_ns is not None:
             found[line.tool_call_id].append(line.steno.at_ns)
     return found

@@ -1,6 +1,6 @@
 """The kernel table in a trace: what changed something, or reached something, one by one; the rest as counts.
 
-In: the layers of a run, whose table is read batch by batch. Out: lines of a trace. A row that changes a file,
+In: a run, whose table is read batch by batch. Out: lines of a trace. A row that changes a file,
 opens one to write, uses the network, or acts on a process is an instant on the lane of its thread; every row
 is in the counters, which have few steps however many rows there are. Memory is that of one batch, of the
 counters, and of one entry a named thread. Never decides whether a row is true.
@@ -12,11 +12,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from steno.evidence.layers import Layers
 from steno.evidence.wire import OPS
-from steno.judge.kernel_rows import RowBatch, batches, category, result_word
-from steno.judge.operations import MEANING_OF_OPEN
 from steno.model.kernel_layer import NO_ERROR
+from steno.model.recorded_calls import MEANING_OF_OPEN, OPENING, RowBatch, category, result_word
+from steno.model.run import Run
 from steno.views import measures
 from steno.views.export.trace_events import (
     Lane,
@@ -32,13 +31,12 @@ MOST_STEPS = 1000
 _MOST_NAMED = 100_000  # threads; the lanes of others bear their number alone
 _COLUMNS = ("mono_ns", "process", "tid", "op", "call", "path", "resolved", "extra", "result", "arg", "arg2")
 _TEXTS = ("call", "path", "resolved", "extra")
-_OPENS = frozenset({"open", "open_handle"})
 _QUIET = frozenset({"process", "fork", "exec", "interpreter", "exit", "personality", "socket"})
 # operations that are an instant each; of those that open a file only the ones that may change it
 SHOWN = frozenset(
     op.name
     for op in OPS.values()
-    if op.name not in _QUIET and (op.changes or op.category != "file" or op.name in _OPENS)
+    if op.name not in _QUIET and (op.changes or op.category != "file" or op.name in OPENING)
 )
 _MAY_CHANGE = MEANING_OF_OPEN  # the flags by which a file may be changed
 _LONGEST_WORD = 120
@@ -47,9 +45,9 @@ _Row = tuple[Any, ...]
 
 
 class KernelRows:
-    def __init__(self, layers: Layers, *, end_ns: int, counters: int) -> None:
+    def __init__(self, run: Run, *, end_ns: int, counters: int) -> None:
         """`counters`: the process of the trace that the counters stand beside."""
-        self._layers = layers
+        self._of = run
         self._step = max(end_ns, 0) // MOST_STEPS + 1
         self._counters = counters
         self._threads: set[Lane] = set()
@@ -58,7 +56,7 @@ class KernelRows:
         self.instants = 0
 
     def lines(self) -> Iterator[str]:
-        for batch in batches(self._layers, _COLUMNS):
+        for batch in self._of.recorded_batches(_COLUMNS):
             self.rows += batch.count
             self._count(batch)
             yield from self._instants(batch)
@@ -106,7 +104,7 @@ def _shown(batch: RowBatch) -> Sequence[int]:
     rows = batch.rows_of(SHOWN)
     ops, flags = batch.ops(rows), batch.numbers("arg", rows)
     return [
-        row for row, op, flag in zip(rows, ops, flags, strict=True) if op not in _OPENS or flag & _MAY_CHANGE
+        row for row, op, flag in zip(rows, ops, flags, strict=True) if op not in OPENING or flag & _MAY_CHANGE
     ]
 
 
@@ -120,7 +118,7 @@ def _pieces(row: _Row) -> tuple[str, str, str]:
         args["requested"] = _text(path)
     args |= {name: number for name, number in (("arg", arg), ("arg2", arg2)) if number}
     kind = category(op)
-    verb = "open to write" if op in _OPENS else op.replace("_", " ")
+    verb = "open to write" if op in OPENING else op.replace("_", " ")
     failed = "" if word in NO_ERROR else f": {word}"
     where = f" {_last_word(_text(resolved or path), kind)}" if resolved or path else ""
     return name_of(f"{verb}{where}{failed}"), args_of(args), quoted(kind)

@@ -8,25 +8,25 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, nullcontext
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 import msgspec
 
-from steno.bundle.folder import BLOCK, Folder
 from steno.model.run import Run
 from steno.model.tables import Table
 from steno.views.export import Exported
 from steno.views.export.placing import place_below
 
 NAME = "steno-{run_id}.sqlite"
+_BLOCK = 1 << 18
 _TYPES = {"int64": "INTEGER", "bool": "INTEGER", "binary": "BLOB"}
 
 
-def export(folder: Folder, directory: Path) -> Exported:
-    with Run(nullcontext(folder)) as run, TemporaryDirectory(prefix="steno-sqlite-") as scratch:
+def export(run: Run, directory: Path) -> Exported:
+    with TemporaryDirectory(prefix="steno-sqlite-") as scratch:
         made = Path(scratch, "run.sqlite")
         with closing(sqlite3.connect(made)) as database:
             for table in run.tables.values():
@@ -35,10 +35,10 @@ def export(folder: Folder, directory: Path) -> Exported:
 
         def write(out: IO[bytes]) -> None:
             with made.open("rb") as file:
-                while block := file.read(BLOCK):
+                while block := file.read(_BLOCK):
                     out.write(block)
 
-        return Exported(place_below(directory, NAME.format(run_id=run.info.run_id), write))
+        return Exported(place_below(directory, NAME.format(run_id=run.run_id), write))
 
 
 def _fill(database: sqlite3.Connection, table: Table[Any]) -> None:

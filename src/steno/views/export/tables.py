@@ -1,7 +1,7 @@
 """The tables of a run, `steno-<run_id>-tables/`: each as Parquet and as lines of JSON.
 
 They are a copy of what follows from the evidence: `judgement.json` says of which evidence, by which rules,
-with the digest of every file. No Steno reads them back.
+with the digest of every file. No Steno reads them back but to compare them (`tables_check`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -17,7 +16,6 @@ from typing import IO, Any
 import msgspec
 
 from steno import __version__
-from steno.bundle.folder import BLOCK, Folder
 from steno.evidence import canonical
 from steno.model.run import Run
 from steno.model.tables import Table
@@ -26,12 +24,11 @@ from steno.views.export.placing import place_tree
 
 NAME = "steno-{run_id}-tables"
 STAMP = "judgement.json"
+_BLOCK = 1 << 18
 
 
-def export(folder: Folder, directory: Path) -> Exported:
-    with Run(nullcontext(folder)) as run:
-        below = NAME.format(run_id=run.info.run_id)
-        return Exported(place_tree(directory, below, _Files(run)))
+def export(run: Run, directory: Path) -> Exported:
+    return Exported(place_tree(directory, NAME.format(run_id=run.run_id), _Files(run)))
 
 
 class _Files(dict[str, Iterable[bytes]]):
@@ -41,7 +38,7 @@ class _Files(dict[str, Iterable[bytes]]):
         super().__init__()
         self._digests: dict[str, str] = {}
         for name, table in run.tables.items():
-            self[f"{name}.parquet"] = self._noted(f"{name}.parquet", _parquet(table))
+            self[f"{name}.parquet"] = self._noted(f"{name}.parquet", parquet(table))
             self[f"{name}.ndjson"] = self._noted(f"{name}.ndjson", map(json_line, table))
         self[STAMP] = self._stamp(run)
 
@@ -58,7 +55,7 @@ class _Files(dict[str, Iterable[bytes]]):
         yield canonical.encode({**told, "files": self._digests})
 
 
-def json_line(row: msgspec.Struct) -> bytes:
+def json_line(row: Any) -> bytes:
     """A row as JSON: numbers beyond 2^53 as text, bytes in base64."""
     return canonical.encode_line(_portable(msgspec.to_builtins(row, builtin_types=(bytes,))))
 
@@ -78,7 +75,7 @@ def _portable(value: Any) -> Any:
     return value
 
 
-def _parquet(table: Table[Any]) -> Iterator[bytes]:
+def parquet(table: Table[Any]) -> Iterator[bytes]:
     import pyarrow.parquet as pq
 
     with TemporaryFile() as file:
@@ -90,5 +87,5 @@ def _parquet(table: Table[Any]) -> Iterator[bytes]:
 
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
-    while block := file.read(BLOCK):
+    while block := file.read(_BLOCK):
         yield block

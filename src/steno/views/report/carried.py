@@ -20,11 +20,11 @@ from typing import IO, Annotated, NamedTuple
 
 import msgspec
 
-from steno.bundle import manifest as manifests
 from steno.bundle.folder import BLOCK, Folder
 from steno.errors import UnreadableBundleError
 from steno.evidence import compat, layout
 from steno.evidence.run_id import is_run_id
+from steno.model.run import Manifest, Run, read_manifest
 from steno.views.report import page
 from steno.views.report.parts import JUDGED, LARGEST
 
@@ -64,7 +64,8 @@ class _Data(msgspec.Struct):
 
 
 class Carried(NamedTuple):
-    folder: Folder  # with the evidence under its names in the manifest
+    run: Run  # of the evidence, under its names in the manifest
+    manifest: Manifest
     parts: list[CarriedPart]
     judgement: Judgement  # as the page tells it
     concluded: dict[str, str]  # the digests of what the page really has, by path
@@ -85,14 +86,14 @@ def carried(path: Path) -> Iterator[Carried]:
                 folder = _new_folder(Path(scratch), data.run_id)
                 with folder:
                     concluded = _Unpacking(folder, data).take(lines)
-                    _demand_manifest(folder)
+                    manifest = _manifest(folder)
         except _ERRORS as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise UnreadableBundleError(
                 f"{path} is not a report of a sealed record: {why}", hint="`steno report RUN` makes one"
             ) from None
-        with Folder(folder.path) as folder:
-            yield Carried(folder, data.parts, data.judgement, concluded)
+        with Run(Folder(folder.path)) as run:
+            yield Carried(run, manifest, data.parts, data.judgement, concluded)
 
 
 def _new_folder(scratch: Path, run_id: str | None) -> Folder:
@@ -101,10 +102,10 @@ def _new_folder(scratch: Path, run_id: str | None) -> Folder:
     return Folder(place)
 
 
-def _demand_manifest(folder: Folder) -> None:
+def _manifest(folder: Folder) -> Manifest:
     if not folder.has(layout.MANIFEST):
         raise _BadPageError("it carries no manifest")
-    manifests.read(folder)
+    return read_manifest(folder)
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:

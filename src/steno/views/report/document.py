@@ -1,6 +1,6 @@
 """A report as one document: the header, the data, and the files of the record.
 
-In: a run's folder, and what a report says of it. Out: blocks of HTML that are the same for the same record,
+In: a run, and what a report says of it. Out: blocks of HTML that are the same for the same record,
 wherever it lies and whenever they are made. Never changes the record.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steno import __version__
-from steno.bundle.folder import Folder
+from steno.model.run import Run
 from steno.views.report import page
 from steno.views.report.header import header, title
 from steno.views.report.parts import parts_of
@@ -18,9 +18,9 @@ from steno.views.report.subject import Subject
 KIND = "report"
 
 
-def document(folder: Folder, found: Subject) -> Iterator[bytes]:
-    """The folder stays open for as long as the blocks are asked for."""
-    parts = parts_of(folder)
+def document(run: Run, found: Subject) -> Iterator[bytes]:
+    """The run stays open for as long as the blocks are asked for."""
+    parts = parts_of(run)
     data = {
         "schema": page.SCHEMA,
         "kind": KIND,

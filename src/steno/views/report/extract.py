@@ -8,49 +8,31 @@ wrong with it. It is not in the manifest, so no digest of the seal is its own.
 
 from __future__ import annotations
 
-import msgspec
-
-from steno.bundle.blobs import BlobsError, open_blobs
-from steno.bundle.first_format import as_today
-from steno.bundle.folder import Folder
-from steno.bundle.judged import JudgedFiles
 from steno.errors import StenoError
 from steno.evidence import layout
-from steno.model.kernel_layer import Whole, read_json, whole
+from steno.model.contents import ContentsError
+from steno.model.file_rows import file_row
+from steno.model.kernel_layer import files_of
+from steno.model.rows import File
+from steno.model.run import Files, Run
 
 EXTRACT = f"extract/{layout.shown(layout.BLOBS)}"
-_UNCHANGED = "none"
 
 
-class _State(msgspec.Struct):
-    blob: str | None = None
-    size: Whole | None = None
-
-
-class _File(msgspec.Struct):
-    change: str
-    before: _State
-    after: _State
-
-
-class _Files(msgspec.Struct):
-    files: list[_File]
-
-
-def changed_contents(judged: JudgedFiles, folder: Folder, most: int) -> bytes:
+def changed_contents(documents: Files, run: Run, most: int) -> bytes:
     try:
-        files = read_json(judged, layout.FILES, _Files).files
-        wanted = _that_fit([one for one in files if one.change != _UNCHANGED], most)
-        with open_blobs(as_today(folder)) as blobs:
+        files = (file_row(seen.file) for seen in files_of(documents))
+        wanted = _that_fit([file for file in files if file.is_changed], most)
+        with run.open_contents() as blobs:
             return blobs.as_kept(wanted.__contains__, most)
-    except (StenoError, BlobsError):
+    except (StenoError, ContentsError):
         return b""
 
 
-def _that_fit(changed: list[_File], most: int) -> set[str]:
+def _that_fit(changed: list[File], most: int) -> set[str]:
     """Keys of contents, smallest first, as their sizes are told; what they are in truth is seen later."""
     states = (state for one in changed for state in (one.before, one.after))
-    sizes = {state.blob: whole(state.size or 0) for state in states if state.blob}
+    sizes = {state.blob: state.size or 0 for state in states if state.blob}
     fitting = set()
     for key, size in sorted(sizes.items(), key=lambda item: (item[1], item[0])):
         most -= max(size, 0)

@@ -1,6 +1,6 @@
 """A report as Markdown for a comment on a pull request.
 
-In: a run's folder and what a report says of it. Out: text that begins with `MARKER`, so that whoever posts
+In: a run and what a report says of it. Out: text that begins with `MARKER`, so that whoever posts
 it finds the comment of the last time and replaces it. The verdict and the three answers stand first, then
 folded lists; what does not fit is counted and said. All text of the record is in code spans and code
 blocks: no mention, no link, no HTML comes from it.
@@ -10,18 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steno.bundle.folder import Folder
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
-from steno.model.calls import has_calls, read_calls
-from steno.model.connections import network
-from steno.model.kernel_layer import KernelLayer, has_kernel_layer
-from steno.model.record import Record, open_record
+from steno.model.run import Run
 from steno.views import file_list
 from steno.views.comment import MAX_CHARACTERS, Line, Section, code, fitted, folded, folded_code
 from steno.views.file_list import Choice, Wanted, chosen
 from steno.views.measures import counted
-from steno.views.not_kept import not_kept
 from steno.views.not_kept import row as not_kept_row
 from steno.views.paint import Paint
 from steno.views.report.answers import answers, command, headline, when, where
@@ -36,12 +31,11 @@ _SIGNS = {"good": "", "": "", "warning": "⚠️ ", "bad": "❌ "}
 _plain = Paint(colour=False)
 
 
-def markdown(folder: Folder, found: Subject, most: int = MAX_CHARACTERS) -> str:
+def markdown(run: Run, found: Subject, most: int = MAX_CHARACTERS) -> str:
     try:
-        with open_record(folder) as record:
-            sections = list(_sections(record))
+        sections = list(_sections(run))
     except UnreadableBundleError as error:
-        why = str(error).replace(str(folder.path), "its folder")
+        why = str(error).replace(str(run.path), "its folder")
         sections = [Section([Line(f"\nWhat it did cannot be listed: {code(why)}")])]
     return fitted("\n".join(_head(found)), sections, _ending, most)
 
@@ -77,40 +71,38 @@ def _head(found: Subject) -> Iterator[str]:
     yield ""
 
 
-def _sections(record: Record) -> Iterator[Section]:
-    if has_calls(record) and (calls := read_calls(record).calls):
+def _sections(run: Run) -> Iterator[Section]:
+    if run.has_calls and (calls := run.told_calls.calls):
         worst_first = sorted(calls, key=lambda call: call.verdict != "contradicted")
         entries = [f"{call.verdict}: {call.name} ({call.tool_call_id})" for call in worst_first]
         yield folded(f"Tool calls: {len(entries)}", _items(entries))
-    if has_kernel_layer(record):
-        layer = KernelLayer(record)
-        files = layer.files()
+    if run.has_kernel_layer:
+        files = list(run.files)
         changed = list(chosen(files, Wanted(Choice.CHANGED)))
         if changed:
             lines = _items(file_list.lines(changed, _plain, width=None))
             yield folded(f"Files: {len(changed)} changed", lines)
-        if unkept := not_kept(layer.judged, layer.run_id, (seen.file.name for seen in files)):
+        if unkept := run.not_kept(file.name for file in files):
             title = f"Files: {len(unkept)} changed without a kept state"
             yield folded(title, _items([not_kept_row(one) for one in unkept]))
-        endpoints = [
-            f"{one.name}: {one.outcome}" if one.outcome else one.name for one in network(layer).endpoints
-        ]
+        found = (one for one in run.connections if not one.is_unix)
+        endpoints = [f"{one.name}: {one.outcome}" if one.outcome else one.name for one in found]
         if endpoints:
             yield folded(f"Network: {counted(len(endpoints), 'endpoint')}", _items(endpoints))
-    if record.layers.has(layout.DIFF) and record.layers.size(layout.DIFF):
-        yield _patch(record)
+    if run.evidence.has(layout.DIFF) and run.evidence.size(layout.DIFF):
+        yield _patch(run)
 
 
-def _patch(record: Record) -> Section:
+def _patch(run: Run) -> Section:
     """What no comment can show is only counted."""
     kept, end, total = bytearray(), b"\n", 0
-    for block in record.layers.read(layout.DIFF):
+    for block in run.evidence.read(layout.DIFF):
         kept += block[: max(_MOST_PATCH - len(kept), 0)]
         total += block.count(b"\n")
         end = block[-1:] or end
     total += end != b"\n"
     *lines, last = kept.decode("utf-8", "backslashreplace").split("\n")
-    is_cut = record.layers.size(layout.DIFF) > len(kept)
+    is_cut = run.evidence.size(layout.DIFF) > len(kept)
     if last and (not is_cut or not lines):  # else a part of a line, which would look like a whole one
         lines.append(last)
     return folded_code("Patch of the work tree", "diff", lines, total - len(lines))

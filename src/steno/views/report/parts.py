@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import gzip
 import hashlib
-import os
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -19,18 +18,10 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from steno import __version__
-from steno.bundle import manifest as manifests
-from steno.bundle.folder import Folder
-from steno.bundle.inventory import recorded_files
-from steno.bundle.judged import JudgedFiles
-from steno.bundle.manifest import Manifest
-from steno.bundle.reader import FolderLayers
 from steno.errors import UnreadableBundleError
-from steno.evidence import canonical, compat, layout
-from steno.judge.catalogue import derivations
-from steno.judge.rules import RULES
-from steno.model import so_far
-from steno.model.record import open_record
+from steno.evidence import canonical, layout
+from steno.model.evidence_files import EvidenceFile
+from steno.model.run import RULES, Files, Manifest, Run
 from steno.views.report.extract import EXTRACT, changed_contents
 
 LARGEST = 64 << 20  # of a part that a page carries
@@ -92,43 +83,20 @@ class Parts(NamedTuple):
             yield b'<script type="text/plain" id="part-%d">%s</script>\n' % (number, b64encode(packed))
 
 
-def parts_of(folder: Folder, largest: int = LARGEST, *, extract: bool = True, made: bool = True) -> Parts:
+def parts_of(run: Run, largest: int = LARGEST, *, extract: bool = True, made: bool = True) -> Parts:
     """The manifest first, then the rest by name.
 
     `extract`: make one where it is needed. `made`: make what is judged, else it is made when it is read.
     """
-    if folder.has_folder(layout.SPOOL):
-        return _spooled(folder)
-    manifest = _manifest(folder)
-    found = [_file(folder, *one, largest) for one in _sealed_files(manifest) if folder.has(one[1])]
-    judged = _judged_files(folder, manifest)
-    if judged is not None:
+    if run.has_spool:
+        return _spooled(run)
+    found = [_file(one, largest) for one in run.evidence_files()]
+    documents = run.documents_found
+    if documents is not None:
         if extract and any(isinstance(one, LeftOut) and one.path == _BLOBS for one in found):
-            found += _extract(judged, folder)
-        found += _judged(judged, made=made)
-    return _sorted(found, manifest)
-
-
-def _manifest(folder: Folder) -> Manifest | None:
-    try:
-        return manifests.read(folder)
-    except (OSError, ValueError):
-        return None
-
-
-def _sealed_files(manifest: Manifest | None) -> Iterator[tuple[str, str, str | None, int]]:
-    """The names in the page and in the manifest, the digest, and what is to be skipped."""
-    yield layout.MANIFEST, layout.MANIFEST, None, 0
-    if manifest is None:
-        yield from ((layout.shown(path), path, None, 0) for path in layout.EVIDENCE_FILES)
-    elif manifest.format == compat.FIRST:
-        for name, path in compat.evidence_of_first(manifest.files).items():
-            skip = len(compat.header_in_first(path, manifest.run_id))
-            yield layout.shown(path), name, manifest.files[name].sha256, skip
-    else:
-        for path, digest in manifest.files.items():
-            if path.startswith(f"{layout.EVIDENCE}/"):
-                yield _in_page(path), path, digest.sha256, 0
+            found += _extract(documents, run)
+        found += _judged(documents, made=made)
+    return _sorted(found, run.manifest)
 
 
 def _in_page(path: str) -> str:
@@ -136,23 +104,12 @@ def _in_page(path: str) -> str:
     return path if layout.shown(path) in _NOT_OF_EVIDENCE else layout.shown(path)
 
 
-def _judged_files(folder: Folder, manifest: Manifest | None) -> JudgedFiles | None:
-    """Of a record without its manifest too, whose events say which run it is."""
-    try:
-        if manifest is not None:
-            return JudgedFiles.of(folder)
-        first = next(FolderLayers(folder, "").events(), None)
-    except (OSError, ValueError):
-        return None
-    return None if first is None else JudgedFiles(folder, FolderLayers(folder, first.run_id), "")
-
-
-def _extract(judged: JudgedFiles, folder: Folder) -> list[Part | LeftOut]:
-    content = changed_contents(judged, folder, LARGEST)
+def _extract(documents: Files, run: Run) -> list[Part | LeftOut]:
+    content = changed_contents(documents, run, LARGEST)
     return [Part(EXTRACT, len(content), None, lambda: iter([content]), extract_of=_BLOBS)] if content else []
 
 
-def _judged(files: JudgedFiles, *, made: bool) -> Iterator[Part | LeftOut]:
+def _judged(files: Files, *, made: bool) -> Iterator[Part | LeftOut]:
     for path in JUDGED:
         try:
             if files.has(path):
@@ -167,7 +124,7 @@ def _why(error: Exception) -> str:
     return str(error)
 
 
-def _asked_for(path: str, files: JudgedFiles) -> Part:
+def _asked_for(path: str, files: Files) -> Part:
     return Part(path, None, None, lambda: _no_larger(files.read(path), LARGEST_BY_URL, path))
 
 
@@ -184,37 +141,32 @@ def _no_larger(blocks: Iterator[bytes], largest: int, path: str) -> Iterator[byt
         yield block
 
 
-def _file(
-    folder: Folder, path: str, name: str, digest: str | None, skip: int, largest: int
-) -> Part | LeftOut:
-    size = folder.size(name)
-    if size > largest:
-        return LeftOut(path, size, _too_large(largest))
-    try:
-        os.close(folder.open(name))
-    except OSError as error:
-        return LeftOut(path, size, f"it cannot be read: {error.strerror}")
-    return Part(path, size, digest, lambda: iter([folder.read_all(name, largest)]), sealed_as=name, skip=skip)
+def _file(one: EvidenceFile, largest: int) -> Part | LeftOut:
+    path = _in_page(one.path)
+    if one.size > largest:
+        return LeftOut(path, one.size, _too_large(largest))
+    if one.problem is not None:
+        return LeftOut(path, one.size, f"it cannot be read: {one.problem}")
+    return Part(
+        path, one.size, one.sha256, lambda: iter([one.read(largest)]), sealed_as=one.name, skip=one.skip
+    )
 
 
 def _too_large(largest: int) -> str:
     return f"larger than {largest >> 20} MiB"
 
 
-def _spooled(folder: Folder) -> Parts:
+def _spooled(run: Run) -> Parts:
     """Read once and kept, because a run that goes on goes on writing."""
     try:
-        with open_record(folder) as record, folder.sub(layout.SPOOL) as spool:
-            indexes = filter(spool.has, map(layout.index_of, layout.TAPES))
-            found = [
-                _kept(layout.shown(path), _whole_lines(path, spool.read(path)))
-                for path in (*recorded_files(spool), *indexes)
-            ]
-            for path, derive in derivations(record.layers).items():
-                if path in JUDGED and path != layout.HEALTH:
-                    with suppress(OSError, ValueError):  # it needs what is written at the end only
-                        found.append(_kept(path, derive(record.layers)))
-            found.append(_kept(layout.HEALTH, iter([canonical.encode(so_far.health(record))])))
+        found = [
+            _kept(layout.shown(path), _whole_lines(path, blocks)) for path, blocks in run.spooled_files()
+        ]
+        for path, blocks in run.documents_so_far():
+            if path in JUDGED and path != layout.HEALTH:
+                with suppress(OSError, ValueError):  # it needs what is written at the end only
+                    found.append(_kept(path, blocks))
+        found.append(_kept(layout.HEALTH, iter([canonical.encode(run.health)])))
     except (OSError, UnreadableBundleError):
         return Parts([], [])
     return _sorted(found, None)

@@ -11,36 +11,34 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from steno import __version__
-from steno.bundle import manifest as manifests
-from steno.bundle.folder import BLOCK, Folder
-from steno.bundle.manifest import Manifest
-from steno.bundle.reader import digest_of
-from steno.bundle.verify import STEPS, Status, Step, Verdict, verify
-from steno.evidence import compat, layout
-from steno.judge.rules import RULES
+from steno.evidence import compat
+from steno.model.run import RULES, Manifest, Run, Status, Verdict
 from steno.views.report.carried import Carried, carried
 from steno.views.report.document import document
 from steno.views.report.parts import JUDGED, Parts, parts_of
 from steno.views.report.subject import subject_of
 from steno.views.verdicts import Outcome, PageStatus, SecondLook
 
-_MANIFEST_STEP, _DIGEST_STEP = 2, 4
-
 
 def second_look(path: Path) -> tuple[Verdict, SecondLook | None]:
     """None: the evidence is not right, so nothing follows from it."""
     with carried(path) as found:
-        manifest = manifests.read(found.folder)
-        absent = sorted(name for name in manifest.files if not found.folder.has(name))
-        verdict = _digests_alone(found.folder, manifest, absent) if absent else verify(found.folder)
+        run, manifest = found.run, found.manifest
+        absent = sorted({*manifest.files} - {one.path for one in run.folder.entries()})
+        verdict = _of_the_rest(run, absent) if absent else run.verify()
         if verdict.status not in {Status.VALID, Status.INCOMPLETE}:
             return verdict, None
         if {*absent} - _concluded_when_sealed(manifest):
             return verdict, _look(found, Outcome.NOT_COMPARED)
-        looked_at = _compared(found, manifest, parts_of(found.folder))
+        looked_at = _compared(found, manifest, parts_of(run))
         if looked_at.outcome is Outcome.SAME and not absent and found.judgement.steno == __version__:
-            looked_at = looked_at._replace(page=_page_status(found.folder, path))
+            looked_at = looked_at._replace(page=_page_status(run, path))
         return verdict, looked_at
+
+
+def _of_the_rest(run: Run, absent: list[str]) -> Verdict:
+    notes = [f"not in this page, so only the digests of the others were compared: {', '.join(absent)}"]
+    return run.verify_present()._replace(notes=notes)
 
 
 def _look(found: Carried, outcome: Outcome, compared: int = 0, problems: Iterable[str] = ()) -> SecondLook:
@@ -53,33 +51,6 @@ def _concluded_when_sealed(manifest: Manifest) -> set[str]:
     if manifest.format != compat.FIRST:
         return set()
     return {*compat.CONCLUDED} - {*compat.evidence_of_first(manifest.files)}
-
-
-def _digests_alone(folder: Folder, manifest: Manifest, absent: list[str]) -> Verdict:
-    """Of the files that are here. The other steps of verification need all of them."""
-    steps = [Step(_MANIFEST_STEP, STEPS[_MANIFEST_STEP], passed=True, problems=[])]
-    if not manifests.root_matches(folder.read_all(layout.MANIFEST, manifests.MAX_BYTES)):
-        steps = [_failed(_MANIFEST_STEP, ["the root does not match the manifest"])]
-    elif problems := list(_wrong_digests(folder, manifest)):
-        steps.append(_failed(_DIGEST_STEP, problems))
-    status = Status.INCOMPLETE if steps[-1].passed else Status.INVALID
-    notes = [f"not in this page, so only the digests of the others were compared: {', '.join(absent)}"]
-    return Verdict(status, manifest.run_id, manifest.root, steps, [], notes)
-
-
-def _failed(number: int, problems: list[str]) -> Step:
-    return Step(number, STEPS[number], passed=False, problems=problems)
-
-
-def _wrong_digests(folder: Folder, manifest: Manifest) -> Iterator[str]:
-    for entry in folder.entries():
-        told = manifest.files.get(entry.path)
-        if entry.path == layout.MANIFEST:
-            continue
-        if told is None:
-            yield f"{entry.path}: not in the manifest"
-        elif entry.size != told.bytes or digest_of(folder.read(entry.path)) != told.sha256:
-            yield f"{entry.path}: the content differs from the manifest"
 
 
 def _compared(found: Carried, manifest: Manifest, again: Parts) -> SecondLook:
@@ -120,11 +91,11 @@ def _how(path: str, concluded: dict[str, str], made: dict[str, str | None]) -> s
     return "is not what follows from the evidence" if path in made else "does not follow from the evidence"
 
 
-def _page_status(folder: Folder, path: Path) -> PageStatus:
+def _page_status(run: Run, path: Path) -> PageStatus:
     """Made again whole: the same record gives the same bytes."""
     digest = hashlib.sha256()
-    for block in document(folder, subject_of(folder)):
+    for block in document(run, subject_of(run)):
         digest.update(block)
     with path.open("rb") as file:
-        is_same = digest_of(iter(lambda: file.read(BLOCK), b"")) == digest.hexdigest()
+        is_same = hashlib.file_digest(file, "sha256").hexdigest() == digest.hexdigest()
     return PageStatus.SAME if is_same else PageStatus.DIFFERENT

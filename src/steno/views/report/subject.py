@@ -1,6 +1,6 @@
 """What a report is about: the state of a record, the verdict on it, and what it says of itself.
 
-In: a run's folder, which may be unsealed, tampered with or damaged. Out: a `Subject`, whatever is there:
+In: a run, which may be unsealed, tampered with or damaged. Out: a `Subject`, whatever is there:
 what cannot be read is said, and the rest is still shown. Refuses only what is no record at all. Verifies,
 by recomputing; never makes a verdict better than the verifier's.
 """
@@ -11,18 +11,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
-from steno.bundle.first_format import as_today
-from steno.bundle.folder import Folder
-from steno.bundle.reader import event_lines
-from steno.bundle.store import RunState, state_of
-from steno.bundle.verify import Status, Verdict, verify
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
 from steno.evidence.run_id import is_run_id
 from steno.model.connections import ADDRESS_SET, CONNECTED, CONNECTED_OR_SET, NOT_SEEN
-from steno.model.record import open_record
+from steno.model.run import Run, RunState, Status, Verdict
 from steno.views.summary import summary
 
 UNVERIFIED = "unverified"
@@ -57,33 +50,23 @@ class Subject(NamedTuple):
         return {"status": self.status, "gaps": self.gaps, "problems": self.problems}
 
 
-class _StartData(msgspec.Struct):
-    cmd_redacted: list[str]
-
-
-class _Start(msgspec.Struct):
-    data: _StartData
-
-
-def subject_of(folder: Folder) -> Subject:
-    state = state_of(folder)
-    if state is RunState.DAMAGED and not folder.has(layout.EVENTS):
+def subject_of(run: Run) -> Subject:
+    if run.state is RunState.DAMAGED and not run.folder.has(layout.EVENTS):
         raise UnreadableBundleError(
-            f"{folder.path} is not a recording: it has neither a manifest, nor a spool, nor events",
+            f"{run.path} is not a recording: it has neither a manifest, nor a spool, nor events",
             hint="`steno list` shows the runs",
         )
-    verdict = verify(folder)
+    verdict = run.verify()
     problems = [] if _is_only_unsealed(verdict) else _problems(verdict)
     found, command = None, None
     try:
-        with open_record(folder) as record:
-            found = summary(record, folder.path)
+        found = summary(run, run.path)
     except UnreadableBundleError as error:
-        problems.append(str(error).replace(str(folder.path), "this folder"))
-        command = _command_alone(folder)
+        problems.append(str(error).replace(str(run.path), "this folder"))
+        command = run.command_alone
     return Subject(
-        run_id=verdict.run_id or (found or {}).get("run_id") or _name(folder),
-        state=state,
+        run_id=verdict.run_id or (found or {}).get("run_id") or _name(run),
+        state=run.state,
         status=_status(verdict),
         gaps=list(verdict.gaps),
         problems=problems,
@@ -96,15 +79,6 @@ def subject_of(folder: Folder) -> Subject:
         addressed=_elsewhere(found, lambda one: one["outcome"] == ADDRESS_SET and not one["sent"]),
         command=command,
     )
-
-
-def _command_alone(folder: Folder) -> list[str] | None:
-    """What the command was, of a record that lost something else; None where that cannot be read either."""
-    try:
-        first = next(event_lines(as_today(folder)), b"")
-        return msgspec.json.decode(first, type=_Start).data.cmd_redacted
-    except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
-        return None
 
 
 def _status(verdict: Verdict) -> str:
@@ -131,8 +105,8 @@ def _elsewhere(found: Data | None, wanted: Callable[[Data], bool]) -> list[str]:
     return sorted(name for name in names if _INTERNET.match(name) and not _LOOPBACK.match(name))
 
 
-def _name(folder: Folder) -> str | None:
-    return folder.path.name if is_run_id(folder.path.name) else None
+def _name(run: Run) -> str | None:
+    return run.path.name if is_run_id(run.path.name) else None
 
 
 def _bounded(value: Any) -> Any:

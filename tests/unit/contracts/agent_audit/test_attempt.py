@@ -10,20 +10,20 @@ from typing import Any
 import msgspec
 
 from making import FINISHED, RUN_ID, make_run, start
-from steno.bundle.folder import Folder
 from steno.contracts.agent_audit.meta import Meta
 from steno.evidence import layout
 from steno.evidence.kinds import AgentStep
 from steno.views.export import Exported
 from steno.views.export.contracts import agent_audit
+from support.reading import opened
 from support.run_builder import UNKNOWN, Content, RunBuilder
 
 TAPES = [(layout.STDOUT, 1, b"out\n"), (layout.STDERR, 2, b"err\n")]
 
 
 def exported(run: Path, directory: Path) -> Exported:
-    with Folder(run) as folder:
-        return agent_audit(folder, directory)
+    with opened(run) as found:
+        return agent_audit(found, directory)
 
 
 def read(done: Exported, name: str) -> Any:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capabilities_made import RUN_A, RUN_B, compared, evidence
+from steno.model.capabilities import CATEGORIES
 from steno.views.capability import ignore_file
-from steno.views.capability.capabilities import CATEGORIES
 from steno.views.capability.comparison import Comparison, Outcome, to_json
 
 CAPABILITIES = [category for category in CATEGORIES if not category.is_attempt]

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from making import FINISHED, PTY, RUN_ID, make_run, start
 from recorded import Recorded
-from steno.bundle.folder import Folder
 from steno.evidence import layout
 from steno.views.export import Exported
 from steno.views.export.asciicast import export
+from support.reading import opened
 
 
 def exported(run: Path, directory: Path) -> Exported:
-    with Folder(run) as folder:
+    with opened(run) as folder:
         return export(folder, directory)
 
 

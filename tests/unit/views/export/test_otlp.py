@@ -14,16 +14,16 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from calls_made import decision, said, said_call
 from exported_calls import run_with_calls
 from recorded import Recorded
-from steno.bundle.folder import Folder
 from steno.views.export import Exported
 from steno.views.export.otlp import SPANS_A_LINE, export
+from support.reading import opened
 from support.run_builder import RUN_ID, RunBuilder
 
 OK, ERROR = 0, 2
 
 
 def exported(run: Path, directory: Path) -> Exported:
-    with Folder(run) as folder:
+    with opened(run) as folder:
         return export(folder, directory)
 
 

@@ -14,14 +14,13 @@ import pytest
 
 from calls_made import decision, said
 from exported_calls import run_with_calls
-from steno.bundle.folder import Folder
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
 from steno.judge.kernel_rows import batches
-from steno.model.record import open_record
 from steno.views.export import Exported
 from steno.views.export.perfetto import RUN, ChromeTrace, export
 from steno.views.export.perfetto_rows import MOST_STEPS
+from support.reading import opened
 from support.run_builder import RUN_ID, RunBuilder
 
 WRITE = os.O_WRONLY | os.O_CREAT
@@ -31,7 +30,7 @@ Event = dict[str, Any]
 
 
 def exported(run: Path, directory: Path) -> Exported:
-    with Folder(run) as folder:
+    with opened(run) as folder:
         return export(folder, directory)
 
 
@@ -189,8 +188,8 @@ def test_lines_come_while_the_table_is_read(tmp_path: Path, monkeypatch: pytest.
         while True:
             yield from batches(*words)
 
-    monkeypatch.setattr("steno.views.export.perfetto_rows.batches", endless)
-    with Folder(run) as folder, open_record(folder) as record:
+    monkeypatch.setattr("steno.model.run.batches", endless)
+    with opened(run) as record:
         lines = ChromeTrace(record).blocks()
         assert sum(b"unlink first" in next(lines) for _ in range(60)) > 40
 

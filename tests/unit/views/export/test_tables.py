@@ -12,11 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import steno
-from steno.bundle.folder import Folder
 from steno.errors import BadRequestError
 from steno.judge.rules import RULES
 from steno.views.export import Exported, sqlite, tables
-from support.reading import sealed
+from support.reading import opened, sealed
 from support.run_builder import RUN_ID, RunBuilder
 
 LARGE = 2**53 + 1
@@ -29,7 +28,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def exported(run: Path, directory: Path) -> Exported:
-    with Folder(run) as folder:
+    with opened(run) as folder:
         return tables.export(folder, directory)
 
 
@@ -78,7 +77,7 @@ def test_exporting_again_gives_the_same_and_overwrites_nothing_else(run: Path, t
 
 
 def test_sqlite_answers_questions(run: Path, tmp_path: Path) -> None:
-    with Folder(run) as folder:
+    with opened(run) as folder:
         made = sqlite.export(folder, tmp_path / "out").path
     with closing(sqlite3.connect(made)) as database:
         asked = "SELECT letter, path_bytes, json_extract(after, '$.size') FROM files WHERE change = 'created'"
@@ -86,5 +85,5 @@ def test_sqlite_answers_questions(run: Path, tmp_path: Path) -> None:
         asked = "SELECT argument FROM events WHERE path = '/w/large'"
         assert database.execute(asked).fetchall() == [(LARGE,)]
         names = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
-    with steno.open(run) as opened:
-        assert names == set(opened.tables)
+    with steno.open(run) as found:
+        assert names == set(found.tables)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from steno.bundle.folder import Folder
 from steno.views.report.answers import DID, WORRY, answers, when
 from steno.views.report.markdown import markdown
 from steno.views.report.subject import subject_of
+from support.reading import opened
 from support.run_builder import WRITING, RunBuilder
 
 ELSEWHERE = "inet:203.0.113.9:53"
 
 
 def facts(path: Path, question: str) -> dict[str, tuple[list[str], str]]:
-    with Folder(path) as folder:
+    with opened(path) as folder:
         return {fact.label: (fact.lines, fact.role) for fact in answers(subject_of(folder))[question]}
 
 
@@ -27,7 +27,7 @@ def test_a_change_without_a_kept_state_is_told_and_may_worry(tmp_path: Path) -> 
         f"1 more path {words}: /home/.claude/settings.json",
     ]
     assert facts(path, WORRY)["Not kept"] == ([f"1 path {words}: /home/.claude/settings.json"], "warning")
-    with Folder(path) as folder:
+    with opened(path) as folder:
         text = markdown(folder, subject_of(folder))
     assert "<summary>Files: 1 changed without a kept state</summary>" in text
     assert "- `/home/.claude/settings.json (written, ignored, special, or of another user)`" in text
@@ -50,7 +50,7 @@ def test_a_connect_on_either_kind_of_socket_is_an_attempt(tmp_path: Path) -> Non
 
 def test_the_time_is_that_of_the_command(tmp_path: Path) -> None:
     path = RunBuilder().events_at(0, 400, 1400, 1700).seal(tmp_path)
-    with Folder(path) as folder:
+    with opened(path) as folder:
         found = subject_of(folder)
     assert found.summary is not None
     assert when(found, found.summary["run"]).endswith("UTC, for 1.00s")

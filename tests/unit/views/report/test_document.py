@@ -9,14 +9,14 @@ from pathlib import Path
 
 from making import FINISHED, RUN_ID, make_run, start
 from steno import __version__
-from steno.bundle.folder import Folder
 from steno.evidence import layout
 from steno.views.report.document import document
 from steno.views.report.subject import subject_of
+from support.reading import opened
 
 
 def made(run: Path) -> bytes:
-    with Folder(run) as folder:
+    with opened(run) as folder:
         return b"".join(document(folder, subject_of(folder)))
 
 

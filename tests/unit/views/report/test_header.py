@@ -11,13 +11,13 @@ import pytest
 from calls_made import decision
 from exported_calls import run_with_calls
 from making import FINISHED, make_run, start
-from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL
 from steno.evidence import kinds, layout
 from steno.evidence.claims import PolicyLine
 from steno.views.report.answers import headline
 from steno.views.report.header import header, title
 from steno.views.report.subject import subject_of
+from support.reading import opened
 from support.run_builder import RunBuilder
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\x1b]0;x\x07\u202e"
@@ -26,7 +26,7 @@ GAP = kinds.Gap(reason="stream_lost", detail=HOSTILE, lost_bytes=7)
 
 
 def head(run: Path) -> str:
-    with Folder(run) as folder:
+    with opened(run) as folder:
         return header(subject_of(folder))
 
 
@@ -108,7 +108,7 @@ def test_the_headline_and_the_result_are_those_of_the_record(
     tmp_path: Path, events: tuple[kinds.EventData, ...], sealed: bool, line: str, result: str
 ) -> None:
     run = make_run(tmp_path, *events, sealed=sealed)
-    with Folder(run) as folder:
+    with opened(run) as folder:
         found = subject_of(folder)
     assert headline(found).line == line
     html = header(found)
@@ -148,7 +148,7 @@ def said_to_read_and_wrote(*denied: PolicyLine, **started: Any) -> RunBuilder:
 def test_a_sound_record_of_something_bad_is_not_headed_as_good(
     tmp_path: Path, run: RunBuilder, verdict: str, line: str, role: str
 ) -> None:
-    with Folder(run.seal(tmp_path)) as folder:
+    with opened(run.seal(tmp_path)) as folder:
         found = subject_of(folder)
     assert found.summary
     assert verdict in found.summary["calls"]["verdicts"]
@@ -165,7 +165,7 @@ def test_names_are_told_from_where_the_command_ran_unless_that_is_the_root(tmp_p
 
 def test_a_command_that_failed_makes_the_whole_bad_and_is_in_the_title(tmp_path: Path) -> None:
     failed = (kinds.CommandFinished(3), kinds.RunFinish(3, completed=True))
-    with Folder(make_run(tmp_path, start("make"), FINISHED[0], *failed)) as folder:
+    with opened(make_run(tmp_path, start("make"), FINISHED[0], *failed)) as folder:
         found = subject_of(folder)
     assert headline(found)[2:] == (["exit code 3"], "bad")
     assert title(found) == "Not checked here · exit code 3: make"
@@ -237,12 +237,12 @@ def test_many_problems_are_counted(tmp_path: Path) -> None:
 
 def test_the_title_begins_with_what_is_known_before_any_check(tmp_path: Path) -> None:
     run = make_run(tmp_path, start("make", "x" * 200), *FINISHED, tapes=WRITTEN)
-    with Folder(run) as folder:
+    with opened(run) as folder:
         found = title(subject_of(folder))
     assert found.startswith("Not checked here: make xxx")
     assert len(found) < 110
     (run / layout.STDOUT).write_bytes(b"forged")
-    with Folder(run) as folder:
+    with opened(run) as folder:
         assert title(subject_of(folder)).startswith("Invalid: make")
 
 

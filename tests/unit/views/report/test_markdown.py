@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from making import FINISHED, make_run, start
-from steno.bundle.folder import Folder
 from steno.evidence import kinds, layout
 from steno.views import comment
 from steno.views.report.markdown import MARKER, markdown
 from steno.views.report.subject import subject_of
+from support.reading import opened
 from support.run_builder import RunBuilder
 
 HOSTILE = (
@@ -24,7 +24,7 @@ HOSTILE = (
 
 
 def said(run: Path) -> str:
-    with Folder(run) as folder:
+    with opened(run) as folder:
         return markdown(folder, subject_of(folder))
 
 
@@ -146,6 +146,6 @@ def test_every_line_of_a_patch_is_shown_or_counted(tmp_path: Path, patch: bytes,
 
 def test_a_comment_can_leave_room_for_something_else(tmp_path: Path) -> None:
     run = RunBuilder().file(layout.DIFF, b"+ a line of the patch\n" * 10_000).seal(tmp_path)
-    with Folder(run) as folder:
+    with opened(run) as folder:
         text = markdown(folder, subject_of(folder), 20_000)
     assert 15_000 < len(text) <= 20_000

@@ -22,9 +22,11 @@ from steno.bundle.judged import JudgedFiles
 from steno.evidence import canonical, layout
 from steno.judge.rules import RULES
 from steno.model.finding import open_path
+from steno.model.run import Run
 from steno.views.report import parts
 from steno.views.report.extract import EXTRACT
 from steno.views.report.parts import Parts, parts_of
+from support.reading import opened
 from support.run_builder import Content, RunBuilder
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "v1"
@@ -47,7 +49,7 @@ def embedded(found: Parts) -> dict[str, bytes]:
 
 def test_a_page_carries_every_file_of_the_bundle_byte_for_byte(tmp_path: Path) -> None:
     run = make_run(tmp_path, tapes=[(layout.STDOUT, 5, b"hello \xff\x00")])
-    with Folder(run) as folder:
+    with opened(run) as folder:
         found = parts_of(folder)
         carried = embedded(found)
     sealed = {
@@ -64,9 +66,9 @@ def test_a_page_carries_every_file_of_the_bundle_byte_for_byte(tmp_path: Path) -
 
 def test_what_was_concluded_is_carried_beside_it_with_whose_word_it_is(tmp_path: Path) -> None:
     run = RunBuilder().process("sh").wrote("/src", b"two", before=b"one").seal(tmp_path)
-    with Folder(run) as folder:
+    with opened(run) as folder:
         found = parts_of(folder)
-        judged = JudgedFiles.of(folder)
+        judged = JudgedFiles.of(folder.folder)
         concluded = {
             path: content for path, content in embedded(found).items() if path in layout.JUDGED_FILES
         }
@@ -83,8 +85,9 @@ def test_what_was_concluded_is_carried_beside_it_with_whose_word_it_is(tmp_path:
 
 
 def test_a_record_of_format_1_is_carried_under_the_names_of_today_without_its_old_conclusions() -> None:
-    with open_path(GOLDEN / "split-terminal.tar.gz") as folder:
-        found = parts_of(folder)
+    with Run(open_path(GOLDEN / "split-terminal.tar.gz")) as run:
+        folder = run.folder
+        found = parts_of(run)
         carried = embedded(found)
         told = {part["path"]: part for part in found.data["parts"]}
         for path, part in told.items():
@@ -104,7 +107,7 @@ def test_evidence_of_a_newer_steno_takes_the_name_of_nothing_else(tmp_path: Path
     (run / layout.EVIDENCE / layout.RUN).write_bytes(b"{}")
     (run / layout.EVIDENCE / "new.bin").write_bytes(b"new")
     reseal(run)
-    with Folder(run) as folder:
+    with opened(run) as folder:
         carried = embedded(parts_of(folder))
     assert carried["new.bin"] == b"new"
     assert carried[f"{layout.EVIDENCE}/{layout.RUN}"] == b"{}"
@@ -112,7 +115,7 @@ def test_evidence_of_a_newer_steno_takes_the_name_of_nothing_else(tmp_path: Path
 
 
 def test_the_manifest_is_the_first_part_and_has_no_digest_of_its_own(tmp_path: Path) -> None:
-    with Folder(make_run(tmp_path)) as folder:
+    with opened(make_run(tmp_path)) as folder:
         first, *others = parts_of(folder).data["parts"]
     assert (first["path"], first["sha256"]) == (layout.MANIFEST, None)
     assert all(part["sha256"] for part in others)
@@ -120,7 +123,7 @@ def test_the_manifest_is_the_first_part_and_has_no_digest_of_its_own(tmp_path: P
 
 def test_a_tampered_file_is_carried_as_it_is_with_the_digest_that_was_sealed(tmp_path: Path) -> None:
     run = make_run(tmp_path, tapes=WRITTEN)
-    with Folder(run) as folder:
+    with opened(run) as folder:
         sealed = {part.path: part.sha256 for part in parts_of(folder).inside if part.sealed_as}
         (run / layout.STDOUT).write_bytes(b"forged")
         found = parts_of(folder)
@@ -132,7 +135,7 @@ def test_what_the_manifest_does_not_name_stays_out(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     (run / "added.html").write_text("mine")
     (run / layout.BLOBS).write_text("mine, under a name that a bundle may have")
-    with Folder(run) as folder:
+    with opened(run) as folder:
         assert not {"added.html", "blobs.parquet"} & set(embedded(parts_of(folder)))
 
 
@@ -141,7 +144,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("not of the record")
     (run / layout.STDOUT).unlink()
     (run / layout.STDOUT).symlink_to(tmp_path / "secret")
-    with Folder(run) as folder:
+    with opened(run) as folder:
         found = embedded(parts_of(folder))
     assert "terminal/stdout" not in found
     assert b"not of the record" not in b"".join(found.values())
@@ -151,7 +154,7 @@ def test_a_file_that_is_too_large_is_named_and_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make_run(tmp_path, tapes=[(layout.STDOUT, 5, b"x" * 20_000)])
-    with Folder(run) as folder:
+    with opened(run) as folder:
         found = parts_of(folder, 19_999)
         assert "terminal/stdout" in [part.path for part in parts_of(folder, 20_000).inside]
     left_out = {one["path"]: one for one in found.data["left_out"]}
@@ -165,7 +168,7 @@ def test_a_conclusion_that_is_too_large_is_named_and_left_out(
 ) -> None:
     run = make_run(tmp_path, tapes=[(layout.STDOUT, 5, b"x" * 20_000)])
     monkeypatch.setattr(parts, "LARGEST", 19_999)
-    with Folder(run) as folder:
+    with opened(run) as folder:
         found = parts_of(folder, 20_000)
     assert [(one.path, one.size) for one in found.left_out] == [(layout.CAST, None)]
     assert layout.CAST not in found.data["judgement"]["files"]
@@ -174,7 +177,7 @@ def test_a_conclusion_that_is_too_large_is_named_and_left_out(
 def test_a_conclusion_that_cannot_be_made_is_named_with_the_reason(tmp_path: Path) -> None:
     run = RunBuilder().process("sh").wrote("/src", b"two", before=b"one").seal(tmp_path)
     (run / layout.FILE_LINES).unlink()
-    with Folder(run) as folder:
+    with opened(run) as folder:
         found = parts_of(folder)
     (left_out,) = (one for one in found.left_out if one.path == layout.FILES)
     assert left_out.why == f"it cannot be made: {layout.FILE_LINES}: No such file or directory"
@@ -193,7 +196,7 @@ def test_contents_of_changed_files_are_carried_where_all_contents_are_too_large(
 ) -> None:
     run = _with_contents(tmp_path)
     monkeypatch.setattr(parts, "LARGEST", 20_000)
-    with Folder(run) as folder:
+    with opened(run) as folder:
         found = parts_of(folder, 20_000)
         whole = parts_of(folder, 1 << 20)
         without = parts_of(folder, 20_000, extract=False)
@@ -204,7 +207,7 @@ def test_contents_of_changed_files_are_carried_where_all_contents_are_too_large(
     assert len(content) == extract["bytes"]
     (tmp_path / "alone" / layout.EVIDENCE).mkdir(parents=True)
     (tmp_path / "alone" / layout.BLOBS).write_bytes(content)
-    with Folder(tmp_path / "alone") as folder, open_blobs(folder) as blobs:
+    with Folder(tmp_path / "alone") as alone, open_blobs(alone) as blobs:
         assert sorted(blobs.keys()) == ["after:/src.txt", "before:/src.txt"]  # the larger one did not fit
         assert blobs.read("before:/src.txt") == b"one"
         assert blobs.is_encrypted("after:/src.txt")
@@ -215,7 +218,7 @@ def test_contents_that_cannot_be_read_give_no_extract(tmp_path: Path) -> None:
     run = _with_contents(tmp_path)
     (run / layout.BLOBS).write_bytes(b"x" * 30_000)
     reseal(run)
-    with Folder(run) as folder:
+    with opened(run) as folder:
         found = parts_of(folder, 20_000)
     assert EXTRACT not in [one.path for one in found.inside]
     assert BLOBS in [one.path for one in found.left_out]
@@ -225,7 +228,7 @@ def test_the_health_of_a_run_that_goes_on_has_no_word_that_is_untrue(tmp_path: P
     run = make_run(tmp_path, start(), FINISHED[0], sealed=False)
     (run / layout.SPOOL / KERNEL).mkdir()
     (run / layout.SPOOL / KERNEL / "events-0").write_bytes(b"frames")
-    with Folder(run) as folder:
+    with opened(run) as folder:
         (told,) = (part.read() for part in parts_of(folder).inside if part.path == layout.HEALTH)
     found = canonical.decode(told)
     assert found["steno"]["kernel_layer"] == found["kernel_layer"] == "so far"
@@ -245,7 +248,7 @@ def test_a_file_that_cannot_be_read_is_named_and_left_out(
 
     run = make_run(tmp_path, tapes=WRITTEN)
     monkeypatch.setattr(Folder, "open", refuse)
-    with Folder(run) as folder:
+    with opened(run) as folder:
         found = parts_of(folder)
         assert "events.ndjson" in embedded(found)  # the others are still there
     why = {one["path"]: one["why"] for one in found.data["left_out"]}
@@ -262,7 +265,7 @@ def test_without_a_manifest_only_names_of_a_bundle_are_carried(
     (run / layout.MANIFEST).unlink()
     if manifest is not None:
         (run / layout.MANIFEST).write_bytes(manifest)
-    with Folder(run) as folder:
+    with opened(run) as folder:
         found = embedded(parts_of(folder))
     assert found["events.ndjson"] == (run / layout.EVENTS).read_bytes()
     assert layout.CAST in found
@@ -273,7 +276,7 @@ def test_of_a_spool_it_carries_what_is_there_and_what_follows_from_it(tmp_path: 
     run = make_run(tmp_path, start(), FINISHED[0], tapes=[(layout.STDOUT, 5, b"hello\n")], sealed=False)
     with (run / layout.SPOOL / layout.EVENTS).open("ab") as events:
         events.write(b'{"data":{"torn')
-    with Folder(run) as folder:
+    with opened(run) as folder:
         found = parts_of(folder)
         carried = embedded(found)
     assert carried["terminal/stdout"] == b"hello\n"
@@ -287,5 +290,5 @@ def test_of_a_spool_it_carries_what_is_there_and_what_follows_from_it(tmp_path: 
 
 def test_a_spool_in_which_nothing_is_yet_gives_no_part(tmp_path: Path) -> None:
     (tmp_path / layout.SPOOL).mkdir()
-    with Folder(tmp_path) as folder:
+    with opened(tmp_path) as folder:
         assert parts_of(folder) == Parts([], [])

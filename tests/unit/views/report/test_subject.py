@@ -16,13 +16,14 @@ from steno.bundle.store import RunState
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
 from steno.views.report.subject import Subject, subject_of
+from support.reading import opened
 from support.run_builder import RunBuilder
 
 GAP = kinds.Gap(reason="stream_lost", detail="the disk was full", lost_bytes=7)
 
 
 def subject(run: Path) -> Subject:
-    with Folder(run) as folder:
+    with opened(run) as folder:
         return subject_of(folder)
 
 
@@ -77,7 +78,7 @@ def test_an_unsealed_run_is_not_verified_and_shows_its_facts(tmp_path: Path) -> 
 
 def test_a_run_that_goes_on_is_running(tmp_path: Path) -> None:
     run = make_run(tmp_path, start(), FINISHED[0], sealed=False)
-    with Folder(run / layout.SPOOL) as spool, holding(spool), Folder(run) as folder:
+    with Folder(run / layout.SPOOL) as spool, holding(spool), opened(run) as folder:
         assert subject_of(folder).state is RunState.RUNNING
 
 

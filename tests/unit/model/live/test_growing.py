@@ -10,8 +10,8 @@ from steno.bundle.folder import Folder
 from steno.bundle.store import RunState
 from steno.evidence import index, layout
 from steno.evidence.index import Arrival
-from steno.views.live.growing import LONGEST_LINE, MOST_AT_ONCE, GrowingLines, GrowingTape, Heard, taken
-from steno.views.live.listening import Listening
+from steno.model.live.growing import LONGEST_LINE, MOST_AT_ONCE, GrowingLines, GrowingTape, Heard, taken
+from steno.model.live.listening import Listening
 
 
 def test_only_whole_lines_are_given_and_each_once(tmp_path: Path) -> None:

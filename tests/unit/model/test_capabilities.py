@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capabilities_made import surface
-from steno.views.capability import capabilities
-from steno.views.capability.capabilities import CATEGORIES
+from steno.model import capabilities
+from steno.model.capabilities import CATEGORIES
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -11,16 +11,16 @@ from steno.bundle.store import RunState
 from steno.capture.ignore import IgnoreRules
 from steno.evidence import intake, kinds
 from steno.judge.happenings import CALL, FILE, NET, PROCESS, RUN, Happening
+from steno.model.live.ending import End, end_of
+from steno.model.live.following import following
+from steno.model.live.sealed import last_happenings
 from steno.model.record import open_record
 from steno.record.claims import Heard, keep_claims
 from steno.record.intake import open_left
 from steno.record.kernel import keep_kernel_layer
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
-from steno.views.live import text
-from steno.views.live.ending import End, end_of
-from steno.views.live.following import following
-from steno.views.live.sealed import last_happenings
+from steno.views import tail
 from steno.views.paint import Paint
 
 PLAIN = Paint()
@@ -77,7 +77,7 @@ def test_the_end_is_what_the_record_says(tmp_path: Path) -> None:
         end = end_of(folder, RunState.SEALED)
     assert end.exit_code == 0
     assert "after_unknown" in end.gaps
-    assert text.ending(end, PLAIN).startswith("sealed, INCOMPLETE: ")
+    assert tail.ending(end, PLAIN).startswith("sealed, INCOMPLETE: ")
     (run.path / "manifest.json").write_bytes(b"junk")
     with Folder(run.path) as folder:
         assert end_of(folder, RunState.SEALED).state is RunState.DAMAGED
@@ -85,7 +85,7 @@ def test_the_end_is_what_the_record_says(tmp_path: Path) -> None:
 
 def test_every_end_has_its_words() -> None:
     def said(**end: object) -> str:
-        return text.ending(End(**{"run_id": "r", "state": RunState.SEALED, **end}), PLAIN)  # type: ignore[arg-type]
+        return tail.ending(End(**{"run_id": "r", "state": RunState.SEALED, **end}), PLAIN)  # type: ignore[arg-type]
 
     assert said(exit_code=0, duration_ns=10**9, complete=True) == "sealed, complete; exit 0 after 1.00s"
     assert said(exit_code=137, signal="SIGKILL", complete=True) == "sealed, complete; exit 137 (SIGKILL)"
@@ -99,27 +99,27 @@ def test_a_line_fits_its_terminal_and_shows_no_control_character() -> None:
         1, FILE, "written", "/w/\x1b]0;owned\x07\n" + "漢" * 200, process=1, program="\x1b[2J"
     )
     for width in (20, 40, 59, 60, 200):
-        line = text.line(hostile, PLAIN, width=width)
+        line = tail.line(hostile, PLAIN, width=width)
         assert "\x1b" not in line
         assert "\n" not in line
         assert sum(2 if letter == "漢" else 1 for letter in line) <= width
-    assert "?[2]" in text.line(Happening(1, FILE, "written", "/w", process=2), PLAIN, width=None)
+    assert "?[2]" in tail.line(Happening(1, FILE, "written", "/w", process=2), PLAIN, width=None)
 
 
 def test_a_narrow_terminal_leaves_out_numbers_and_never_what() -> None:
     one = Happening(1_500_000_000, FILE, "written", "/w/a", process=1, program="sh", times=3)
-    assert text.line(one, PLAIN, width=40) == "    1.500 sh written /w/a 3 times"
-    assert text.line(one, PLAIN, width=80) == "    1.500 sh[1] written /w/a 3 times"
-    assert text.line(one._replace(word="started", subject="sh -c x"), PLAIN, width=40).split()[1] == "started"
-    assert len(text.passed_over(5, before=True, width=30)) == 30
+    assert tail.line(one, PLAIN, width=40) == "    1.500 sh written /w/a 3 times"
+    assert tail.line(one, PLAIN, width=80) == "    1.500 sh[1] written /w/a 3 times"
+    assert tail.line(one._replace(word="started", subject="sh -c x"), PLAIN, width=40).split()[1] == "started"
+    assert len(tail.passed_over(5, before=True, width=30)) == 30
 
 
 def test_what_is_bad_is_painted() -> None:
-    assert "\x1b[31" in text.line(Happening(1, FILE, "w", bad=True), Paint(colour=True), width=80)
+    assert "\x1b[31" in tail.line(Happening(1, FILE, "w", bad=True), Paint(colour=True), width=80)
 
 
 def test_a_gap_is_never_dropped() -> None:
-    from steno.views.live.run_events import of_event
+    from steno.model.live.run_events import of_event
 
     event = kinds.Event(0, 0, 7, "r", kinds.Gap("torn_stream", "it was", lost_bytes=3))
     told = of_event(event)

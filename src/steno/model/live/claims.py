@@ -29,8 +29,8 @@ from steno.evidence.intake import (
 )
 from steno.evidence.intake_names import FOLDER_PREFIX, ON_DISK
 from steno.judge.happenings import CALL, Happening, shortened
+from steno.model.live.growing import GrowingLines
 from steno.redact.engine import Redactor
-from steno.views.live.growing import GrowingLines
 
 _MOST_PROXIES = 100
 _MOST_CONNECTIONS = 1000

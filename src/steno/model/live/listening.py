@@ -15,8 +15,8 @@ from steno.bundle.folder import Folder
 from steno.bundle.reader import event_lines
 from steno.bundle.store import RunState
 from steno.evidence import kinds, layout
-from steno.views.live.growing import GrowingTape, Heard, taken
-from steno.views.live.recorder import Recorder
+from steno.model.live.growing import GrowingTape, Heard, taken
+from steno.model.live.recorder import Recorder
 
 _MOST_BEFORE = 64 << 10
 

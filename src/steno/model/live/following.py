@@ -21,13 +21,13 @@ from steno.errors import StoreError
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import Event
 from steno.judge.happenings import RUN, Happening
+from steno.model.live.claims import ClaimsWatch, intakes, open_intake
+from steno.model.live.growing import GrowingLines, taken
+from steno.model.live.kernel import KernelWatch, Taken, open_kernel_watch
+from steno.model.live.recorder import Recorder
+from steno.model.live.run_events import of_event
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
-from steno.views.live.claims import ClaimsWatch, intakes, open_intake
-from steno.views.live.growing import GrowingLines, taken
-from steno.views.live.kernel import KernelWatch, Taken, open_kernel_watch
-from steno.views.live.recorder import Recorder
-from steno.views.live.run_events import of_event
 
 _NO_OBSERVER = "none"
 

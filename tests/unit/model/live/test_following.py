@@ -19,7 +19,7 @@ from steno.bundle.local_key import LOCAL_KEY
 from steno.bundle.store import RunState
 from steno.evidence import intake, kinds, layout, wire
 from steno.judge.happenings import Happening
-from steno.views.live.following import Following, Step, following
+from steno.model.live.following import Following, Step, following
 
 TOKEN = b"ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 MANY = 1000

@@ -11,8 +11,26 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steno.judge import projection
+from steno.judge.projection import WORDS, project
 from steno.judge.surface_names import is_own_log
+
+__all__ = [
+    "CATEGORIES",
+    "SURFACE_SCHEMA",
+    "WORDS",
+    "Capabilities",
+    "Category",
+    "Names",
+    "Told",
+    "by_name",
+    "done",
+    "joined",
+    "names_of",
+    "of_surface",
+    "of_told",
+    "projected_surface",
+    "split_endpoint",
+]
 
 SURFACE_SCHEMA = "assay.runner.capability_surface.v0"
 Names = Mapping[str, tuple[str, ...]]
@@ -157,7 +175,7 @@ def of_surface(surface: dict[str, Any], *, projected: bool) -> Capabilities:
 
 def projected_surface(surface: dict[str, Any]) -> dict[str, Any]:
     """The surface with the directories of its own run replaced by `$RUN_CWD`, `$HOME` and `$TMP`."""
-    return projection.project(surface, surface["steno"]["roots"])
+    return project(surface, surface["steno"]["roots"])
 
 
 def of_told(told: Told) -> Capabilities:

@@ -6,10 +6,10 @@ terminal. Never prints text of a record that it has not made visible.
 
 from __future__ import annotations
 
-from steno.bundle.store import RunState
-from steno.judge.happenings import CALL, NET, PROCESS, Happening
+from steno.model.live import CALL, NET, PROCESS, Happening
+from steno.model.live.ending import End
+from steno.model.runs import RunState
 from steno.views import measures
-from steno.views.live.ending import End
 from steno.views.paint import Paint
 from steno.views.plain import cut, visible
 

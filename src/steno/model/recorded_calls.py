@@ -1,0 +1,129 @@
+"""Every call that the kernel observer saw, as it was recorded: chosen, in order, and as data.
+
+In: the kernel layer and a choice. Out: one row a call, with names as bytes, as they are read; one batch at
+most is held. The typed rows of `Run.events` are made of the same columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import Any, NamedTuple
+
+from steno.evidence import layout
+from steno.evidence.canonical import SAFE_INTEGER
+from steno.evidence.wire import NOTES
+from steno.judge.effects import has_failed_to_reach
+from steno.judge.kernel_rows import COLUMNS, RowBatch, batches, category, named_text, result_word
+from steno.judge.operations import MEANING_OF_OPEN, OPENING, access
+from steno.model.kernel_layer import KernelLayer, checked
+from steno.model.kernel_rows import column
+
+__all__ = [
+    "MEANING_OF_OPEN",
+    "OPENING",
+    "Row",
+    "RowBatch",
+    "Wanted",
+    "access",
+    "category",
+    "chosen",
+    "has_failed_to_reach",
+    "notes_of",
+    "result_word",
+    "to_json",
+]
+
+_NUMBERS = ("dev", "ino", "mode", "size", "mtime_ns", "ctime_ns", "uid", "gid", "nlink")
+
+Row = dict[str, Any]
+
+
+class Wanted(NamedTuple):
+    op: str | None = None
+    process: int | None = None
+    path: bytes | None = None  # a pattern, for the requested or the resolved path
+    category: str | None = None
+    limit: int | None = None
+
+
+def chosen(layer: KernelLayer, wanted: Wanted) -> Iterator[Row]:
+    return islice(_events(layer, wanted), wanted.limit)
+
+
+def to_json(row: Row) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "mono_ns": _portable(row["mono_ns"]),
+        "process": row["process"],
+        "tid": row["tid"],
+        "op": row["op"],
+        "category": category(row["op"]),
+        "call": row["call"],
+        "result": result_word(row["result"]),
+        "notes": notes_of(row["notes"]),
+        "arg": _portable(row["arg"]),
+        "arg2": _portable(row["arg2"]),
+    }
+    for name in ("path", "resolved", "extra"):
+        if row[name] is not None:
+            found |= named_text(name, row[name], readable=True)
+    if row["exists"] is not None:
+        found["state"] = _state(row)
+    return found
+
+
+def _state(row: Row) -> dict[str, Any]:
+    if not row["exists"]:
+        return {"exists": False}
+    found: dict[str, Any] = {name: _portable(row[name]) for name in _NUMBERS if row[name] is not None}
+    if row["content"] is not None:
+        found["content"] = row["content"]
+    target = {} if row["target"] is None else named_text("target", row["target"], readable=True)
+    return {"exists": True, **found, **target}
+
+
+def _events(layer: KernelLayer, wanted: Wanted) -> Iterator[Row]:
+    with checked(layer.run, layout.KERNEL_TABLE):
+        for batch in batches(layer.layers, list(COLUMNS)):
+            chosen = _chosen(batch, wanted)
+            if chosen:
+                columns = [column(batch, name) for name in COLUMNS]
+                for place in chosen:
+                    yield {name: column[place] for name, column in zip(COLUMNS, columns, strict=True)}
+
+
+def _chosen(batch: RowBatch, wanted: Wanted) -> Sequence[int]:
+    """Which rows of a batch meet the choice; the columns that nobody asks about are not read."""
+    rows: Sequence[int] = range(batch.count)
+    if wanted.process is not None:
+        numbers = batch.numbers("process")
+        rows = [row for row in rows if numbers[row] == wanted.process]
+    if wanted.op is not None or wanted.category is not None:
+        ops = batch.ops()
+        kinds = {op for op in set(ops) if wanted.op in {None, op} and wanted.category in {None, category(op)}}
+        rows = [row for row in rows if ops[row] in kinds]
+    if wanted.path is not None:
+        paths, resolved, alike = batch.texts("path"), batch.texts("resolved"), _Alike(wanted.path)
+        rows = [row for row in rows if alike[paths[row]] or alike[resolved[row]]]
+    return rows
+
+
+class _Alike(dict[bytes | None, bool]):
+    """Whether a path is like the pattern; each one is looked at once."""
+
+    def __init__(self, pattern: bytes) -> None:
+        super().__init__()
+        self._pattern = pattern
+
+    def __missing__(self, path: bytes | None) -> bool:
+        self[path] = found = path is not None and fnmatchcase(path, self._pattern)
+        return found
+
+
+def notes_of(notes: int) -> list[str]:
+    return [name for name, bit in NOTES.items() if notes & bit]
+
+
+def _portable(number: int) -> int | str:
+    return number if -SAFE_INTEGER <= number <= SAFE_INTEGER else str(number)
