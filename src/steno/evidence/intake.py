@@ -14,7 +14,6 @@ import msgspec
 
 from steno.evidence.claims import Decision, Outcome, ProcessKey, SdkEventType
 from steno.evidence.intake_names import (
-    ALIASES,
     FOLDER,
     HOOKS,
     MAX_ID,
@@ -31,7 +30,6 @@ from steno.evidence.intake_names import (
 )
 
 __all__ = [
-    "ALIASES",
     "FOLDER",
     "HOOKS",
     "MAX_ID",
