@@ -1,6 +1,7 @@
-"""Makes the C tables, their Python mirror and the page on coverage from `wire.toml` and `syscalls.toml`.
+"""Makes the C tables, what Python and the page mirror of them, and the page on coverage, of `wire.toml`,
+`syscalls.toml` and `linux_abi.toml`.
 
-Run with `--write` after a change of either; without it, says what is stale and exits with 1. One description,
+Run with `--write` after a change of one; without it, says what is stale and exits with 1. One description,
 so that the program that writes frames and the one that reads them cannot disagree.
 """
 
@@ -12,6 +13,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import generate_abi
 import generate_calls
 
 HERE = Path(__file__).parent
@@ -160,6 +162,7 @@ def main() -> int:
 
 def generated() -> dict[str, str]:
     wire = tomllib.loads((HERE / "wire.toml").read_text())
+    abi = tomllib.loads((HERE / "linux_abi.toml").read_text())
     described, known = generate_calls.tables()
     intro = (ROOT / "docs" / "coverage.md").read_text().partition(TABLES_BELOW)[0]
     return {
@@ -169,6 +172,10 @@ def generated() -> dict[str, str]:
         "native/trace/calls.c": generate_calls.calls_source(known),
         "docs/coverage.md": intro + TABLES_BELOW + generate_calls.coverage_tables(described, known),
         "src/steno/evidence/calls.py": generate_calls.names_module(known),
+        "src/steno/evidence/linux_abi.py": generate_abi.python_module(abi, NOTICE.format("linux_abi.toml")),
+        "web/src/made/linux.ts": generate_abi.typescript_module(
+            abi, wire, NOTICE.format("linux_abi.toml and wire.toml")
+        ),
     }
 
 

@@ -10,7 +10,7 @@ import msgspec
 from frames_made import FakeFrames
 from kernel_tables import OBSERVED, Line, lines_of, table_of
 from spools import FINISH, RUN_ID, MemoryLayers, numbered, start
-from steno.evidence import canonical, claims, kinds, layout
+from steno.evidence import canonical, claims, compat, kinds, layout
 from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
 from steno.evidence.kinds import EventData
 from steno.judge.calls import calls
@@ -120,8 +120,8 @@ def run_of(
         intake = [kinds.SdkIntake(shim=named, lines=len(sdk), hooks=0)]
     ordered = sorted(policy, key=lambda line: line.steno.start_ns)
     files = {
-        layout.POLICY_LINES: b"".join(map(claims.write, _numbered(ordered))),
-        layout.SDK_LINES: b"".join(map(claims.write, _numbered(sdk))),
+        compat.FOLDED_POLICY: b"".join(map(claims.write, _numbered(ordered))),
+        compat.FOLDED_SDK: b"".join(map(claims.write, _numbered(sdk))),
     }
     if frames is not None:
         files[layout.KERNEL_TABLE] = table_of(frames)

@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from steno.bundle.folder import Folder
 from steno.bundle.judged import JudgedFiles
 from steno.bundle.reader import FolderLayers
 from steno.bundle.verify import Status, Verdict, verify
 from steno.evidence import layout
+from steno.judge.claim_layers import Claims, claims_of
 
 
 class Recorded:
@@ -45,6 +48,20 @@ class Recorded:
         """A file of the evidence; one in which there is nothing may be left out."""
         with Folder(self.path) as folder:
             return b"".join(FolderLayers(folder, self.path.name).read(path))
+
+    @property
+    def decided(self) -> list[dict[str, Any]]:
+        """What policy decided, a call each."""
+        return [msgspec.to_builtins(line) for line in self._claims().policy]
+
+    @property
+    def said(self) -> list[dict[str, Any]]:
+        """What an agent said of itself."""
+        return [msgspec.to_builtins(line) for line in self._claims().sdk]
+
+    def _claims(self) -> Claims:
+        with Folder(self.path) as folder:
+            return claims_of(FolderLayers(folder, self.path.name))
 
     def stream(self, name: str) -> bytes:
         return self.evidence(f"{layout.EVIDENCE}/terminal/{name}")

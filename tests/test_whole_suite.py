@@ -27,6 +27,7 @@ import signal
 def test_that_can_be_interrupted():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.getsignal(signal.SIGQUIT) == signal.SIG_DFL
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_DFL
 """
 SOUND = "def test_that_passes():\n    pass\n"
 
@@ -84,5 +85,5 @@ def test_what_a_test_leaves_running_is_ended_and_named(tmp_path: Path) -> None:
 
 
 def test_a_suite_started_in_the_background_is_interrupted_like_any_other(tmp_path: Path) -> None:
-    done = run_suite(tmp_path, HEEDS, before=("sh", "-c", 'trap "" INT QUIT; exec "$@"', "sh"))
+    done = run_suite(tmp_path, HEEDS, before=("sh", "-c", 'trap "" HUP INT QUIT; exec "$@"', "sh"))
     assert done.returncode == 0, done.stdout

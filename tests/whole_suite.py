@@ -35,9 +35,14 @@ def main() -> int:
 
 
 def _heed_the_keyboard() -> None:
-    """A shell starts what stands before an `&` with these ignored, and the tests would inherit that."""
+    """A shell and nohup start programs with some of these ignored, and the tests would inherit that.
+
+    A signal that is handled here is not ignored in what we start; whoever said nohup still is outlived.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def _judge() -> int:

@@ -15,14 +15,15 @@ import pytest
 
 from assay_archives import exported, failed_step, forged
 from assay_archives import verdict_of as verdict_of_archive
-from claims_told import PROXY, SERVER, policy_line, sdk_line
+from claims_told import POLICY, PROXY, SERVER, closed, decided, ended, opened, policy_line, sdk
 from making import FINISHED, make_run, start
 from recorded import Recorded
 from resealing import reseal
 from spools import RUN_ID
 from steno.bundle.verify import Status
 from steno.contracts.assay import manifest as assay_manifest
-from steno.evidence import canonical, kinds, layout
+from steno.evidence import canonical, compat, intake, kinds, layout
+from support.told import claims_file
 
 Change = Callable[[list[dict[str, Any]]], object]
 CONNECTION = kinds.McpConnection(
@@ -34,6 +35,8 @@ CONNECTION = kinds.McpConnection(
     server_process=SERVER,
     proxy_process=PROXY,
     opened_ns=1,
+    closed_ns=50,
+    end="client_closed",
     calls=2,
 )
 SAID = kinds.SdkIntake(shim="openai-agents", lines=2, hooks=0)
@@ -41,10 +44,12 @@ SAID = kinds.SdkIntake(shim="openai-agents", lines=2, hooks=0)
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    policy = policy_line(0) + policy_line(
-        1, start_ns=30, tool="write_file", decision="deny", tool_call_id="tc_2", outcome="denied"
-    )
-    sdk = sdk_line(0) + sdk_line(1, event_type="tool_call_completed")
+    refused = {"tool": "write_file", "decision": "deny", "tool_call_id": "tc_2"}
+    calls = [decided(), ended(), decided(2, 30, **refused), ended(2, 40, outcome="denied")]
+    logs = {
+        POLICY: [opened(), *calls, closed(50)],
+        intake.SDK: [sdk(0), sdk(1, "tool_call_completed")],
+    }
     return make_run(
         tmp_path_factory.mktemp("store"),
         start(shim="auto"),
@@ -53,7 +58,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
         SAID,
         FINISHED[-1],
         run_id=RUN_ID,
-        files=[(layout.POLICY_LINES, policy), (layout.SDK_LINES, sdk)],
+        files=[(layout.CLAIMS, claims_file(logs))],
     )
 
 
@@ -85,76 +90,150 @@ def test_the_original_is_valid_and_so_is_its_archive(original: Path, archive: Pa
     assert [step.number for step in verdict_of_archive(archive).steps if not step.passed] == [9]
 
 
-UNTOLD: dict[str, tuple[str, Change]] = {
-    "a decision turned": (layout.POLICY_LINES, lambda lines: lines[1].update(decision="allow")),
-    "another tool": (layout.POLICY_LINES, lambda lines: lines[0].update(tool="list_files")),
-    "another id": (layout.POLICY_LINES, lambda lines: lines[0].update(tool_call_id="tc_9")),
-    "another window": (layout.POLICY_LINES, lambda lines: lines[0]["steno"].update(end_ns=10**10)),
-    "an id of the SDK": (layout.SDK_LINES, lambda lines: lines[0].update(tool_call_id="call_9")),
-    "a claim of another kind": (layout.SDK_LINES, lambda lines: lines[1].update(event_type="run_failed")),
+def numbered(lines: list[dict[str, Any]]) -> None:
+    for seq, line in enumerate(lines):
+        line["seq"] = seq
+
+
+def without(*numbers: int) -> Change:
+    """Some lines less, and the others numbered anew."""
+
+    def change(lines: list[dict[str, Any]]) -> None:
+        lines[:] = [line for number, line in enumerate(lines) if number not in numbers]
+        numbered(lines)
+
+    return change
+
+
+def one_more(line: int, **told: Any) -> Change:
+    """A line like another one, behind it."""
+
+    def change(lines: list[dict[str, Any]]) -> None:
+        of_log = [one for one in lines if one["log"] == lines[line]["log"]]
+        like = {**lines[line], "line": len(of_log), "told": {**lines[line]["told"], **told}}
+        lines.insert(lines.index(of_log[-1]) + 1, like)
+        numbered(lines)
+
+    return change
+
+
+def in_told(line: int, **fields: Any) -> Change:
+    return lambda lines: lines[line]["told"].update(fields)
+
+
+UNTOLD: dict[str, Change] = {
+    "a decision turned": in_told(3, decision="allow"),
+    "another tool": in_told(1, tool="list_files"),
+    "another id": in_told(1, tool_call_id="tc_9"),
+    "another window": in_told(2, at_ns=10**10),
+    "an end less": without(2),
+    "an id of the SDK": in_told(6, tool_call_id="call_9"),
+    "a claim of another kind": in_told(7, event_type="run_failed"),
+    "another number in its log": lambda lines: lines[7].update(line=9),
 }
-CONTRADICTED: dict[str, tuple[str, Change]] = {
-    "another server": (layout.POLICY_LINES, lambda lines: lines[0]["steno"].update(server="other")),
-    "another process": (layout.POLICY_LINES, lambda lines: lines[0]["steno"].update(server_process=None)),
-    "a line less": (layout.POLICY_LINES, lambda lines: lines.pop()),
-    "a line more": (
-        layout.POLICY_LINES,
-        lambda lines: lines.append({**lines[1], "seq": 2}),
+CONTRADICTED: dict[str, Change] = {
+    "another server": in_told(0, server="other"),
+    "another process": in_told(0, server_process=None),
+    "a line less": lambda lines: lines.pop(0),
+    "a call less": without(3, 4),
+    "a connection less": without(0, 1, 2, 3, 4, 5),
+    "an end of the connection less": without(5),
+    "a call more": one_more(3, call=3),
+    "a call twice": one_more(3),
+    "no lines": lambda lines: lines.clear(),
+    "another run": in_told(1, run_id="x"),
+    "another log": lambda lines: lines[1].update(log="policy.1-1.ndjson"),
+    "a log that nobody knows": lambda lines: lines[7].update(log="radio.ndjson"),
+    "a claim less": without(7),
+    "no claims": without(6, 7),
+    "a claim more": one_more(7, seq=2),
+}
+# What an archive holds is put together.
+IN_ARCHIVE: dict[str, tuple[str, Change]] = {
+    "a decision turned": (assay_manifest.POLICY_LINES, lambda lines: lines[1].update(decision="allow")),
+    "another tool": (assay_manifest.POLICY_LINES, lambda lines: lines[0].update(tool="list_files")),
+    "another id": (assay_manifest.POLICY_LINES, lambda lines: lines[0].update(tool_call_id="tc_9")),
+    "another window": (assay_manifest.POLICY_LINES, lambda lines: lines[0]["steno"].update(end_ns=10**10)),
+    "an id of the SDK": (assay_manifest.SDK_LINES, lambda lines: lines[0].update(tool_call_id="call_9")),
+    "another kind": (assay_manifest.SDK_LINES, lambda lines: lines[1].update(event_type="run_failed")),
+    "another server": (assay_manifest.POLICY_LINES, lambda lines: lines[0]["steno"].update(server="other")),
+    "another process": (
+        assay_manifest.POLICY_LINES,
+        lambda lines: lines[0]["steno"].update(server_process=None),
     ),
-    "no lines": (layout.POLICY_LINES, lambda lines: lines.clear()),
-    "another run": (layout.POLICY_LINES, lambda lines: lines[0].update(run_id="x")),
-    "a claim less": (layout.SDK_LINES, lambda lines: lines.pop()),
-    "no claims": (layout.SDK_LINES, lambda lines: lines.clear()),
+    "a line less": (assay_manifest.POLICY_LINES, lambda lines: lines.pop()),
+    "a line more": (assay_manifest.POLICY_LINES, lambda lines: lines.append({**lines[1], "seq": 2})),
+    "no lines": (assay_manifest.POLICY_LINES, lambda lines: lines.clear()),
+    "another run": (assay_manifest.POLICY_LINES, lambda lines: lines[0].update(run_id="x")),
+    "a claim less": (assay_manifest.SDK_LINES, lambda lines: lines.pop()),
+    "no claims": (assay_manifest.SDK_LINES, lambda lines: lines.clear()),
 }
-FORGED = UNTOLD | CONTRADICTED
-# Of the events that tell of claims: what no line says again.
-TOLD_ONCE = {"opened_ns", "shim"}
+TOLD_ONCE = {"shim"}  # of the events that tell of claims: what no line says again
 
 
-@pytest.mark.parametrize(("path", "change"), CONTRADICTED.values(), ids=CONTRADICTED.keys())
-def test_a_forged_claim_that_the_events_contradict_is_invalid(
-    bundle: Path, path: str, change: Change
-) -> None:
-    (bundle / path).write_bytes(in_lines(change)((bundle / path).read_bytes()))
+@pytest.mark.parametrize("change", CONTRADICTED.values(), ids=CONTRADICTED.keys())
+def test_a_forged_claim_that_the_events_contradict_is_invalid(bundle: Path, change: Change) -> None:
+    (bundle / layout.CLAIMS).write_bytes(in_lines(change)((bundle / layout.CLAIMS).read_bytes()))
     reseal(bundle)
     verdict = Recorded(bundle).verdict()
     assert (verdict.status, verdict.steps[-1].number) == (Status.INVALID, 7)
 
 
-@pytest.mark.parametrize(("path", "change"), UNTOLD.values(), ids=UNTOLD.keys())
-def test_a_forged_claim_that_no_event_contradicts_has_another_root(
-    bundle: Path, path: str, change: Change
-) -> None:
+def test_what_only_a_newer_steno_tells_makes_no_bundle_invalid(bundle: Path) -> None:
+    def newer(lines: list[dict[str, Any]]) -> None:
+        lines[0]["told"]["colour"] = "blue"
+        lines[1]["heard_ns"] = 7
+        lines.append({"seq": len(lines), "log": "radio.ndjson", "line": 0, "told": {"a": 1}})
+
+    asked = Recorded(bundle).judged(layout.CALLS)
+    (bundle / layout.CLAIMS).write_bytes(in_lines(newer)((bundle / layout.CLAIMS).read_bytes()))
+    reseal(bundle)
+    assert Recorded(bundle).is_valid
+    assert Recorded(bundle).judged(layout.CALLS) == asked
+
+
+@pytest.mark.parametrize("change", UNTOLD.values(), ids=UNTOLD.keys())
+def test_a_forged_claim_that_no_event_contradicts_has_another_root(bundle: Path, change: Change) -> None:
     genuine = Recorded(bundle).verdict().root
-    (bundle / path).write_bytes(in_lines(change)((bundle / path).read_bytes()))
+    (bundle / layout.CLAIMS).write_bytes(in_lines(change)((bundle / layout.CLAIMS).read_bytes()))
     assert Recorded(bundle).verdict().status is Status.INVALID
     reseal(bundle)
-    assert Recorded(bundle).verdict().root not in {genuine, None}
+    verdict = Recorded(bundle).verdict()
+    assert (verdict.status, verdict.root not in {genuine, None}) == (Status.VALID, True)
 
 
 @pytest.mark.parametrize("data", [b"x\n", b"{}\n", b"\n", b"[" * 9999 + b"\n"])
-@pytest.mark.parametrize("path", layout.CLAIM_LAYERS)
-def test_a_layer_that_is_none_is_invalid(bundle: Path, path: str, data: bytes) -> None:
-    (bundle / path).write_bytes(data)
+def test_claims_that_are_none_are_invalid(bundle: Path, data: bytes) -> None:
+    (bundle / layout.CLAIMS).write_bytes(data)
     reseal(bundle)
     verdict = Recorded(bundle).verdict()
     assert (verdict.status, verdict.steps[-1].number) == (Status.INVALID, 7)
 
 
-@pytest.mark.parametrize("path", layout.CLAIM_LAYERS)
-def test_a_layer_that_was_taken_away_is_missed(bundle: Path, path: str) -> None:
-    (bundle / path).unlink()
+def test_claims_that_were_taken_away_are_missed(bundle: Path) -> None:
+    (bundle / layout.CLAIMS).unlink()
     reseal(bundle)
     verdict = Recorded(bundle).verdict()
     assert (verdict.status, verdict.steps[-1].number) == (Status.INVALID, 7)
-    assert verdict.steps[-1].problems[0].startswith(f"{path}: ")
+    assert verdict.steps[-1].problems[0].startswith(f"{layout.CLAIMS}: ")
 
 
-@pytest.mark.parametrize(("path", "change"), FORGED.values(), ids=FORGED.keys())
+@pytest.mark.parametrize("name", compat.FOLDED_CLAIMS)
+def test_what_only_format_1_has_has_no_place_in_a_bundle_of_today(bundle: Path, name: str) -> None:
+    asked = Recorded(bundle).judged(layout.CALLS)
+    (bundle / name).parent.mkdir()
+    (bundle / name).write_bytes(policy_line(0))
+    reseal(bundle)
+    verdict = Recorded(bundle).verdict()
+    assert (verdict.status, verdict.steps[-1].number) == (Status.INVALID, 7)
+    assert Recorded(bundle).judged(layout.CALLS) == asked
+
+
+@pytest.mark.parametrize(("path", "change"), IN_ARCHIVE.values(), ids=IN_ARCHIVE.keys())
 def test_a_forged_claim_in_an_archive_is_invalid(
     archive: Path, tmp_path: Path, path: str, change: Change
 ) -> None:
-    bad = forged(archive, tmp_path / "forged", assay_manifest.CLAIM_LAYERS[path], in_lines(change))
+    bad = forged(archive, tmp_path / "forged", path, in_lines(change))
     status, step, _ = failed_step(bad)
     assert (status, step in {6, 8}) == ("invalid", True)
 

@@ -124,7 +124,7 @@ def test_a_recorded_run_under_a_jumping_wall_clock_has_its_windows_in_order(
     tmp_path: Path, stepping: str, clean_env: dict[str, str]
 ) -> None:
     run = recorded(tmp_path, {**clean_env, "LD_PRELOAD": stepping})
-    lines = [json.loads(line)["steno"] for line in run.evidence(layout.POLICY_LINES).splitlines()]
+    lines = [line["steno"] for line in run.decided]
     windows = [(line["start_ns"], line["end_ns"]) for line in lines]
     assert len(windows) == 3
     assert windows == sorted(windows)
@@ -144,7 +144,7 @@ def test_what_a_proxy_with_a_monotonic_clock_of_its_own_tells_is_a_gap_in_the_re
     tmp_path: Path, shift: list[str], clean_env: dict[str, str]
 ) -> None:
     run = recorded(tmp_path, clean_env, *shift)
-    assert run.evidence(layout.POLICY_LINES) == b""
+    assert run.evidence(layout.CLAIMS) == b""
     assert "policy_log_damaged" in run.verdict().gaps
     assert run.verdict().status == Status.INCOMPLETE
 

@@ -169,7 +169,7 @@ def test_shim_none_forces_sdk_layer_absent(run: Runner, observer: str) -> None:
     recorded = run(observer)
     assert recorded.json(layout.RUN)["shim"] == "none"
     assert health_of(recorded)["sdk_layer"] == "absent"
-    assert recorded.evidence(layout.SDK_LINES) == b""
+    assert recorded.evidence(layout.CLAIMS) == b""
 
 
 def test_a_shim_alone_never_makes_the_sdk_layer_present(made: Runner) -> None:

@@ -95,10 +95,6 @@ def mismatch(tmp_path_factory: pytest.TempPathFactory) -> Flowed:
     return flowed(tmp_path_factory.mktemp("mismatch"), JAVASCRIPT, call)
 
 
-def lines_of(run: Recorded, layer: str) -> list[dict[str, Any]]:
-    return lines_in((run.path / layer).read_bytes())
-
-
 def stable(found: Any) -> Any:
     """What equal runs have in common."""
     if isinstance(found, dict):
@@ -125,7 +121,7 @@ def test_s5_the_sdk_layer_is_self_reported(flow: Flowed) -> None:
 
 @needs_filesystem_server
 def test_s5_the_normalized_events_are_those_of_the_contract(flow: Flowed) -> None:
-    lines = lines_of(flow.one, layout.SDK_LINES)
+    lines = flow.one.said
     assert [line["event_type"] for line in lines] == [
         "tool_call_started",
         "tool_call_completed",
@@ -136,15 +132,15 @@ def test_s5_the_normalized_events_are_those_of_the_contract(flow: Flowed) -> Non
 
 @needs_filesystem_server
 def test_s5_the_package_and_its_version_are_recorded(flow: Flowed) -> None:
-    for line in lines_of(flow.one, layout.SDK_LINES):
+    for line in flow.one.said:
         assert line["sdk_name"] in {"openai-agents", "@openai/agents"}
         assert line["sdk_version"][0].isdigit()
 
 
 @needs_filesystem_server
 def test_s5_one_id_is_told_by_the_sdk_and_by_policy_and_for_the_call(flow: Flowed) -> None:
-    assert [line["tool_call_id"] for line in lines_of(flow.one, layout.SDK_LINES)] == [CALL, CALL, None]
-    assert [line["tool_call_id"] for line in lines_of(flow.one, layout.POLICY_LINES)] == [CALL]
+    assert [line["tool_call_id"] for line in flow.one.said] == [CALL, CALL, None]
+    assert [line["tool_call_id"] for line in flow.one.decided] == [CALL]
     assert [call["tool_call_id"] for call in flow.one.json(layout.CALLS)["calls"]] == [CALL]
     bindings = flow.one.json(layout.CORRELATION)["bindings"]
     assert [binding["tool_call_id"] for binding in bindings] == [CALL]
@@ -202,9 +198,9 @@ def test_s5_three_runs_have_the_same_surface(flow: Flowed) -> None:
 
 
 @needs_filesystem_server
-@pytest.mark.parametrize("layer", [layout.POLICY_LINES, layout.SDK_LINES])
-def test_s5_three_runs_have_the_same_claims(flow: Flowed, layer: str) -> None:
-    assert_equal([lines_of(run, layer) for run in flow.runs])
+def test_s5_three_runs_have_the_same_claims(flow: Flowed) -> None:
+    assert_equal([run.decided for run in flow.runs])
+    assert_equal([run.said for run in flow.runs])
 
 
 @needs_filesystem_server
@@ -241,7 +237,7 @@ def test_s5_a_mismatch_is_a_fixed_string_in_a_partial_report_three_times(mismatc
 @needs_openai_agents_js
 def test_s5_what_the_sdk_says_makes_no_binding(mismatch: Flowed) -> None:
     for run in mismatch.runs:
-        assert {line["tool_call_id"] for line in lines_of(run, layout.POLICY_LINES)} == {POLICY_ONLY}
+        assert {line["tool_call_id"] for line in run.decided} == {POLICY_ONLY}
         assert [one["tool_call_id"] for one in run.json(layout.CORRELATION)["bindings"]] == [POLICY_ONLY]
 
 
@@ -290,7 +286,7 @@ def spoken(place: Path, shim: str, *command: str) -> tuple[subprocess.CompletedP
 def test_no_shim_forces_the_sdk_layer_to_be_absent(place: Path) -> None:
     _, run = spoken(place, "none", "sh", str(WORKLOADS / "sdk-event-wrapper.sh"), CALL)
     assert run.json(layout.HEALTH)["sdk_layer"] == "absent"
-    assert run.evidence(layout.SDK_LINES) == b""
+    assert run.evidence(layout.CLAIMS) == b""
 
 
 LINE = (
@@ -330,4 +326,4 @@ def test_a_malformed_log_degrades_its_layer_and_never_the_run(
     health = run.json(layout.HEALTH)
     assert any(note.startswith(f"sdk_log_refused:{word}") for note in health["notes"])
     assert health["sdk_layer"] == ("self_reported" if kept else "absent")
-    assert len(lines_in(run.evidence(layout.SDK_LINES))) == kept
+    assert len(run.said) == kept

@@ -114,7 +114,7 @@ def test_a_log_that_breaks_the_contract_is_refused_and_the_run_is_not(
     run = recorded(steno, store, agent(sdk(0), last))
     assert run.is_valid
     assert f"sdk_log_refused:{word}" in health(run)["notes"]
-    assert len(lines_in(run.evidence(layout.SDK_LINES))) == 1
+    assert len(run.said) == 1
     assert run.event("sdk_intake")["refused_line"] == 1
 
 
@@ -131,7 +131,7 @@ def test_shim_none_forces_sdk_layer_absent_whatever_is_written(steno: Steno, sto
     run = recorded(steno, store, agent(sdk(0)), "--shim", "none")
     assert run.is_valid
     assert health(run)["sdk_layer"] == "absent"
-    assert run.evidence(layout.SDK_LINES) == b""
+    assert run.evidence(layout.CLAIMS) == b""
 
 
 HOSTILE = {
@@ -173,7 +173,7 @@ def test_what_the_command_does_to_the_logs_is_a_gap_and_never_a_failure(
     run = recorded(steno, store, ["sh", "-c", script])
     assert {"hook_log_damaged", "policy_log_damaged"} <= set(run.verdict().gaps)
     assert any(note.startswith("sdk_log_refused:") for note in health(run)["notes"])
-    assert b"root:" not in run.evidence(layout.SDK_LINES)
+    assert b"root:" not in run.evidence(layout.CLAIMS)
 
 
 def test_a_secret_that_an_sdk_tells_is_nowhere_in_the_bundle_nor_in_its_exports(
@@ -188,7 +188,7 @@ def test_a_secret_that_an_sdk_tells_is_nowhere_in_the_bundle_nor_in_its_exports(
     out = tmp_path / "out"
     options = [word for name in ("assay-runner", "capture-run") for word in ("--export", f"{name}:{out}")]
     run = recorded(steno, store, ["sh", "-c", script], *options, env=env)
-    assert len(lines_in(run.evidence(layout.SDK_LINES))) == 2
+    assert len(run.said) == 2
     found = [path for place in (run.path, out) for path in place.rglob("*") if path.is_file()]
     read = b"".join(
         b"".join(taken_apart(path).values()) if path.suffix == ".gz" else path.read_bytes() for path in found
@@ -221,6 +221,6 @@ def test_what_was_told_to_a_recorder_that_was_killed_is_recovered(
     os.kill(command, signal.SIGKILL)
     until(lambda: steno("recover", "@last").returncode == 0)
     assert run.verdict().gaps == ["recorder_killed"]
-    assert len(lines_in(run.evidence(layout.SDK_LINES))) == 2
+    assert len(run.said) == 2
     assert health(run)["sdk_layer"] == "self_reported"
     assert intakes(run) == []

@@ -1,9 +1,9 @@
-"""Makes the golden bundles of the format that this Steno writes: `unshare --uts make.py FOLDER`, as root.
+"""Makes the golden bundles of this Steno's format: `unshare --uts make.py FOLDER [NAME...]`, as root.
 
 They are made once for each format and never again: what an old Steno recorded, a later one must read.
-It needs a Steno at /opt/steno, perl, and a user `ada`. Everything happens below /home/ada, on a host named
-`golden`, so that a record says nothing of the machine that made it. `answers.py` then writes what every
-command answers.
+It needs a Steno at /opt/steno that everybody may start, perl, and a user `ada`. Everything happens below
+/home/ada, on a host named `golden`, so that a record says nothing of the machine that made it. `answers.py`
+then writes what every command answers.
 """
 
 from __future__ import annotations
@@ -182,13 +182,13 @@ def main() -> None:
     target = Path(sys.argv[1]).resolve()
     socket.sethostname("golden")
     target.mkdir(parents=True, exist_ok=True)
-    for name, record in CASES.items():
+    for name in sys.argv[2:] or CASES:
         shutil.rmtree(STORE, ignore_errors=True)
         for left in (".local", ".config", "bin", "outside.txt"):
             path = HOME / left
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
         make_project()
-        record()
+        CASES[name]()
         (run,) = (path for path in STORE.iterdir() if not path.name.startswith("."))
         pack = target / f"{name}.tar.gz"
         pack.unlink(missing_ok=True)

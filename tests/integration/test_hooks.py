@@ -18,7 +18,7 @@ import pytest
 from conftest import PROGRAM, SECONDS, Steno
 from hook_payloads import PAYLOADS, agent_of, payload
 from recorded import only_run
-from steno.evidence import intake, layout
+from steno.evidence import intake
 from steno.evidence.intake import HookTold
 from steno.hooks.reading import MAX_PAYLOAD
 
@@ -198,7 +198,7 @@ def test_what_hooks_tell_in_a_run_is_in_its_record(steno: Steno, store: Path, tm
     script = "\n".join(f"{shlex.quote(str(PROGRAM))} hook claude < {position}.json" for position in range(3))
     assert steno("run", "--observer", "none", "--", "sh", "-c", script).returncode == 0
     run = only_run(store)
-    told = [json.loads(line) for line in run.evidence(layout.SDK_LINES).splitlines()]
+    told = run.said
     assert [line["event_type"] for line in told] == [
         "tool_call_started",
         "tool_call_completed",

@@ -45,9 +45,6 @@ class Worked(NamedTuple):
     calls: dict[str, dict[str, Any]]  # of `steno calls`, by id
     heard: dict[str, str]  # what the model was told of each call
 
-    def lines(self, name: str) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.run.evidence(name).splitlines()]
-
     def path(self, name: str) -> str:
         return str(self.work / name)
 
@@ -170,8 +167,8 @@ def test_a_command_of_its_shell_is_said_by_the_hook_and_seen_by_the_kernel(agent
 
 
 def test_a_call_of_an_mcp_tool_has_the_agents_own_id_in_both_layers(agent: Worked) -> None:
-    decided = {line["tool_call_id"]: line for line in agent.lines(layout.POLICY_LINES)}
-    said = {line["tool_call_id"] for line in agent.lines(layout.SDK_LINES)}
+    decided = {line["tool_call_id"]: line for line in agent.run.decided}
+    said = {line["tool_call_id"] for line in agent.run.said}
     assert set(decided) == {MCP, DENIED, LYING}
     assert set(decided) <= said
     assert {line["steno"]["id_from"] for line in decided.values()} == {agent.id_from}

@@ -301,7 +301,7 @@ def test_hooks_and_policy_fill_their_layers_without_touching_the_users_home(work
     health = worked.run.json(layout.HEALTH)
     said = "self_reported" if KINDS[worked.name].has_hooks else "absent"
     assert (health["policy_layer"], health["sdk_layer"]) == ("present", said)
-    decided = [json.loads(line) for line in worked.run.evidence(layout.POLICY_LINES).splitlines()]
+    decided = worked.run.decided
     assert [(line["tool"], line["decision"]) for line in decided] == [("read_text_file", "allow")]
     assert (decided[0]["tool_call_id"] == "call_read") is (worked.name in TELL_THEIR_IDS)
     assert b"the policy" not in worked.first.done.stderr

@@ -25,12 +25,13 @@ from steno.bundle.seal import seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, publish_run_folder
 from steno.bundle.sweep import Sweeper
-from steno.evidence import canonical, claims, kinds, layout
+from steno.evidence import canonical, kinds, layout
 from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
 from steno.evidence.kinds import EventData
 from steno.evidence.observed import Host
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from support import told
 
 RUN_ID = "2026-01-25T12-00-00-000Z_a1b2c3d4"
 HOST = Host(os="Linux", release="6.1", machine="x86_64", platform="linux", name="box")
@@ -370,17 +371,13 @@ class RunBuilder:
         with os.fdopen(spool.create(layout.FILE_LINES), "wb") as file:
             file.writelines(map(canonical.encode_line, lines))
 
-    def _numbered(self, lines: Sequence[PolicyLine | SdkLine]) -> bytes:
-        ours = [msgspec.structs.replace(line, seq=seq, run_id=self.run_id) for seq, line in enumerate(lines)]
-        return b"".join(map(claims.write, ours))
-
     def _claims(self, path: Path) -> list[EventData]:
         events: list[EventData] = list(_connections(self._policy))
-        for name, lines in ((layout.POLICY_LINES, self._policy), (layout.SDK_LINES, self._said)):
-            if lines:
-                (path / layout.SPOOL / name).write_bytes(self._numbered(lines))
+        if self._policy or self._said:
+            logs = told.logs_of(self._policy, self._said, self.run_id)
+            (path / layout.SPOOL / layout.CLAIMS).write_bytes(told.claims_file(logs))
         if self._said:
-            hooks = sum(line.steno is not None and line.steno.id_from != "sdk" for line in self._said)
+            hooks = sum(line.steno is not None and line.steno.process is not None for line in self._said)
             shim = self._said[0].source
             events.append(kinds.SdkIntake(shim=shim, lines=len(self._said) - hooks, hooks=hooks))
         return events

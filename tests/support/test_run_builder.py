@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from calls_made import decision, said_call
 from recorded import Recorded
 from steno.bundle.verify import Status
+from steno.evidence import layout
 from support.run_builder import Content, RunBuilder
 
 
@@ -59,5 +59,5 @@ def test_what_was_said_and_decided_becomes_calls(tmp_path: Path) -> None:
 def test_a_gap_makes_it_incomplete_and_without_calls_there_is_no_kernel_layer(tmp_path: Path) -> None:
     run = Recorded(RunBuilder(observer="none").gap("terminal_held", "stdout").seal(tmp_path))
     assert run.verdict().status is Status.INCOMPLETE
-    assert not (run.path / "layers" / "kernel.parquet").exists()
-    assert json.loads((run.path / "manifest.json").read_bytes())["completeness"]["gaps"] == ["terminal_held"]
+    assert not (run.path / layout.KERNEL_TABLE).exists()
+    assert run.verdict().gaps == ["terminal_held"]

@@ -4,8 +4,6 @@ export const MANIFEST = "manifest.json";
 export const EVENTS = "events.ndjson";
 export const KERNEL_TABLE = "syscalls.parquet";
 export const BLOBS = "blobs.parquet";
-export const POLICY_LINES = "policy.ndjson";
-export const SDK_LINES = "sdk.ndjson";
 export const CHANGES = "git/changes.json";
 export const DIFF = "git/diff.patch";
 /** In this order the joint index numbers them. */
@@ -51,8 +49,6 @@ const FIRST_NAMES: Record<string, string> = {
   "layers/kernel.parquet": KERNEL_TABLE,
   "layers/files.ndjson": "files.ndjson",
   "blobs.parquet": BLOBS,
-  "layers/policy.ndjson": POLICY_LINES,
-  "layers/sdk.ndjson": SDK_LINES,
   "repo/status_before.txt": "git/status_before.txt",
   "repo/status_after.txt": "git/status_after.txt",
   "repo/diff.patch": DIFF,

@@ -1,18 +1,11 @@
 // Which rows of the kernel table are worth a mark: files that were changed and connections. Pure.
 import { resultWord } from "./errno";
 import type { KernelEvents } from "./kernel";
+import { CHANGING, O_ACCMODE, O_CREAT, O_PATH, O_TRUNC } from "./made/linux";
 import { isUnderWay } from "./panels/network/outcome";
 
-/** As `changes` in native/wire.toml has it; a test compares. */
-export const CHANGING = new Set(
-  (
-    "mount umount pivot_root mkdir mknod rename rename_to link link_to symlink unlink rmdir truncate chmod chown utimes " +
-    "setxattr removexattr map setattr moved moved_to"
-  ).split(" "),
-);
 const CONNECTING = new Set(["connect", "bind", "listen", "accept", "send"]);
 const OPENING = new Set(["open", "open_handle"]);
-const [ACCESS, CREATE, TRUNCATE, PATH_ONLY] = [3, 0o100, 0o1000, 0o10000000];
 // What is written there is kept nowhere.
 const NO_FILE = /^\/(dev\/(?!shm\/)|proc\/|memfd:)|^(pipe|socket|anon_inode):/;
 // In these programs of the run tell the recorder something: that is no change of the command's.
@@ -53,9 +46,9 @@ export function changes(events: KernelEvents, row: number): boolean {
   if (CHANGING.has(op)) return !hasFailed(events, row);
   if (!OPENING.has(op) || hasFailed(events, row)) return false;
   const flags = events.arg[row]!;
-  if (flags & PATH_ONLY) return false;
-  const access = flags & ACCESS;
-  return access === 1 || access === 2 || (flags & (CREATE | TRUNCATE)) !== 0;
+  if (flags & O_PATH) return false;
+  const access = flags & O_ACCMODE;
+  return access === 1 || access === 2 || (flags & (O_CREAT | O_TRUNC)) !== 0;
 }
 
 /** Rows in order of time, with their times. */

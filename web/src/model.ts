@@ -164,16 +164,6 @@ export class Model {
     return this.lines(layout.EVENTS);
   }
 
-  /** The decisions of policy, spec §5.5. */
-  policy(): Promise<Record<string, any>[]> {
-    return this.lines(layout.POLICY_LINES);
-  }
-
-  /** What an agent said of itself, spec §5.6. */
-  claims(): Promise<Record<string, any>[]> {
-    return this.lines(layout.SDK_LINES);
-  }
-
   /** Every observed call, in columns; null without a kernel layer. */
   kernelEvents(): Promise<KernelEvents | null> {
     return this.once("kernel", async () =>

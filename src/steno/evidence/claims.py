@@ -1,8 +1,8 @@
-"""The lines of the policy layer and of the SDK layer: what policy decided, and what an agent said of itself.
+"""What policy decided and what an agent said of itself, put together: one decision a call, one word a line.
 
-In: lines of `policy.ndjson` and `sdk.ndjson`, which may be hostile. Out: frozen values, or
-`BadClaimError`. The fields beside `steno` are those of assay-runner, with its names; ours stand under
-`steno`. Times are nanoseconds on the run's monotonic clock. Never touches a file or a clock.
+They follow from what was told, and format 1 has them in two files. In: lines of these, which may be hostile.
+Out: frozen values, or `BadClaimError`. The fields beside `steno` are those of assay-runner, with its names;
+ours stand under `steno`. Times are nanoseconds on the run's monotonic clock.
 """
 
 from __future__ import annotations

@@ -13,13 +13,18 @@ from steno.evidence import canonical, layout
 FIRST = 1
 # Format 1 put a header line before two of its streams, for scriptreplay(1).
 _HEADER = "Script started, recorded by steno as {run_id}\n"
+# No bundle of format 1 has what programs of a run told as they told it: the Steno that sealed it had put the
+# lines together. So these files keep their names.
+FOLDED_POLICY = "layers/policy.ndjson"
+FOLDED_SDK = "layers/sdk.ndjson"
+FOLDED_CLAIMS = (FOLDED_POLICY, FOLDED_SDK)
 _NAMES: dict[str, str] = {
     layout.EVENTS: "events.ndjson",
     layout.KERNEL_TABLE: "layers/kernel.parquet",
     layout.FILE_LINES: "layers/files.ndjson",
     layout.BLOBS: "blobs.parquet",
-    layout.POLICY_LINES: "layers/policy.ndjson",
-    layout.SDK_LINES: "layers/sdk.ndjson",
+    FOLDED_POLICY: FOLDED_POLICY,
+    FOLDED_SDK: FOLDED_SDK,
     layout.STATUS_BEFORE: "repo/status_before.txt",
     layout.STATUS_AFTER: "repo/status_after.txt",
     layout.DIFF: "repo/diff.patch",

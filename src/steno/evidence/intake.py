@@ -1,4 +1,4 @@
-"""What the programs of a run tell its recorder: the names of the environment, and the lines of two logs.
+"""What the programs of a run tell its recorder: the names of the environment, and the lines of three logs.
 
 In: facts that a proxy or a hook has. Out: lines for the intake folder that the run supplies, and the way
 back, or `BadIntakeError`. A writer appends whole lines; nobody rewrites one. Times are nanoseconds on the
@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from steno.evidence import canonical
 from steno.evidence.claims import Decision, Outcome, ProcessKey, SdkEventType
 from steno.evidence.intake_names import (
     FOLDER,
@@ -49,7 +50,10 @@ __all__ = [
     "Noticed",
     "Opened",
     "PolicyTold",
+    "SdkTold",
+    "Told",
     "hook_told",
+    "is_process",
     "policy_log",
     "policy_log_owner",
     "policy_told",
@@ -114,7 +118,6 @@ class Closed(_Told, frozen=True, kw_only=True, tag="closed"):
 
 
 PolicyTold = Opened | Decided | Ended | Noticed | Closed
-_Line = TypeVar("_Line")
 
 
 class HookTold(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -138,6 +141,35 @@ class HookTold(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     problem: str | None = None  # a fixed word; docs/hooks.md lists them
 
 
+class SdkAside(msgspec.Struct, frozen=True, kw_only=True):
+    """What an SDK says beside its contract, under `steno`."""
+
+    id_from: Literal["sdk", "inferred"] = "sdk"
+    at_ns: int | None = None
+    input: Any = None
+    output: Any = None
+    message: str | None = None
+    cut: bool = False
+
+
+class SdkTold(msgspec.Struct, frozen=True, kw_only=True):
+    """What a framework says of itself, by the contract of its log."""
+
+    schema: Literal["assay.runner.sdk_event.v0"]
+    run_id: str
+    seq: int
+    event_type: SdkEventType
+    source: str  # the shim
+    sdk_name: str | None = None
+    sdk_version: str | None = None
+    tool_call_id: str | None = None
+    tool: str | None = None
+    steno: SdkAside | None = None
+
+
+Told = PolicyTold | HookTold | SdkTold
+_Line = TypeVar("_Line")
+
 _policy: msgspec.json.Decoder[PolicyTold] = msgspec.json.Decoder(PolicyTold)
 _hooks = msgspec.json.Decoder(HookTold)
 
@@ -152,6 +184,11 @@ def hook_told(line: bytes) -> HookTold:
 
 def write(told: PolicyTold | HookTold) -> bytes:
     return msgspec.json.encode(told) + b"\n"
+
+
+def is_process(key: ProcessKey | None) -> bool:
+    """One that there can be, or none."""
+    return key is None or all(0 <= number <= canonical.SAFE_INTEGER for number in (key.pid, key.start_ticks))
 
 
 def _read(line: bytes, decoder: msgspec.json.Decoder[_Line]) -> _Line:

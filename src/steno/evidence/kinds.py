@@ -309,7 +309,7 @@ class McpConnection(EventData, frozen=True, kw_only=True):
     end: str | None = None  # "client_closed", "server_exited" or "proxy_failed"
     exit_code: int | None = None
     signal: str | None = None
-    calls: int  # lines of the policy layer that are of it
+    calls: int  # on which was decided
     noticed: list[NoticedByProxy] = []  # the first hundred
     noticed_count: int = 0
 
@@ -322,7 +322,7 @@ class IntakeLogs(EventData, frozen=True, kw_only=True):
     policy: list[ProxyLog] = []
     policy_left_off: int = 0  # more than can be named here
     hooks: FileKey | None = None
-    hook_processes: list[ProcessKey] = []  # hooks that told something which is not in the SDK layer
+    hook_processes: list[ProcessKey] = []  # hooks of which no line is kept
     hook_processes_left_off: int = 0
 
 

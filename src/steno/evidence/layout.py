@@ -8,9 +8,7 @@ EVENTS = "evidence/events.ndjson"
 KERNEL_TABLE = "evidence/syscalls.parquet"
 FILE_LINES = "evidence/files.ndjson"
 BLOBS = "evidence/blobs.parquet"
-POLICY_LINES = "evidence/policy.ndjson"
-SDK_LINES = "evidence/sdk.ndjson"
-CLAIM_LAYERS = (POLICY_LINES, SDK_LINES)
+CLAIMS = "evidence/claims.ndjson"
 
 STDIN = "evidence/terminal/stdin"
 STDOUT = "evidence/terminal/stdout"
@@ -44,7 +42,7 @@ EVIDENCE_FILES = (
     KERNEL_TABLE,
     FILE_LINES,
     BLOBS,
-    *CLAIM_LAYERS,
+    CLAIMS,
     *TAPES,
     INDEX,
 )

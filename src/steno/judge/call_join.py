@@ -6,20 +6,20 @@ In: layers. Out: `Joined`: the calls, the processes, the windows, and who wrote 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from steno.evidence import intake_names, layout
-from steno.evidence.claims import PolicyLine, SdkLine
+from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
 from steno.evidence.layers import Layers
 from steno.judge import kernel_health
 from steno.judge.call_processes import Processes, processes
 from steno.judge.call_windows import Windows, windows
-from steno.judge.claim_layers import policy_lines, sdk_lines
+from steno.judge.claim_layers import claims_of
 from steno.judge.facts import NO_SHIM, RunFacts
 from steno.judge.log_faults import is_of_policy, log_faults
 from steno.judge.log_writers import HOOK, PROXY, was_used
-from steno.judge.told_calls import ToldCall, is_of_hook, told_calls
+from steno.judge.told_calls import ToldCall, told_calls
 
 
 class Joined(NamedTuple):
@@ -43,12 +43,13 @@ class Joined(NamedTuple):
 
 def join(layers: Layers) -> Joined:
     facts = RunFacts.of(layers)
-    policy = policy_lines(layers)
-    sdk = [] if facts.shim == NO_SHIM else sdk_lines(layers)
+    claims = claims_of(layers)
+    policy, is_heard = claims.policy, facts.shim != NO_SHIM
+    sdk = claims.sdk if is_heard else []
     calls = told_calls(policy, sdk)
     is_told = _is_told(layers, facts, policy or sdk)
     found = processes(layers, facts.intake_logs, facts.start.cwd) if is_told else Processes()
-    proxies, hooks = _proxies(facts, policy, found), _hooks(facts, sdk, found)
+    proxies, hooks = _proxies(facts, policy, found), _hooks(facts, claims.hooks if is_heard else (), found)
     ends = {one.connection: one.closed_ns for one in facts.connections if one.closed_ns is not None}
     return Joined(
         facts,
@@ -102,10 +103,9 @@ def _seen_as_hooks(hooks: frozenset[int], found: Processes) -> frozenset[int]:
     return frozenset(one for one in hooks if not found.ran_another(one, told[one], HOOK))
 
 
-def _hooks(facts: RunFacts, sdk: Sequence[SdkLine], found: Processes) -> frozenset[int]:
+def _hooks(facts: RunFacts, told: Iterable[ProcessKey], found: Processes) -> frozenset[int]:
     """Processes that say they are hooks, and that were seen to open the log of the hooks."""
-    keys = {line.steno.process for line in sdk if line.steno is not None and is_of_hook(line)}
-    keys |= set(facts.intake_logs.hook_processes if facts.intake_logs else ())
-    told = map(found.of, keys)
+    keys = {*told, *(facts.intake_logs.hook_processes if facts.intake_logs else ())}
+    processes = map(found.of, keys)
     writers = found.writers[intake_names.HOOKS]
-    return frozenset(one.number for one in told if one is not None and one.number in writers)
+    return frozenset(one.number for one in processes if one is not None and one.number in writers)

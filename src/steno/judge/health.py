@@ -13,7 +13,7 @@ from typing import Any
 from steno.evidence import canonical, kinds, layout, wire
 from steno.evidence.layers import Layers
 from steno.judge import cgroup_health, kernel_health, surface_names
-from steno.judge.claim_layers import policy_lines, sdk_lines
+from steno.judge.claim_layers import claims_of
 from steno.judge.facts import NO_SHIM, RunFacts
 from steno.judge.kernel_rows import batches
 
@@ -45,8 +45,8 @@ _OTHER_ROOT = wire.NOTES["other_root"]
 def health(layers: Layers) -> Iterator[bytes]:
     facts = RunFacts.of(layers)
     kernel, cgroup = kernel_health.of(facts), cgroup_health.of(facts)
-    decided = bool(policy_lines(layers))
-    said = bool(sdk_lines(layers)) and facts.shim != NO_SHIM
+    claims = claims_of(layers)
+    decided, said = bool(claims.policy), bool(claims.sdk) and facts.shim != NO_SHIM
     yield canonical.encode(
         {
             "schema": SCHEMA,

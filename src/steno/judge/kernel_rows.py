@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from steno.evidence import layout, wire
 from steno.evidence.file_times import file_time
 from steno.evidence.layers import Layers
-from steno.evidence.linux_numbers import ERRORS
+from steno.evidence.linux_abi import ERRORS
 
 BATCH = 1 << 16
 MAX_GROUP_ROWS = 1 << 18

@@ -11,15 +11,18 @@ import stat
 from typing import NamedTuple
 
 from steno.evidence import wire
+from steno.evidence.linux_abi import (
+    O_ACCMODE,
+    O_CREAT,
+    O_DIRECTORY,
+    O_PATH,
+    O_RDWR,
+    O_TMPFILE_ONLY,
+    O_TRUNC,
+    O_WRONLY,
+)
 
-# Flags of open(2) on x86. A record is read anywhere, so they are not those of the machine that reads it.
-_ACCESS, _WRITE_ONLY, _READ_WRITE = 0o3, 0o1, 0o2
-_CREATE = 0o100
-_TRUNCATE = 0o1000
-_DIRECTORY_ONLY = 0o200000
-_PATH_ONLY = 0o10000000
-_TMPFILE = 0o20000000
-MEANING_OF_OPEN = _ACCESS | _CREATE | _TRUNCATE
+MEANING_OF_OPEN = O_ACCMODE | O_CREAT | O_TRUNC
 
 _NONE: frozenset[str] = frozenset()
 _EXISTENCE = frozenset({"existence"})
@@ -84,25 +87,25 @@ def has_failed(result: int | None) -> bool:
 
 def access(flags: int) -> str:
     """How a file is opened: `read`, `write` or `read_write`."""
-    return {_WRITE_ONLY: "write", _READ_WRITE: "read_write"}.get(flags & _ACCESS, "read")
+    return {O_WRONLY: "write", O_RDWR: "read_write"}.get(flags & O_ACCMODE, "read")
 
 
 def creates(flags: int) -> bool:
-    return bool(flags & _CREATE)
+    return bool(flags & O_CREAT)
 
 
 def truncates(flags: int) -> bool:
-    return bool(flags & _TRUNCATE)
+    return bool(flags & O_TRUNC)
 
 
 def only_names(flags: int) -> bool:
     """Whether a file is opened as a name, which gives no way to its content."""
-    return bool(flags & _PATH_ONLY)
+    return bool(flags & O_PATH)
 
 
 def opens_directory(flags: int, mode: int) -> bool:
     """Whether it is a directory that is opened, also to make a file in it that has no name."""
-    return bool(flags & (_TMPFILE | _DIRECTORY_ONLY)) or stat.S_ISDIR(mode)
+    return bool(flags & (O_TMPFILE_ONLY | O_DIRECTORY)) or stat.S_ISDIR(mode)
 
 
 def _opened(call: Call) -> frozenset[str]:

@@ -15,7 +15,7 @@ from steno.evidence import canonical, layout
 from steno.evidence.claims import PolicyLine
 from steno.evidence.layers import Layers
 from steno.judge import kernel_health, surface_names
-from steno.judge.claim_layers import policy_lines
+from steno.judge.claim_layers import claims_of
 from steno.judge.doings import COLUMNS, CONNECTED, RAN, SENT, Named, Seeing, Seen
 from steno.judge.effects import DELETED, READ, WRITTEN
 from steno.judge.facts import RunFacts
@@ -32,7 +32,7 @@ def surface(layers: Layers) -> Iterator[bytes]:
     if layers.has(layout.KERNEL_TABLE):
         for batch in batches(layers, COLUMNS):
             seeing.take(batch)
-    yield canonical.encode(_told(facts, seeing.by_label[0], policy_lines(layers)))
+    yield canonical.encode(_told(facts, seeing.by_label[0], claims_of(layers).policy))
 
 
 def _told(facts: RunFacts, seen: Seen, decided: list[PolicyLine]) -> dict[str, Any]:

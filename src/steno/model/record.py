@@ -22,6 +22,7 @@ from steno.errors import UnreadableBundleError
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import Event, RepoSnapshot
 from steno.evidence.run_id import is_run_id
+from steno.judge.claim_layers import Claims, claims_of
 from steno.judge.facts import RunFacts
 from steno.judge.streams import Moment, recorded, timeline
 from steno.judge.summaries import diff_hash
@@ -51,6 +52,11 @@ class Record(NamedTuple):
     def diff_hash(self, snapshot: RepoSnapshot) -> str | None:
         """Of the masked patch of the work tree; None: there is no snapshot, or no patch."""
         return diff_hash(self.layers, snapshot)
+
+    @property
+    def claims(self) -> Claims:
+        """What policy decided and what was said, put together of what was told."""
+        return claims_of(self.layers)
 
     @property
     def completeness(self) -> dict[str, Any]:

@@ -1,36 +1,36 @@
-"""The layers of claims, made when the command is over: what policy decided, and what an agent said of itself.
+"""The claims, kept when the command is over: what programs of the run told, masked and not put together.
 
 In: the logs of the run's intake, the redactor, the shim that was asked for. Out, in the spool:
-`policy.ndjson` and `sdk.ndjson`, masked, each written whole under its name; the events that
-tell of them, and the gaps. A fault in a log costs what it hides, never the run. Never raises for what the
-logs hold.
+`claims.ndjson`, written whole under its name; the events that tell of it, and the gaps. A fault in a log
+costs what it hides, never the run. Never raises for what the logs hold.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, NamedTuple
 
 import msgspec
 
 from steno.bundle.claims_check import DISTURBED
 from steno.bundle.folder import Folder
 from steno.bundle.seal import write_file
-from steno.evidence import canonical, claims, intake, kinds, layout
-from steno.evidence.claims import BadClaimError, FileKey, PolicyLine, ProcessKey, ProxyLog, SdkLine
+from steno.evidence import canonical, intake, kinds, layout, told
+from steno.evidence.claims import BadClaimError, FileKey, ProcessKey, ProxyLog
+from steno.evidence.intake import BadIntakeError, HookTold, SdkTold, Told
 from steno.evidence.kinds import EventData
-from steno.judge.claim_layers import MAX_LAYER
+from steno.evidence.proxy_logs import Connection, ProxyLogs
+from steno.judge.claim_layers import MAX_CLAIMS
 from steno.judge.facts import ANY_SHIM, NO_SHIM
 from steno.record import sdk_contract
 from steno.record.counted_gaps import counted
-from steno.record.hook_fold import HookFold, fold_hooks
-from steno.record.intake import TOO_LARGE, IntakeFolder, LogRead
-from steno.record.policy_fold import PolicyFold
+from steno.record.hook_log import take_hooks
+from steno.record.intake import TOO_LARGE, IntakeFolder, LogRead, PolicyLog
 from steno.record.sdk_contract import Taken
-from steno.record.told_lines import MOST_DAMAGED, Damage
+from steno.record.told_lines import MOST_DAMAGED, Damage, take_lines
 from steno.redact.engine import Redactor
 
 POLICY_DAMAGED = "policy_log_damaged"
@@ -39,19 +39,21 @@ NOT_UNDERSTOOD = "hook_payload_unreadable"
 NOT_WANTED = "shim_none"
 # Shims that write to the SDK log; the others tell by hooks.
 _WRITES_THE_LOG = frozenset({"openai-agents"})
-# What may hold a secret beside the arguments; the other fields are words and numbers of ours.
-_POLICY_TEXTS = ("source", "tool_call_id", "tool")
-_POLICY_DETAILS = ("connection", "request_id", "id_from", "server", "method", "reason")
-_SDK_TEXTS = ("source", "sdk_name", "sdk_version", "tool_call_id", "tool")
-_SDK_DETAILS = ("server",)
-_POLICY_PLACE, _SDK_PLACE = map(layout.shown, layout.CLAIM_LAYERS)
+# What may hold a secret beside what is somebody else's; the other fields are numbers and words of ours.
+_TEXTS = (
+    *("connection", "source", "server", "policy", "tool_call_id", "id_from", "request_id", "method", "tool"),
+    *("reason", "kind", "detail", "signal", "agent", "sdk_name", "sdk_version", "session", "problem"),
+)
+# Somebody else's data, and what says that it was too large to be kept.
+_FOREIGN = {"arguments": "arguments_cut", "input": "cut", "output": "cut", "message": "cut"}
+_PLACE = layout.shown(layout.CLAIMS)
+_MOST_OF_PROXIES = MAX_CLAIMS // 2  # so that nobody takes the room of the others
 
 _MOST_WORDS = 10
 MOST_NAMED = 1000  # logs and processes, in one event
-_Line = TypeVar("_Line", PolicyLine, SdkLine)
 
 
-class Told(NamedTuple):
+class Heard(NamedTuple):
     """How the run's claims are to be read."""
 
     run_id: str
@@ -60,19 +62,22 @@ class Told(NamedTuple):
     texts: bool = True  # False: what is secret is not known any more, so that free text is not kept
 
 
-def keep_claims(spool: Folder, found: IntakeFolder | None, redactor: Redactor, told: Told) -> list[EventData]:
-    """Write both layers. The events come in the order in which they are to be written, gaps last."""
+def keep_claims(spool: Folder, found: IntakeFolder | None, redactor: Redactor, how: Heard) -> list[EventData]:
+    """Write what was told. The events come in the order in which they are to be written, gaps last."""
     gaps: list[EventData] = []
     if found is None:
         gaps.append(kinds.Gap(DISTURBED, "the folder is gone: what programs of the run told is lost"))
     elif (problem := found.problem()) is not None:
         gaps.append(kinds.Gap(DISTURBED, f"the folder was {problem}"))
-    masking = _Masking(redactor, keep_texts=told.texts)
-    proxies, connections = _keep_policy(spool, found, masking, told, gaps)
+    sheet = _Sheet(_Masking(redactor, keep_texts=how.texts), how.run_id)
+    proxies, connections = _keep_policy(sheet, [] if found is None else found.policy_logs(), how, gaps)
+    sheet.most = MAX_CLAIMS
     hook = _log(found, intake.HOOKS)
-    hooks = fold_hooks(hook.data, told.run_id, told.latest_ns)
-    said, sdk = _keep_sdk(spool, _log(found, intake.SDK), _Hooks(hook, hooks), masking, told, gaps)
-    logs = _logs(proxies, hook.file if hook.data else None, hooks.processes - set(map(_process, said)))
+    silent, sdk = _keep_agents(sheet, _log(found, intake.SDK), hook, how, gaps)
+    logs = _logs(proxies, hook.file if hook.data else None, silent)
+    with suppress(FileNotFoundError):
+        spool.remove_tree(layout.CLAIMS)
+    write_file(spool, layout.CLAIMS, iter(sheet.lines), sync=True)
     return [*connections, *([logs] if proxies or hook.data else []), *([sdk] if sdk else []), *gaps]
 
 
@@ -81,10 +86,10 @@ def _log(found: IntakeFolder | None, name: str) -> LogRead:
 
 
 def _logs(
-    proxies: list[ProxyLog], hooks: FileKey | None, processes: AbstractSet[ProcessKey | None]
+    proxies: list[ProxyLog], hooks: FileKey | None, processes: Iterable[ProcessKey]
 ) -> kinds.IntakeLogs:
     policy = sorted(proxies, key=lambda log: (log.process.start_ticks, log.process.pid))
-    others = sorted((key for key in processes if key), key=lambda key: (key.start_ticks, key.pid))
+    others = sorted(processes, key=lambda key: (key.start_ticks, key.pid))
     return kinds.IntakeLogs(
         policy=policy[:MOST_NAMED],
         policy_left_off=max(0, len(policy) - MOST_NAMED),
@@ -94,83 +99,113 @@ def _logs(
     )
 
 
-def _process(line: SdkLine) -> ProcessKey | None:
-    return None if line.steno is None else line.steno.process
-
-
 def _keep_policy(
-    spool: Folder, found: IntakeFolder | None, masking: _Masking, told: Told, gaps: list[EventData]
+    sheet: _Sheet, logs: Iterable[PolicyLog], how: Heard, gaps: list[EventData]
 ) -> tuple[list[ProxyLog], list[EventData]]:
-    fold = PolicyFold(told.run_id, told.latest_ns)
+    told_of = ProxyLogs(how.run_id, how.latest_ns)
     proxies: list[ProxyLog] = []
     problems: Counter[str] = Counter()
     damage = Damage()
-    for log in () if found is None else found.policy_logs():
-        damage += fold.take(log.read.data, log.owner)
+
+    def take(log: PolicyLog, number: int, raw: bytes) -> None:
+        entry = sheet.entry(log.name, number, intake.policy_told(raw))
+        if isinstance(entry.told, intake.PolicyTold):
+            told_of.take(entry.told, log.owner)
+        sheet.keep(entry)
+
+    for log in logs:
+        damage += take_lines(log.read.data, partial(take, log))
         proxies.append(ProxyLog(log.owner, log.read.file))
         problems.update([log.read.problem] if log.read.problem else [])
-    decisions = fold.decisions()
-    kept = _write(spool, layout.POLICY_LINES, decisions, masking.policy, claims.policy_line)
-    damage += Damage(len(decisions) - len(kept))
     if problems:
         gaps.append(kinds.Gap(POLICY_DAMAGED, f"logs of proxies: {_says(problems)}"))
-    gaps += _damage_gaps(POLICY_DAMAGED, "logs of proxies", damage)
-    calls = Counter(line.steno.connection for line in kept)
-    return proxies, [connection.event(calls[connection.name]) for connection in fold.connections]
+    gaps += _damage_gaps(POLICY_DAMAGED, "logs of proxies", damage + Damage(told_of.missing))
+    return proxies, [*map(_event, told_of.connections)]
 
 
-class _Hooks(NamedTuple):
-    log: LogRead
-    fold: HookFold
+def _event(connection: Connection) -> kinds.McpConnection:
+    opened, closed = connection.opened, connection.closed
+    return kinds.McpConnection(
+        connection=opened.connection,
+        source=opened.source,
+        server=opened.server,
+        policy=opened.policy,
+        dry_run=opened.dry_run,
+        server_process=opened.server_process,
+        proxy_process=opened.proxy_process,
+        opened_ns=opened.at_ns,
+        closed_ns=closed.at_ns if closed else None,
+        end=closed.reason if closed else None,
+        exit_code=closed.exit_code if closed else None,
+        signal=closed.signal if closed else None,
+        calls=len(connection.calls),
+        noticed=connection.noticed,
+        noticed_count=connection.noticed_count,
+    )
 
 
-def _keep_sdk(
-    spool: Folder, sdk: LogRead, hooks: _Hooks, masking: _Masking, told: Told, gaps: list[EventData]
-) -> tuple[list[SdkLine], EventData | None]:
-    taken, said_by_hooks = _taken(sdk, told), hooks.fold.lines
-    came = bool(sdk.data or hooks.log.data or taken.refused)
-    if told.shim == NO_SHIM:
-        taken, said_by_hooks = Taken([], NOT_WANTED if came else None), []
-    lines = [*taken.lines, *said_by_hooks]
-    kept = _write(spool, layout.SDK_LINES, lines, masking.sdk, claims.sdk_line)
-    said = sum(map(_is_of_log, kept))
-    if hooks.log.problem is not None:
-        gaps.append(kinds.Gap(HOOKS_DAMAGED, f"{intake.HOOKS}: {hooks.log.problem}"))
-    gaps += _damage_gaps(HOOKS_DAMAGED, intake.HOOKS, hooks.fold.damage + Damage(len(lines) - len(kept)))
-    if hooks.fold.problems:
-        gaps.append(kinds.Gap(NOT_UNDERSTOOD, _says(hooks.fold.problems)))
-    if not came and told.shim in {ANY_SHIM, NO_SHIM}:
-        return kept, None
-    return kept, kinds.SdkIntake(
-        shim=_shim(told.shim, lines),
-        lines=said,
-        hooks=len(kept) - said,
+def _keep_agents(
+    sheet: _Sheet, sdk: LogRead, hook: LogRead, how: Heard, gaps: list[EventData]
+) -> tuple[set[ProcessKey], EventData | None]:
+    """The processes of hooks that told something which is not kept, and what the events tell of the rest."""
+    is_heard = how.shim != NO_SHIM
+    taken = _taken(sdk, how)
+    came = bool(sdk.data or hook.data or taken.refused)
+    taken = _kept(sheet, taken) if is_heard else Taken([], NOT_WANTED if came else None)
+    hooks: list[HookTold] = []
+
+    def keep(number: int, one: HookTold) -> None:
+        if is_heard:
+            sheet.keep(sheet.entry(intake.HOOKS, number, one))
+            hooks.append(one)
+
+    log = take_hooks(hook.data, how.run_id, how.latest_ns, keep)
+    if hook.problem is not None:
+        gaps.append(kinds.Gap(HOOKS_DAMAGED, f"{intake.HOOKS}: {hook.problem}"))
+    gaps += _damage_gaps(HOOKS_DAMAGED, intake.HOOKS, log.damage)
+    if log.problems:
+        gaps.append(kinds.Gap(NOT_UNDERSTOOD, _says(log.problems)))
+    silent = {one.process for one in log.told} - {one.process for one in hooks}
+    if not came and how.shim in {ANY_SHIM, NO_SHIM}:
+        return silent, None
+    return silent, kinds.SdkIntake(
+        shim=_first_that_spoke(taken, hooks) if how.shim == ANY_SHIM else how.shim,
+        lines=len(taken.lines),
+        hooks=len(hooks),
         refused=taken.refused,
         refused_line=taken.refused_line,
     )
 
 
-def _taken(log: LogRead, told: Told) -> Taken:
-    taken = sdk_contract.take(log.data, told.run_id)
+def _taken(log: LogRead, how: Heard) -> Taken:
+    taken = sdk_contract.take(log.data, how.run_id)
     if log.problem is not None and (taken.refused is None or log.problem == TOO_LARGE):
         return Taken(taken.lines, log.problem)
-    if told.shim in _WRITES_THE_LOG and not taken.lines and taken.refused is None:
+    if how.shim in _WRITES_THE_LOG and not taken.lines and taken.refused is None:
         return Taken([], sdk_contract.EMPTY)
     return taken
 
 
+def _kept(sheet: _Sheet, taken: Taken) -> Taken:
+    """The log ends before the first line that there is no room for."""
+    for number, one in enumerate(taken.lines):
+        try:
+            sheet.keep(sheet.entry(intake.SDK, number, one))
+        except BadIntakeError:
+            return Taken(taken.lines[:number], TOO_LARGE, number)
+    return taken
+
+
+def _first_that_spoke(taken: Taken, hooks: list[HookTold]) -> str:
+    if taken.lines:
+        return taken.lines[0].source
+    understood = (one for one in hooks if one.event_type is not None)
+    first = min(understood, key=lambda one: one.at_ns, default=None)
+    return NO_SHIM if first is None else first.agent
+
+
 def _says(problems: Counter[str]) -> str:
     return ", ".join(f"{count} of {word}" for word, count in problems.most_common(_MOST_WORDS))
-
-
-def _is_of_log(line: SdkLine) -> bool:
-    return line.steno is None or line.steno.process is None
-
-
-def _shim(asked: str, lines: list[SdkLine]) -> str:
-    if asked != ANY_SHIM:
-        return asked
-    return lines[0].source if lines else NO_SHIM
 
 
 def _damage_gaps(reason: str, name: str, damage: Damage) -> Iterator[kinds.Gap]:
@@ -181,78 +216,71 @@ def _damage_gaps(reason: str, name: str, damage: Damage) -> Iterator[kinds.Gap]:
         yield kinds.Gap(reason, f"{name}: {said}")
 
 
-def _write(
-    spool: Folder,
-    path: str,
-    lines: Iterable[_Line],
-    mask: Callable[[_Line], dict[str, Any]],
-    parse: Callable[[bytes], _Line],
-) -> list[_Line]:
-    """The lines as they were, each with its number. One that cannot be read again is left out."""
-    kept: list[_Line] = []
+class _Entry(NamedTuple):
+    raw: bytes
+    told: Told | None  # as whoever reads the line finds it
 
-    def written() -> Iterator[bytes]:
-        size = 0
-        for line in lines:
-            try:
-                raw = canonical.encode_line({**mask(line), "seq": len(kept)})
-                parse(raw)
-            except (BadClaimError, canonical.NotCanonicalError):
-                continue
-            size += len(raw)
-            if size > MAX_LAYER:
-                return
-            kept.append(msgspec.structs.replace(line, seq=len(kept)))
-            yield raw
 
-    with suppress(FileNotFoundError):
-        spool.remove_tree(path)
-    write_file(spool, path, written(), sync=True)
-    return kept
+class _Sheet:
+    """`claims.ndjson` as it grows."""
+
+    def __init__(self, masking: _Masking, run_id: str) -> None:
+        self.lines: list[bytes] = []
+        self.most = _MOST_OF_PROXIES
+        self._size = 0
+        self._masking = masking
+        self._run_id = run_id
+
+    def entry(self, log: str, number: int, one: Told) -> _Entry:
+        """Masked, and to be kept before another is made."""
+        try:
+            raw = told.write(len(self.lines), log, number, self._masking.masked(one))
+            read = told.read(raw, len(self.lines), self._run_id)
+        except (BadClaimError, canonical.NotCanonicalError) as error:
+            raise BadIntakeError(str(error)) from None
+        if self._size + len(raw) > self.most:
+            raise BadIntakeError("there is no room for it")
+        return _Entry(raw, read.told)
+
+    def keep(self, entry: _Entry) -> None:
+        self.lines.append(entry.raw)
+        self._size += len(entry.raw)
 
 
 class _Masking:
-    """Lines as plain data without secrets. Ids are read like any text: what is no secret stays a join key."""
+    """Plain data without secrets. Ids are read like any text: what is no secret stays a join key."""
 
     def __init__(self, redactor: Redactor, *, keep_texts: bool) -> None:
         self._redactor = redactor
         self._keep_texts = keep_texts
 
-    def policy(self, line: PolicyLine) -> dict[str, Any]:
-        raw = self._texts(line, _POLICY_TEXTS, _POLICY_PLACE)
-        raw["steno"] = self._texts(line.steno, _POLICY_DETAILS, _POLICY_PLACE)
-        return self._foreign(raw, ("arguments",), "arguments_cut", _POLICY_PLACE)
+    def masked(self, one: Told) -> dict[str, Any]:
+        raw = self._texts(one)
+        if isinstance(one, SdkTold):
+            return raw if one.steno is None else raw | {"steno": self._foreign(raw["steno"])}
+        return self._foreign(raw)
 
-    def sdk(self, line: SdkLine) -> dict[str, Any]:
-        raw = self._texts(line, _SDK_TEXTS, _SDK_PLACE)
-        if line.steno is None:
-            return raw
-        raw["steno"] = self._texts(line.steno, _SDK_DETAILS, _SDK_PLACE)
-        return self._foreign(raw, ("input", "output", "message"), "cut", _SDK_PLACE)
-
-    def _texts(self, line: msgspec.Struct, names: tuple[str, ...], where: str) -> dict[str, Any]:
-        raw: dict[str, Any] = msgspec.to_builtins(line)
-        texts = {name: raw[name] for name in names if raw[name]}
+    def _texts(self, one: Told) -> dict[str, Any]:
+        raw: dict[str, Any] = msgspec.to_builtins(one)
+        texts = {name: text for name in _TEXTS if isinstance(text := raw.get(name), str)}
         if self._redactor.is_clean("\n".join(texts.values()).encode()):  # most are, and together it is quick
             return raw
-        return raw | {name: self._redactor.text(text, f"{where}.{name}") for name, text in texts.items()}
+        return raw | {name: self._redactor.text(text, f"{_PLACE}.{name}") for name, text in texts.items()}
 
-    def _foreign(self, raw: dict[str, Any], names: tuple[str, ...], cut: str, where: str) -> dict[str, Any]:
-        detail = raw["steno"]
-        for name in names:
-            if detail[name] is None:
-                continue
-            detail[name] = self._kept(detail[name], f"{where}.{name}")
-            detail[cut] = detail[cut] or detail[name] is None
+    def _foreign(self, raw: dict[str, Any]) -> dict[str, Any]:
+        for name, cut in _FOREIGN.items():
+            if raw.get(name) is not None:
+                raw[name] = self._kept(raw[name], f"{_PLACE}.{name}")
+                raw[cut] = raw[cut] or raw[name] is None
         return raw
 
     def _kept(self, value: Any, where: str) -> Any:
-        """None for what is too much, or cannot be written."""
+        """None for what is too much, or cannot be written as deep in a line as it will stand."""
         try:
             if not self._keep_texts or len(canonical.encode(value)) > intake.MAX_TOLD:
                 return None
             masked = self._redactor.foreign(value, where)
-            canonical.encode(masked)
+            canonical.encode([[[masked]]])
         except (ValueError, RecursionError):
             return None
         return masked

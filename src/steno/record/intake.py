@@ -69,6 +69,10 @@ class PolicyLog(NamedTuple):
     owner: ProcessKey
     read: LogRead
 
+    @property
+    def name(self) -> str:
+        return intake.policy_log(self.owner.pid, self.owner.start_ticks)
+
 
 class IntakeFolder:
     """A folder that is held open; `logs` are the files that were made in it, when we made it ourselves."""

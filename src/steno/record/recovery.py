@@ -32,7 +32,7 @@ from steno.errors import BadRequestError, CaptureError, StenoError, StoreError, 
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import Event, EventData
 from steno.record import intake
-from steno.record.claims import Told, keep_claims
+from steno.record.claims import Heard, keep_claims
 from steno.record.kernel import KernelKept, keep_kernel_layer
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
@@ -181,12 +181,12 @@ def _fold_claims(spool: Folder, first: Event, redactor: Redactor, *, texts: bool
     if not isinstance(start, kinds.RunStart) or start.intake is None:
         return
     found = _open_intake(spool, start)
-    if found is None and all(map(spool.has, layout.CLAIM_LAYERS)):
-        yield kinds.Gap(DISTURBED, "the folder is gone; the layers are as the recorder left them")
+    if found is None and spool.has(layout.CLAIMS):
+        yield kinds.Gap(DISTURBED, "the folder is gone; what was told is as the recorder left it")
         return
-    told = Told(first.run_id, start.shim, canonical.SAFE_INTEGER, texts=texts)
+    how = Heard(first.run_id, start.shim, canonical.SAFE_INTEGER, texts=texts)
     try:
-        events = keep_claims(spool, found, redactor, told)
+        events = keep_claims(spool, found, redactor, how)
     finally:
         if found is not None:
             found.close()

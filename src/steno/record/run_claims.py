@@ -16,7 +16,7 @@ from steno.capture.ignore import IgnoreRules
 from steno.errors import StoreError
 from steno.evidence import kinds, layout
 from steno.record import intake
-from steno.record.claims import Told, keep_claims
+from steno.record.claims import Heard, keep_claims
 from steno.record.witness import SpoolWitness
 from steno.redact.engine import Redactor
 
@@ -52,8 +52,8 @@ class RunClaims:
     def keep(self, run: Folder, witness: SpoolWitness, redactor: Redactor, now_ns: int) -> None:
         try:
             with run.sub(layout.SPOOL) as spool:
-                told = Told(self._run_id, self._shim, now_ns)
-                events = keep_claims(spool, self._intake, redactor, told)
+                how = Heard(self._run_id, self._shim, now_ns)
+                events = keep_claims(spool, self._intake, redactor, how)
         except OSError as error:  # the command may have removed the store
             events = [kinds.Gap(DISTURBED, f"what was told could not be kept: {error.strerror}")]
         for event in events:

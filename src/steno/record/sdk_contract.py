@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, cast, get_args
 import msgspec
 
 from steno.evidence import canonical, intake
-from steno.evidence.claims import SDK_SCHEMA, SdkDetail, SdkEventType, SdkLine
+from steno.evidence.claims import SDK_SCHEMA, SdkDetail, SdkEventType
+from steno.evidence.intake import SdkAside, SdkTold
 
 EMPTY = "empty_log"
 _TORN = "torn_line"
@@ -31,7 +32,7 @@ _CALLS = frozenset({"tool_call_started", "tool_call_completed"})
 
 
 class Taken(NamedTuple):
-    lines: list[SdkLine]
+    lines: list[SdkTold]
     refused: str | None = None
     refused_line: int | None = None
 
@@ -41,7 +42,7 @@ class _RefusedError(ValueError):
 
 
 def take(data: bytes, run_id: str) -> Taken:
-    taken: list[SdkLine] = []
+    taken: list[SdkTold] = []
     for number, raw in enumerate(_lines(data)):
         try:
             taken.append(_line(raw, number, run_id))
@@ -62,7 +63,7 @@ def _lines(data: bytes) -> Iterator[bytes]:
         start = end
 
 
-def _line(raw: bytes, number: int, run_id: str) -> SdkLine:
+def _line(raw: bytes, number: int, run_id: str) -> SdkTold:
     if not raw.endswith(b"\n"):
         raise _RefusedError(_TORN)
     if len(raw) > intake.MAX_LINE:
@@ -82,7 +83,7 @@ def _line(raw: bytes, number: int, run_id: str) -> SdkLine:
     source = _name(told, "source")
     if not source:
         raise _RefusedError(_FIELD)
-    return SdkLine(
+    return SdkTold(
         schema="assay.runner.sdk_event.v0",
         run_id=run_id,
         seq=number,
@@ -92,7 +93,7 @@ def _line(raw: bytes, number: int, run_id: str) -> SdkLine:
         sdk_version=_name(told, "sdk_version"),
         tool_call_id=_name(told, "tool_call_id"),
         tool=_name(told, "tool"),
-        steno=_detail(told.get("steno")),
+        steno=_aside(told.get("steno")),
     )
 
 
@@ -113,13 +114,13 @@ def _name(told: dict[str, Any], name: str) -> str | None:
     return value
 
 
-def _detail(told: Any) -> SdkDetail | None:
+def _aside(told: Any) -> SdkAside | None:
     """What does not fit is not taken: it is no part of the contract."""
     try:
         found = msgspec.convert(told, SdkDetail)
     except (msgspec.ValidationError, RecursionError):
         return None
-    return SdkDetail(
+    return SdkAside(
         id_from="inferred" if found.id_from == "inferred" else "sdk",
         at_ns=found.at_ns if is_moment(found.at_ns) else None,
         input=found.input,

@@ -16,10 +16,6 @@ from steno.evidence.intake import BadIntakeError
 MOST_DAMAGED = 100
 
 
-class DamagedError(ValueError):
-    """A line that no program of ours would write there."""
-
-
 class Damage(NamedTuple):
     lines: int = 0
     unread: int = 0  # bytes
@@ -28,13 +24,14 @@ class Damage(NamedTuple):
         return Damage(self.lines + other.lines, self.unread + other.unread)
 
 
-def take_lines(data: bytes, take: Callable[[bytes], None]) -> Damage:
+def take_lines(data: bytes, take: Callable[[int, bytes], None]) -> Damage:
+    """`take` is given each line with its number, and raises `BadIntakeError` for one that is none of ours."""
     damaged = 0
     log = BytesIO(data)
-    for raw in log:
+    for number, raw in enumerate(log):
         try:
-            take(raw)
-        except (BadIntakeError, DamagedError):
+            take(number, raw)
+        except BadIntakeError:
             damaged += 1
             if damaged == MOST_DAMAGED:
                 return Damage(damaged, len(data) - log.tell())

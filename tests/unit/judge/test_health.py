@@ -11,7 +11,7 @@ from claims_told import policy_line, sdk_line
 from frames_made import FakeFrames
 from kernel_tables import OBSERVED, kernel_layers
 from spools import FINISH, HOST, RUN_ID, START, MemoryLayers, numbered, start
-from steno.evidence import canonical, kinds, layout
+from steno.evidence import canonical, compat, kinds
 from steno.evidence.kinds import EventData
 from steno.judge import kernel_health
 from steno.judge.health import MOST_LISTED, health
@@ -219,7 +219,7 @@ def test_equal_runs_give_equal_health() -> None:
 def claimed(
     *events: EventData, policy: bytes = b"", sdk: bytes = b"", begin: EventData = START
 ) -> dict[str, Any]:
-    files = {layout.POLICY_LINES: policy, layout.SDK_LINES: sdk}
+    files = {compat.FOLDED_POLICY: policy, compat.FOLDED_SDK: sdk}
     return of_layers(MemoryLayers(numbered([begin, *events, FINISH]), files))
 
 

@@ -15,7 +15,7 @@ from claims_told import policy_line
 from frames_made import ABSENT, DIRECTORY, FakeFrames, Found
 from kernel_tables import OBSERVED, kernel_layers
 from spools import FINISH, RUN_ID, START, MemoryLayers, numbered, start
-from steno.evidence import canonical, layout, wire
+from steno.evidence import canonical, compat, wire
 from steno.judge import distinct, kernel_rows
 from steno.judge.surface import surface
 
@@ -256,7 +256,7 @@ def test_tools_that_were_let_through_and_every_decision_are_named_once() -> None
         {"tool": "tried", "decision": "deny", "dry_run": True},
     ]
     policy = b"".join(policy_line(seq, start_ns=10 + seq, **line) for seq, line in enumerate(lines))
-    layers = MemoryLayers(numbered([START, FINISH]), {layout.POLICY_LINES: policy})
+    layers = MemoryLayers(numbered([START, FINISH]), {compat.FOLDED_POLICY: policy})
     found = canonical.decode(b"".join(surface(layers)))
     assert found["mcp_tools"] == ["files.read_file", "files.tried"]
     assert found["policy_decisions"] == [

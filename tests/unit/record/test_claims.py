@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from claims_told import HOOK, POLICY, PROXY, closed, decided, ended, hook, opened, sdk
+from claims_told import HOOK, POLICY, PROXY, closed, decided, ended, hook, noticed, opened, sdk
 from spools import RUN_ID, open_spool
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
@@ -18,9 +19,9 @@ from steno.evidence import intake as names
 from steno.evidence import kinds, layout
 from steno.evidence.claims import FileKey, PolicyLine, ProcessKey, ProxyLog, SdkLine
 from steno.evidence.kinds import EventData
-from steno.judge.claim_layers import policy_lines, sdk_lines
+from steno.judge.claim_layers import Claims, claims_of
 from steno.record import intake
-from steno.record.claims import Told, keep_claims
+from steno.record.claims import Heard, keep_claims
 from steno.record.intake import IntakeFolder
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
@@ -40,15 +41,24 @@ class Keeping:
 
     def keep(self, shim: str = "auto", **told: Any) -> None:
         redactor = Redactor(findings=self.findings, literals=[KNOWN])
-        self.events = keep_claims(self.spool, self.found, redactor, Told(RUN_ID, shim, 1000, **told))
+        self.events = keep_claims(self.spool, self.found, redactor, Heard(RUN_ID, shim, 1000, **told))
+
+    @property
+    def claims(self) -> Claims:
+        return claims_of(FolderLayers(self.spool, RUN_ID))
 
     @property
     def policy(self) -> list[PolicyLine]:
-        return policy_lines(FolderLayers(self.spool, RUN_ID))
+        return self.claims.policy
 
     @property
     def sdk(self) -> list[SdkLine]:
-        return sdk_lines(FolderLayers(self.spool, RUN_ID))
+        return self.claims.sdk
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """As they stand in the file."""
+        return [json.loads(line) for line in self.bytes.splitlines()]
 
     @property
     def intake(self) -> kinds.SdkIntake | None:
@@ -76,9 +86,7 @@ class Keeping:
 
     @property
     def bytes(self) -> bytes:
-        return b"".join(
-            (self.spool.path / path).read_bytes() for path in (layout.POLICY_LINES, layout.SDK_LINES)
-        )
+        return (self.spool.path / layout.CLAIMS).read_bytes()
 
 
 @pytest.fixture
@@ -91,10 +99,10 @@ def keeping(tmp_path: Path) -> Iterator[Keeping]:
     made.remove()
 
 
-def test_where_nothing_was_told_both_layers_are_empty_and_nothing_is_said(keeping: Keeping) -> None:
+def test_where_nothing_was_told_nothing_is_kept_and_nothing_is_said(keeping: Keeping) -> None:
     keeping.keep()
     assert (keeping.bytes, keeping.events) == (b"", [])
-    assert [keeping.spool.has(path) for path in layout.CLAIM_LAYERS] == [True, True]
+    assert keeping.spool.has(layout.CLAIMS)
 
 
 def test_decisions_are_numbered_and_their_connection_tells_how_many(keeping: Keeping) -> None:
@@ -129,14 +137,41 @@ def test_a_log_that_was_filled_hides_none_of_the_others_and_costs_no_time(keepin
     ]
 
 
-def test_hooks_that_are_not_in_the_layer_are_named(keeping: Keeping) -> None:
-    silent = ProcessKey(50, 1)
-    keeping.tell(names.HOOKS, hook(), hook(None, problem="payload_not_json", process=silent))
+def test_hooks_of_which_no_line_is_kept_are_named(keeping: Keeping) -> None:
+    puzzled = ProcessKey(50, 1)
+    keeping.tell(names.HOOKS, hook(), hook(None, problem="payload_not_json", process=puzzled))
     hooks = keeping.file(names.HOOKS)
     keeping.keep()
-    assert keeping.logs == kinds.IntakeLogs(hooks=hooks, hook_processes=[silent])
+    assert keeping.logs == kinds.IntakeLogs(hooks=hooks)
     keeping.keep("none")
-    assert keeping.logs == kinds.IntakeLogs(hooks=hooks, hook_processes=[silent, HOOK])
+    assert keeping.logs == kinds.IntakeLogs(hooks=hooks, hook_processes=[puzzled, HOOK])
+
+
+def test_what_was_told_stands_there_as_it_was_told(keeping: Keeping) -> None:
+    """Nothing is put together: no end in a beginning, no id that nobody told; what was wrong is missing."""
+    log = [opened(), decided(decision="deny"), b"x\n", ended(outcome="denied"), noticed("pin_mismatch")]
+    keeping.tell(POLICY, *log)
+    keeping.tell(names.SDK, sdk(0, steno={"input": {"a": 1}, "of": "others"}, more=1))
+    keeping.tell(names.HOOKS, hook(tool_call_id=None, at_ns=9), hook(None, problem="payload_not_json"))
+    keeping.keep()
+    assert [(line["seq"], line["log"], line["line"]) for line in keeping.lines] == [
+        (0, POLICY, 0), (1, POLICY, 1), (2, POLICY, 3), (3, POLICY, 4),
+        (4, names.SDK, 0), (5, names.HOOKS, 0), (6, names.HOOKS, 1),
+    ]  # fmt: skip
+    assert [line["told"] for line in keeping.lines[:4]] == [json.loads(log[line]) for line in (0, 1, 3, 4)]
+    aside = {
+        "at_ns": None,
+        "cut": False,
+        "id_from": "sdk",
+        "input": {"a": 1},
+        "message": None,
+        "output": None,
+    }
+    assert keeping.lines[4]["told"] == json.loads(sdk(0)) | {"steno": aside}
+    hooks = [json.loads(hook(tool_call_id=None, at_ns=9)), json.loads(hook(None, problem="payload_not_json"))]
+    assert [line["told"] for line in keeping.lines[5:]] == hooks
+    assert keeping.details == ["logs of proxies: 1 line could not be taken", "1 of payload_not_json"]
+    assert [line.tool_call_id for line in keeping.sdk[1:]] == ["inferred:0e2336bb:1"]
 
 
 def test_the_log_of_the_sdk_comes_first_then_hooks_and_they_are_numbered_as_one(keeping: Keeping) -> None:
@@ -227,12 +262,15 @@ def test_a_folder_that_is_gone_is_a_gap(keeping: Keeping) -> None:
     aside.rename(keeping.found.path)
 
 
-def test_a_layer_that_the_command_put_something_else_in_the_place_of_is_written(keeping: Keeping) -> None:
+@pytest.mark.parametrize("is_link", [False, True])
+def test_where_the_command_put_something_else_in_its_place_it_is_written(
+    keeping: Keeping, is_link: bool
+) -> None:
     (keeping.spool.path / layout.EVIDENCE).mkdir(exist_ok=True)
-    (keeping.spool.path / layout.POLICY_LINES).mkdir()
-    (keeping.spool.path / layout.SDK_LINES).symlink_to("/etc/passwd")
+    place = keeping.spool.path / layout.CLAIMS
+    place.symlink_to("/etc/passwd") if is_link else place.mkdir()
     keeping.keep()
-    assert keeping.bytes == b""
+    assert (keeping.bytes, place.is_symlink()) == (b"", False)
 
 
 IDS = [
@@ -282,6 +320,32 @@ def test_a_secret_is_masked_wherever_it_was_told(keeping: Keeping, secret: str) 
     assert (len(keeping.policy), len(keeping.sdk)) == (1, 2)
     told = secret.removeprefix("ghp_").removeprefix("https://user:").removesuffix("@host/x").encode()
     assert told not in keeping.bytes
+
+
+TELLERS: dict[str, tuple[str, bytes]] = {
+    "opened": (POLICY, opened()),
+    "decided": (POLICY, decided()),
+    "ended": (POLICY, ended()),
+    "noticed": (POLICY, noticed("pin_mismatch")),
+    "closed": (POLICY, closed()),
+    "hook": (names.HOOKS, hook(None)),
+    "sdk": (names.SDK, sdk(0)),
+}
+FIXED = {"what", "run_id", "schema", "event_type", "decision", "outcome"}  # of the recorder's own words
+
+
+@pytest.mark.parametrize("teller", TELLERS)
+def test_there_is_no_text_in_a_line_in_which_a_secret_stays(keeping: Keeping, teller: str) -> None:
+    log, line = TELLERS[teller]
+    secret = KNOWN.decode()
+    before = {"decided": [opened()], "ended": [opened(), decided()]}.get(teller, [opened()])
+    for name, value in json.loads(line).items():
+        if name in FIXED or not (value is None or isinstance(value, str)):
+            continue
+        told = json.dumps(json.loads(line) | {name: secret}).encode() + b"\n"
+        keeping.tell(log, *(before if log == POLICY and teller != "opened" else []), told)
+        keeping.keep()
+        assert KNOWN not in keeping.bytes, name
 
 
 def test_a_value_is_masked_by_its_name(keeping: Keeping) -> None:

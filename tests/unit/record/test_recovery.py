@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from claims_told import sdk, sdk_line
+from claims_told import sdk
 from frames_made import FakeFrames, Found
 from live_runs import LiveRun
 from making import FINISHED, RUN_ID, make_run, start
@@ -25,10 +25,11 @@ from steno.bundle.verify import Status, verify
 from steno.capture import shadow
 from steno.capture.shadow import make_shadow, remove_shadow
 from steno.errors import BadRequestError, UnreadableBundleError
-from steno.evidence import kinds, layout
+from steno.evidence import intake_names, kinds, layout
 from steno.evidence.kinds import EventData
 from steno.record import intake
 from steno.record.recovery import STALE_SECONDS, Done, recover_all, recover_run
+from support.told import claims_file
 
 OTHER_ID = RUN_ID.replace("a1b2c3d4", "00000000")
 NEW = f"{UNPUBLISHED}{RUN_ID}"
@@ -248,12 +249,10 @@ def killed(store: Path, told: intake.IntakeFolder, *events: EventData) -> Path:
     return make_run(store, begin, FINISHED[0], *events, sealed=False)
 
 
-def test_what_was_told_becomes_the_layer_and_the_folder_is_removed(
-    tmp_path: Path, told: intake.IntakeFolder
-) -> None:
+def test_what_was_told_is_kept_and_the_folder_is_removed(tmp_path: Path, told: intake.IntakeFolder) -> None:
     path = killed(tmp_path, told)
     assert recover_run(path).gaps == ("recorder_killed",)
-    assert Recorded(path).evidence(layout.SDK_LINES).count(b"\n") == 1
+    assert Recorded(path).evidence(layout.CLAIMS).count(b"\n") == 1
     assert not told.path.exists()
 
 
@@ -261,7 +260,7 @@ def test_a_folder_that_is_gone_is_a_gap(tmp_path: Path, told: intake.IntakeFolde
     path = killed(tmp_path, told)
     shutil.rmtree(told.path)
     assert recover_run(path).gaps == ("intake_disturbed", "recorder_killed")
-    assert Recorded(path).evidence(layout.SDK_LINES) == b""
+    assert Recorded(path).evidence(layout.CLAIMS) == b""
 
 
 def test_what_the_recorder_had_told_already_is_not_told_twice(
@@ -274,17 +273,14 @@ def test_what_the_recorder_had_told_already_is_not_told_twice(
         assert verify(folder).gaps == ["recorder_killed"]
 
 
-def test_layers_that_were_made_stay_when_the_folder_is_gone(
-    tmp_path: Path, told: intake.IntakeFolder
-) -> None:
+def test_what_was_kept_stays_when_the_folder_is_gone(tmp_path: Path, told: intake.IntakeFolder) -> None:
     path = killed(tmp_path, told, kinds.SdkIntake(shim="openai-agents", lines=1, hooks=0))
-    line = sdk_line(0, run_id=RUN_ID)
+    kept = claims_file({intake_names.SDK: sdk(0, run_id=RUN_ID)})
     (path / layout.SPOOL / layout.EVIDENCE).mkdir(exist_ok=True)
-    for name, data in ((layout.SDK_LINES, line), (layout.POLICY_LINES, b"")):
-        (path / layout.SPOOL / name).write_bytes(data)
+    (path / layout.SPOOL / layout.CLAIMS).write_bytes(kept)
     shutil.rmtree(told.path)
     assert recover_run(path).gaps == ("intake_disturbed", "recorder_killed")
-    assert Recorded(path).evidence(layout.SDK_LINES) == line
+    assert Recorded(path).evidence(layout.CLAIMS) == kept
 
 
 def test_a_folder_of_another_run_is_not_touched(tmp_path: Path, told: intake.IntakeFolder) -> None:

@@ -16,14 +16,13 @@ from steno.bundle.folder import Folder
 from steno.contracts.assay import manifest
 from steno.contracts.assay.events import carried, run_events
 from steno.contracts.assay.lines import kernel_lines
-from steno.evidence import canonical, layout
+from steno.evidence import canonical, claims, layout
 from steno.judge.facts import ANY_SHIM, NO_SHIM
 from steno.model.record import Record, readable
 
 _AS_THEY_ARE = {
     layout.SURFACE: manifest.SURFACE,
     layout.HEALTH: manifest.HEALTH,
-    **manifest.CLAIM_LAYERS,
 }
 _KERNEL_ALONE = ["policy_layer_absent", "sdk_layer_absent"]
 
@@ -61,5 +60,7 @@ def _files(run: Record) -> Iterator[tuple[str, Iterable[bytes]]]:
     yield manifest.KERNEL_TABLE, run.layers.read(layout.KERNEL_TABLE) if has_table else []
     report = b"".join(run.files.read(layout.CORRELATION))
     yield manifest.CORRELATION, [correlation(report, run.facts.start.shim)]
+    yield manifest.POLICY_LINES, map(claims.write, run.claims.policy)
+    yield manifest.SDK_LINES, map(claims.write, run.claims.sdk)
     for path, name in _AS_THEY_ARE.items():
         yield name, run.files.read(path)

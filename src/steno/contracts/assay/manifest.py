@@ -11,7 +11,7 @@ import msgspec
 
 from steno.bundle.folder import Folder
 from steno.bundle.reader import digest_of
-from steno.evidence import canonical, layout
+from steno.evidence import canonical, compat
 from steno.evidence.run_id import is_run_id
 
 SCHEMA = "assay.runner.archive_manifest.v0"
@@ -34,7 +34,7 @@ FILES = (
     HEALTH,
     KERNEL_TABLE,
 )
-CLAIM_LAYERS = {layout.POLICY_LINES: POLICY_LINES, layout.SDK_LINES: SDK_LINES}  # by the name in a record
+CLAIM_LAYERS = {compat.FOLDED_POLICY: POLICY_LINES, compat.FOLDED_SDK: SDK_LINES}  # as format 1 has them
 _DIGEST = "sha256:"
 
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from steno.judge.claim_layers import sdk_lines
+from steno.judge.claim_layers import claims_of
 from steno.model.calls import Call, Calls
 from steno.model.kernel_layer import whole
 from steno.model.record import Record
@@ -61,7 +61,7 @@ def call_spans(spans: Spans, calls: Calls, record: Record, *, parent: str) -> It
 
 def _times_said(record: Record) -> dict[str, list[int]]:
     found: dict[str, list[int]] = defaultdict(list)
-    for line in sdk_lines(record.layers):
+    for line in claims_of(record.layers).sdk:
         if line.tool_call_id is not None and line.steno is not None and line.steno.at_ns is not None:
             found[line.tool_call_id].append(line.steno.at_ns)
     return found

@@ -18,7 +18,7 @@ import msgspec
 
 from steno.bundle.folder import Folder
 from steno.evidence import layout
-from steno.judge.claim_layers import policy_lines, sdk_lines
+from steno.judge.claim_layers import claims_of
 from steno.model.calls import Call, has_calls, read_calls
 from steno.model.kernel_layer import Exec, KernelLayer, Process, checked, has_kernel_layer, whole
 from steno.model.record import Record, open_record, readable
@@ -116,10 +116,10 @@ class ChromeTrace:
 
     def _told(self) -> Iterator[str]:
         """What policy decided, which is a fact, and what an agent says it did then, which is a claim."""
-        decided, said = policy_lines(self._record.layers), sdk_lines(self._record.layers)
-        if decided:
+        claims = claims_of(self._record.layers)
+        if claims.policy:
             yield thread_name(_DECISIONS, "policy decisions")
-        for line in decided:
+        for line in claims.policy:
             name = f"{line.decision} {line.steno.server}.{line.tool}"
             args = {
                 "tool_call_id": line.tool_call_id,
@@ -127,7 +127,9 @@ class ChromeTrace:
                 "outcome": line.steno.outcome,
             }
             yield instant(name, _DECISIONS, line.steno.start_ns, "policy", args)
-        timed = [(line.steno.at_ns, line) for line in said if line.steno and line.steno.at_ns is not None]
+        timed = [
+            (line.steno.at_ns, line) for line in claims.sdk if line.steno and line.steno.at_ns is not None
+        ]
         if timed:
             yield thread_name(_CLAIMS, "said by the agent (claims)")
         for at_ns, claim in timed:

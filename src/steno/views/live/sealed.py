@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from steno.bundle.reader import lines_of
-from steno.evidence import claims, layout
-from steno.evidence.claims import BadClaimError
-from steno.evidence.intake_names import MAX_LINE
+from steno.evidence import layout
+from steno.judge.claim_layers import claims_of
 from steno.judge.happenings import ALWAYS, OPENS, Happening, Row, Teller, gathered
 from steno.judge.kernel_rows import RowBatch, batches
 from steno.judge.operations import MEANING_OF_OPEN
@@ -79,16 +77,12 @@ def _rows(batch: RowBatch) -> Iterator[Row]:
 def _claims(record: Record) -> Iterator[Happening]:
     latest_ns = 0
     with readable(record.run):
-        for raw in _lines(record, layout.POLICY_LINES):
-            yield of_policy_line(claims.policy_line(raw))
-        for raw in _lines(record, layout.SDK_LINES):
-            told = of_sdk_line(claims.sdk_line(raw), latest_ns)
+        claims = claims_of(record.layers)
+        yield from map(of_policy_line, claims.policy)
+        for line in claims.sdk:
+            told = of_sdk_line(line, latest_ns)
             latest_ns = told.at_ns
             yield told
-
-
-def _lines(record: Record, path: str) -> Iterator[bytes]:
-    return lines_of(record.run, path, MAX_LINE, BadClaimError) if record.run.has(path) else iter(())
 
 
 def _events(record: Record) -> Iterator[Happening]:

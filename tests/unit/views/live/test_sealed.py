@@ -12,7 +12,7 @@ from steno.capture.ignore import IgnoreRules
 from steno.evidence import intake, kinds
 from steno.judge.happenings import CALL, FILE, NET, PROCESS, RUN, Happening
 from steno.model.record import open_record
-from steno.record.claims import Told, keep_claims
+from steno.record.claims import Heard, keep_claims
 from steno.record.intake import open_left
 from steno.record.kernel import keep_kernel_layer
 from steno.redact.engine import Redactor
@@ -44,7 +44,7 @@ def sealed_run(tmp_path: Path) -> tuple[LiveRun, list[Happening]]:
         run.event(kept.event)
         run.event(kinds.Gap("after_unknown", "nobody looked"))
         left = open_left(run.intake, "memory", folder.path.stat().st_uid)
-        for event in keep_claims(spool, left, redactor, Told(run.path.name, "auto", 1 << 50)):
+        for event in keep_claims(spool, left, redactor, Heard(run.path.name, "auto", 1 << 50)):
             run.event(event)
         run.finish()
         seen += watch.look(100).happenings

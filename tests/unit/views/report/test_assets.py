@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from steno.evidence.wire import OPS
-
 ROOT = Path(__file__).parents[4]
 WEB = ROOT / "web"
 ASSETS = ROOT / "src" / "steno" / "views" / "report" / "assets"
@@ -95,10 +93,3 @@ def test_the_licence_of_every_package_in_the_script_comes_with_it() -> None:
     for name in json.loads((WEB / "package.json").read_text())["dependencies"]:
         assert re.search(rf"^{re.escape(name)} \d", texts, re.MULTILINE)
     assert "no licence file in the package" not in texts
-
-
-def test_the_operations_that_change_a_file_are_the_same_on_both_sides() -> None:
-    source = (WEB / "src" / "marks.ts").read_text()
-    listed = re.search(r"CHANGING = new Set\((.*?)\.split", source, re.DOTALL)
-    assert listed is not None
-    assert set(re.findall(r"\w+", listed.group(1))) == {op.name for op in OPS.values() if op.changes}

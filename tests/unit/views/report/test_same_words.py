@@ -76,7 +76,7 @@ def test_a_record_of_format_1_is_read_by_the_same_names_in_the_front_end() -> No
     assert {name: told.get(path, path) for name, path in names.items()} == {
         name: layout.shown(path)
         for path in compat.FILES
-        if (name := compat.name_in_first(path)) is not None and name not in tapes
+        if (name := compat.name_in_first(path)) not in {None, path, *tapes}
     }
     made = {"terminal/output"}  # of stdout and stderr, where the terminal was not recorded
     assert {*_listed(source, "FIRST_CONCLUDED", told)} == {*compat.CONCLUDED} - made
