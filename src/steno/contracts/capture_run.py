@@ -55,7 +55,7 @@ def hashes(run: Record) -> dict[str, str]:
     """Of the ends of stdout and stderr, of what is told of the run, and of the patch that it made."""
     found = _hashes(run)
     if run.facts.after is not None and run.facts.after.changed is not None:
-        found["repo_diff_hash"] = _sha256_of(run, layout.DIFF)
+        found["repo_diff_hash"] = run.sha256(layout.DIFF)
     return found
 
 
@@ -113,13 +113,6 @@ def _hashes(run: Record) -> dict[str, str]:
     }
 
 
-def _sha256_of(run: Record, path: str) -> str:
-    digest = hashlib.sha256()
-    for block in run.layers.read(path):
-        digest.update(block)
-    return digest.hexdigest()
-
-
 class _CaptureRun:
     def __init__(self, run: Record, artifact_dir: str) -> None:
         self._run = run
@@ -166,7 +159,7 @@ class _CaptureRun:
     def _hashes(self) -> dict[str, str]:
         found = _hashes(self._run)
         if self._looked_after:
-            found["repo_diff_hash"] = _sha256_of(self._run, layout.WORKTREE_DIFF)
+            found["repo_diff_hash"] = self._run.sha256(layout.WORKTREE_DIFF)
         return found
 
     def _events(self) -> Iterator[Data]:

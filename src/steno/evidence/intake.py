@@ -15,7 +15,6 @@ import msgspec
 from steno.evidence import canonical
 from steno.evidence.claims import Decision, Outcome, ProcessKey, SdkEventType
 from steno.evidence.intake_names import (
-    ALIASES,
     FOLDER,
     HOOKS,
     MAX_ID,
@@ -32,7 +31,6 @@ from steno.evidence.intake_names import (
 )
 
 __all__ = [
-    "ALIASES",
     "FOLDER",
     "HOOKS",
     "MAX_ID",

@@ -11,12 +11,6 @@ FOLDER = "STENO_INTAKE"  # a private folder in memory
 ORIGIN_NS = "STENO_CLOCK_ORIGIN_NS"
 SDK_LOG = "STENO_SDK_EVENT_LOG"
 SDK_LOG_SCHEMA = "STENO_SDK_EVENT_SCHEMA"
-# The names of assay-runner for three of them.
-ALIASES = {
-    RUN_ID: "ASSAY_RUNNER_RUN_ID",
-    SDK_LOG: "ASSAY_RUNNER_SDK_EVENT_LOG",
-    SDK_LOG_SCHEMA: "ASSAY_RUNNER_SDK_EVENT_SCHEMA",
-}
 
 # What the folder is called: in memory with the run's id behind it, else below the spool.
 FOLDER_PREFIX = "steno-intake-"

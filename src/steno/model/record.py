@@ -16,7 +16,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.inventory import completeness_of
 from steno.bundle.judged import Files, JudgedFiles
 from steno.bundle.manifest import Manifest
-from steno.bundle.reader import FolderLayers, event_lines
+from steno.bundle.reader import FolderLayers, digest_of, event_lines
 from steno.bundle.store import RunState, state_of
 from steno.errors import UnreadableBundleError
 from steno.evidence import kinds, layout
@@ -46,6 +46,10 @@ class Record(NamedTuple):
     def streams(self) -> list[str]:
         """The streams of which the bytes were recorded."""
         return recorded(self.layers)
+
+    def sha256(self, path: str) -> str:
+        """Of a file of the evidence."""
+        return digest_of(self.layers.read(path))
 
     def diff_hash(self, snapshot: RepoSnapshot) -> str | None:
         """Of the masked patch of the work tree; None: there is no snapshot, or no patch."""

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from steno.capture.ignore import IgnoreRules
 from steno.capture.shadow import memory_directories, room_in
+from steno.contracts import assay
 from steno.evidence import canonical, intake, intake_names, layout
 from steno.evidence.claims import SDK_SCHEMA, FileKey, ProcessKey
 from steno.evidence.run_id import is_run_id
@@ -45,7 +46,7 @@ VARIABLES = (
     intake.ORIGIN_NS,
     intake.SDK_LOG,
     intake.SDK_LOG_SCHEMA,
-    *intake.ALIASES.values(),
+    *assay.VARIABLES.values(),
 )
 _RUN = "run"  # names the folder of the run, for whoever finds this one
 _ROOM_NEEDED = 1 << 20
@@ -91,7 +92,7 @@ class IntakeFolder:
             intake.SDK_LOG: str(self.path / intake.SDK),
             intake.SDK_LOG_SCHEMA: SDK_SCHEMA,
         }
-        return given | {alias: given[name] for name, alias in intake.ALIASES.items()}
+        return given | {theirs: given[ours] for ours, theirs in assay.VARIABLES.items()}
 
     def belongs_to(self, run: Path) -> None:
         """As long as that folder holds a spool, this one is needed."""

@@ -82,7 +82,7 @@ def test_the_draft_of_a_killed_recorder_is_in_nobodys_way(folder: Folder, tmp_pa
     assert [entry.path for entry in folder.entries()] == [blobs.BLOBS]
 
 
-def test_row_groups_have_at_most_64_rows_and_are_snappy_as_the_seed_says(
+def test_row_groups_have_at_most_64_rows_and_are_snappy_as_the_contract_says(
     folder: Folder, tmp_path: Path
 ) -> None:
     from pyarrow import parquet

@@ -96,7 +96,7 @@ def test_an_sdk_id_that_policy_knows_is_joined() -> None:
     assert report_of(served(), [decision(at=IN)], said_call())["status"] == "clean"
 
 
-def test_an_sdk_id_without_a_binding_has_the_seeds_words() -> None:
+def test_an_sdk_id_without_a_binding_has_the_words_of_the_contract() -> None:
     found = ambiguities(served(), [decision("tc_policy", at=IN)], said_call("tc_sdk_only"))
     assert found == ["sdk_tool_call_without_policy_binding:tc_sdk_only"]
 
@@ -126,7 +126,7 @@ def test_a_server_that_was_not_seen_is_told() -> None:
     assert "server_process_not_seen:a" in ambiguities(served(), [decision(at=IN, server=None)])
 
 
-def test_windows_that_overlap_on_one_server_have_the_seeds_words_and_others_do_not() -> None:
+def test_windows_that_overlap_on_one_server_have_the_words_of_the_contract_and_others_do_not() -> None:
     both = [decision("a", at=IN), decision("b", at=(14_000, 30_000))]
     assert ambiguities(served(), both) == ["session_cgroup_ambiguous_for_multiple_policy_events"]
     assert [one["kernel_event_count"] for one in report_of(served(), both)["bindings"]] == [0, 0]

@@ -31,6 +31,7 @@ from agents.tool_context import ToolContext
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steno.contracts import assay
 from steno.evidence import intake
 from steno.record import sdk_contract
 from steno.shims import openai_agents
@@ -222,9 +223,9 @@ def test_outside_of_a_run_nothing_is_written(log: Path, monkeypatch: pytest.Monk
     assert not log.exists()
 
 
-def test_the_names_of_the_seed_are_enough(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_names_of_the_contract_are_enough(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (intake.RUN_ID, intake.SDK_LOG):
-        monkeypatch.setenv(intake.ALIASES[name], os.environ[name])
+        monkeypatch.setenv(assay.VARIABLES[name], os.environ[name])
         monkeypatch.delenv(name)
     monkeypatch.delenv(intake.ORIGIN_NS)
     asyncio.run(run_recorded(scripted([DONE]), "go"))
