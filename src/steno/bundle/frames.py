@@ -59,6 +59,13 @@ class FirstLook(NamedTuple):
     other_name: bool = False  # `state` is that of another name, under which the run changed the file first
 
 
+class KeptContent(NamedTuple):
+    """A content that the helper kept, and the paths at which it was found, in order of first sight."""
+
+    state: wire.State  # of the first look that tells of it
+    paths: list[bytes]
+
+
 class Frames:
     def __init__(self, folder: Folder, key: bytes) -> None:
         self._folder = folder
@@ -67,6 +74,7 @@ class Frames:
         self.header = _header(folder)
         self.damaged = 0  # records that are left out; counted anew by every pass over `batches`
         self.unlisted = 0  # renamed directories that had held more than is told; counted by `first_states`
+        self.kept: dict[int, KeptContent] = {}  # by number; found by `first_states`
         self.torn = False  # a file ends before the place that the header calls whole
         self._events, events_bytes = self._open(wire.EVENTS_FILE, self.header.events)
         states, states_bytes = self._open(wire.STATES_FILE, self.header.states)
@@ -124,6 +132,7 @@ class Frames:
         for batch in self.batches():
             book.take(batch.kinds.calls)
         self.unlisted = book.unlisted
+        self.kept = book.kept()
         return book.looks()
 
     def blob(self, number: int) -> Iterator[bytes]:
@@ -261,6 +270,7 @@ class _FirstLooks:
         self._mounted_upon: set[int] = set()
         self._kept: dict[tuple[int, ...], wire.State] = {}  # by what a file is, whatever its name
         self._files = _ChangedFiles()
+        self._told_kept: dict[int, tuple[wire.State, dict[int, None]]] = {}  # with the keys of paths
 
     def take(self, calls: Batch) -> None:
         """Calls in order of first sight, equal ones once."""
@@ -270,13 +280,12 @@ class _FirstLooks:
         words = memoryview(records).cast("I")
         places = {number: place * wire.STATE.size for place, number in enumerate(numbers)}
 
+        def raw_state(number: int) -> wire.State:
+            raw = wire.State(*wire.STATE.unpack_from(records, places[number]))
+            return raw._replace(mtime_ns=file_time(raw.mtime_ns), ctime_ns=file_time(raw.ctime_ns))
+
         def state(number: int) -> wire.State | None:
-            at = places.get(number)
-            if at is None:
-                return None
-            raw = wire.State(*wire.STATE.unpack_from(records, at))
-            found = raw._replace(mtime_ns=file_time(raw.mtime_ns), ctime_ns=file_time(raw.ctime_ns))
-            return self._files.with_content(found)
+            return self._files.with_content(raw_state(number)) if number in places else None
 
         modes = dict(zip(numbers, words[10::18].tolist(), strict=True))
         rows = Rows(
@@ -302,6 +311,7 @@ class _FirstLooks:
             for key, number in dict.fromkeys(zip(resolved, states, strict=True)):
                 if number in told:
                     self._learn_content(key, state(number))
+                    self._note_kept(key, raw_state(number))
             for number in told:
                 if (kept := state(number)) is not None and kept.content == _KEPT:
                     self._kept[kept[:_IDENTITY]] = kept
@@ -330,6 +340,19 @@ class _FirstLooks:
     @property
     def unlisted(self) -> int:
         return self._ledger.late_renames.unlisted
+
+    def _note_kept(self, key: int, told: wire.State) -> None:
+        if told.content == _KEPT:
+            _, paths = self._told_kept.setdefault(told.blob, (told, {}))
+            paths[key] = None
+
+    def kept(self) -> dict[int, KeptContent]:
+        """Every content that a row tells of, by its number."""
+        strings = self._frames.strings
+        return {
+            number: KeptContent(told, [strings[key] for key in paths])
+            for number, (told, paths) in self._told_kept.items()
+        }
 
     def looks(self) -> dict[bytes, FirstLook]:
         found: dict[bytes, FirstLook] = {}

@@ -12,7 +12,7 @@ import base64
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from steno.evidence import layout, wire
 from steno.evidence.file_times import file_time
@@ -51,6 +51,9 @@ COLUMNS = {
     "target": "binary",
     "content": "string",
 }
+# Recorded since: a table without them tells less, and is one of ours.
+ADDED = {"file": "int64", "blob": "string"}
+_KINDS = COLUMNS | ADDED
 DICTIONARIES = tuple(name for name, kind in COLUMNS.items() if kind in {"string", "binary"})
 _LETTERS = {"int16": "h", "int32": "i", "int64": "q", "uint64": "Q"}
 _BITS = [bytes(byte >> bit & 1 for bit in range(8)) for byte in range(256)]
@@ -116,8 +119,10 @@ class RowBatch:
 
     @border()
     def optional(self, name: str, rows: Rows = None) -> list[int | None]:
+        if not self._has(name):
+            return [None] * (self.count if rows is None else len(rows))
         column = self._batch.column(name)
-        letter = "?" if COLUMNS[name] == "bool" else _LETTERS[COLUMNS[name]]
+        letter = "?" if _KINDS[name] == "bool" else _LETTERS[_KINDS[name]]
         numbers = plain_numbers(column, letter, rows)
         if name in _FILE_TIMES:
             numbers = list(map(file_time, numbers))
@@ -138,6 +143,29 @@ class RowBatch:
         if not indices.null_count:
             return list(map(words.__getitem__, places))
         return [None if place is None else words[place] for place in _with_nulls(indices, places, rows)]
+
+    @border()
+    def blobs(self, rows: Sequence[int]) -> list[str | None]:
+        """The keys of the contents that were kept of what was found."""
+        if not rows or not self._has("blob"):
+            return [None] * len(rows)
+        column = self._batch.column("blob")
+        return [column[row].as_py() for row in rows]
+
+    @border()
+    def rows_with(self, name: str) -> list[int]:
+        """The rows that have something in this column, without a look at the others."""
+        if not self._has(name):
+            return []
+        column = self._batch.column(name)
+        if column.null_count == len(column):
+            return []
+        valid = (
+            _bits(column.buffers()[0], column.offset, len(column))
+            if column.null_count
+            else b"\1" * len(column)
+        )
+        return list(_places_of_one(valid))
 
     @border()
     def ops(self, rows: Rows = None) -> list[str]:
@@ -174,6 +202,9 @@ class RowBatch:
         column = self._batch.column(name)
         return column.indices if name in DICTIONARIES else column
 
+    def _has(self, name: str) -> bool:
+        return name in COLUMNS or name in self._batch.schema.names
+
     def _complete(self, name: str) -> Any:
         column = self._batch.column(name)
         if column.null_count:
@@ -201,16 +232,26 @@ def batches(layers: Layers, columns: Sequence[str]) -> Iterator[RowBatch]:
 
     with border(), layers.open(layout.KERNEL_TABLE) as file:
         table = _opened(file, layers.size(layout.KERNEL_TABLE))
-        read = table.iter_batches(BATCH, columns=list(columns), use_threads=False)
+        wanted = [name for name in columns if name in COLUMNS or name in table.schema_arrow.names]
+        read = table.iter_batches(BATCH, columns=wanted, use_threads=False)
         for number, batch in enumerate(read, 1):
             yield RowBatch(batch, table.metadata.num_rows)
             if number % _RELEASED == 0:  # its pool grows with every batch, although nothing in it is used
                 pa.default_memory_pool().release_unused()
 
 
-def count_rows(layers: Layers) -> int:
-    """How many rows the table has, after every column of every one of them was read."""
-    return sum(batch.count for batch in batches(layers, list(COLUMNS)))
+class Held(NamedTuple):
+    rows: int
+    blobs: set[str]  # the keys of contents that rows name
+
+
+def held(layers: Layers) -> Held:
+    """What the table holds, after every column of every row was read."""
+    rows, blobs = 0, set[str]()
+    for batch in batches(layers, list(_KINDS)):
+        rows += batch.count
+        blobs.update(key for key in batch.blobs(batch.rows_with("blob")) if key is not None)
+    return Held(rows, blobs)
 
 
 def unknown_operations(layers: Layers) -> list[str]:
@@ -259,6 +300,9 @@ def _opened(file: BinaryIO, size: int) -> Any:
         expected = pa.dictionary(pa.int32(), kind) if name in DICTIONARIES else kind
         if [found for called, found in present if called == name] != [expected]:
             raise BadTableError(f"{layout.KERNEL_TABLE}: its column {name} is not there once, as {alias}")
+    for name, alias in ADDED.items():
+        if [found for called, found in present if called == name] not in ([], [pa.type_for_alias(alias)]):
+            raise BadTableError(f"{layout.KERNEL_TABLE}: its column {name} is there, and not as {alias}")
     _check_claims(table.metadata, size)
     return table
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import hashlib
 import io
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from steno.bundle.blobs import BlobWriter
-from steno.bundle.frames import FirstLook
+from steno.bundle.frames import FirstLook, KeptContent
 from steno.capture.contents import CHANGING, Contents
 from steno.capture.observed import FileState, Seen, differs
 from steno.capture.observed_git import GitClass
@@ -82,6 +82,21 @@ class ContentKeeper:
         self.lost = 0  # contents that the helper kept and that are not whole
         self.left_out = 0  # contents for which the disk has no room
         self.left_out_before = 0  # of these, what only the frames have
+
+    def keep_looks(
+        self, kept: Mapping[int, KeptContent], wanted: Mapping[bytes, Seen], named: Callable[[bytes], str]
+    ) -> None:
+        """What the helper kept of the recorded paths; `named`: a path as text, masked."""
+        for number, content in kept.items():
+            path = next((path for path in content.paths if path in wanted), None)
+            if path is not None:
+                self._from_frames(named(path), number, content.state)
+
+    @property
+    def keys(self) -> dict[int, str]:
+        """Of the contents that the helper kept, by their numbers."""
+        kept = ((number, content.blob) for number, (content, _) in self._of_files.items())
+        return {number: key for number, key in kept if key is not None}
 
     def keep(
         self, path: bytes, name: str, look: FirstLook, found: Seen, git: GitClass | None

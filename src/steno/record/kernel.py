@@ -88,15 +88,19 @@ def keep_kernel_layer(
             with Folder(store) as folder:
                 key = local_key.read(folder)
         with open_frames(spool, key) as frames:
-            written = kernel_table.write(spool, frames, redactor)
-            event = kernel_table.observed(frames, written)
             layer = _FilesLayer(spool, frames, redactor, findings, key, max_blob=max_blob)
-            gaps = list(_gaps_of(frames, written, looked=looked))
             try:
-                gaps += layer.keep(rules, store, looked=looked)
+                gaps = layer.keep(rules, store, looked=looked)
             except _HOSTILE as error:
-                gaps.append(("kernel_record_damaged", f"the states of files are not kept: {_says(error)}"))
+                gaps = [("kernel_record_damaged", f"the states of files are not kept: {_says(error)}")]
                 layer.keep_nothing()
+            try:
+                written = kernel_table.write(spool, frames, redactor, layer.keys)
+            except BaseException:
+                layer.clear()
+                raise
+            event = kernel_table.observed(frames, written)
+            gaps = [*_gaps_of(frames, written, looked=looked), *gaps]
     except _HOSTILE as error:
         return KernelKept(None, [("kernel_record_damaged", _says(error))])
     return KernelKept(event, gaps)
@@ -162,6 +166,7 @@ class _FilesLayer:
         self._key = key
         self._max_blob = max_blob
         self._masked: dict[bytes, bytes] = {}
+        self.keys: dict[int, str] = {}  # of the contents that the helper kept, by their numbers
 
     def keep(self, rules: IgnoreRules, store: Path, *, looked: bool) -> list[Gap]:
         looks = self._frames.first_states()
@@ -187,9 +192,14 @@ class _FilesLayer:
 
     def keep_nothing(self) -> None:
         """The event of the layer promises a list of files: an empty one needs no room on the disk."""
+        self.clear()
+        os.close(self._spool.create(layout.FILE_LINES))
+
+    def clear(self) -> None:
+        """Without the event of the layer nothing may be there that it would tell of."""
+        self.keys = {}
         self._clear(layout.BLOBS)
         self._clear(layout.FILE_LINES)
-        os.close(self._spool.create(layout.FILE_LINES))
 
     def _drop_alike(self, seen: dict[bytes, Seen]) -> int:
         """Of paths that are the same once they are masked one is told of; returns how many are not."""
@@ -237,6 +247,7 @@ class _FilesLayer:
                 largest=self._max_blob,
             )
             try:
+                keeper.keep_looks(self._frames.kept, seen, lambda path: text_of(self._mask(path)))
                 for path in sorted(seen, key=lambda path: not looks[path].changed):  # for a disk nearly full
                     name = text_of(self._mask(path))
                     git = facts.classes.get(path)
@@ -250,6 +261,7 @@ class _FilesLayer:
                     self._refuse_to_lose_contents()
                 lost = without_blobs({path: contents.get(path, (LOST, LOST)) for path in seen})
                 return _Kept(lost, [("blobs_lost", f"no content could be kept: {error.strerror}")])
+        self.keys = keeper.keys
         gaps = []
         if keeper.lost:
             gaps.append(

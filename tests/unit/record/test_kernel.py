@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import errno
 import os
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
 from kernel_runs import READ, SECRET, WRITE, Run
 from sought import assert_nowhere
@@ -181,6 +183,42 @@ def test_a_failing_git_is_a_gap_and_the_content_is_kept_instead(run: Run) -> Non
     _, gaps = run.keep()
     assert [reason for reason, _ in gaps] == ["git"]
     assert run.line(path)["before_blob"] == f"before:{path}"
+
+
+def test_every_content_that_the_observer_kept_of_a_recorded_path_has_its_rows(run: Run) -> None:
+    path, elsewhere = run.work / "file", run.work / "ignored"
+    run.rules = IgnoreRules({os.fsencode(elsewhere)})
+    for number, text in enumerate((b"first", b"second!"), 1):
+        path.write_bytes(text)
+        kept = run.found(path, ino=number, blob=run.frames.blob(text), content="kept")
+        run.saw("unlink", path, state=kept)
+        run.saw("stat", path, state=kept)
+    ignored = run.frames.blob(b"ignored")
+    run.saw("unlink", elsewhere, state=run.found(path, ino=3, blob=ignored, content="kept"))
+    path.unlink()
+    run.keep()
+    assert run.blobs() == {f"before:{path}": b"first", f"before:{path}~2": b"second!"}
+    table = parquet.read_table(run.spool / layout.KERNEL_TABLE, columns=["file", "blob"]).to_pylist()
+    told = [(row["file"], row["blob"]) for row in table]
+    first, second = ((number, key) for number, key in enumerate(run.blobs(), 1))
+    assert told == [(None, None), first, first, second, second, (3, None)]
+
+
+def test_a_table_that_cannot_be_written_leaves_nothing_that_no_event_tells_of(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = run.work / "file"
+    path.write_text("x")
+    run.saw("open", path, arg=READ)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("steno.bundle.kernel_table.write", full)
+    event, gaps = run.keep()
+    assert event is None
+    assert [reason for reason, _ in gaps] == ["kernel_record_damaged"]
+    assert os.listdir(run.spool / layout.EVIDENCE) == []
 
 
 # --- secrets -----------------------------------------------------------------------------------------
