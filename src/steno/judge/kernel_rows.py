@@ -9,7 +9,7 @@ mean is refused.
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, BinaryIO, NamedTuple
@@ -147,10 +147,17 @@ class RowBatch:
     @border()
     def blobs(self, rows: Sequence[int]) -> list[str | None]:
         """The keys of the contents that were kept of what was found."""
-        if not rows or not self._has("blob"):
+        if not rows or not self.tells_contents:
             return [None] * len(rows)
         column = self._batch.column("blob")
+        if column.null_count == len(column):
+            return [None] * len(rows)
         return [column[row].as_py() for row in rows]
+
+    @property
+    def tells_contents(self) -> bool:
+        """Whether the table was made since rows tell the contents that were kept."""
+        return all(map(self._has, ADDED))
 
     @border()
     def rows_with(self, name: str) -> list[int]:
@@ -181,6 +188,15 @@ class RowBatch:
         indices = self._batch.column("op").indices
         low_bytes = bytes(memoryview(indices.buffers()[1]))[indices.offset * _INDEX_BYTES :: _INDEX_BYTES]
         return list(_places_of_one(low_bytes[: self.count].translate(wanted.ljust(256, b"\0"))))
+
+    @border()
+    def rows_naming(self, name: str, is_wanted: Callable[[str], bool]) -> list[int]:
+        """The rows that have such a word in a column, without a look at the others if none has."""
+        wanted = [word is not None and is_wanted(word) for word in self._dictionary(name)]
+        if True not in wanted:
+            return []
+        codes = self.codes(name)
+        return [row for row, code in enumerate(codes) if code is not None and wanted[code]]
 
     @border()
     def codes(self, name: str) -> list[int | None]:

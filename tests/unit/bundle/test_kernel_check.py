@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from frames_made import ABSENT, KEY, FakeFrames, Found
-from kernel_tables import lines_of, observed_spool, table_of, write_table
+from kernel_tables import lines_of, observed_spool, older_table, table_of, write_table
 from recorded import Recorded
 from resealing import event_lines
 from spools import RUN_ID, START, contents, open_spool
@@ -223,9 +223,8 @@ def test_a_blob_that_a_row_names_is_there(tmp_path: Path, *, kept: bool) -> None
 def test_a_table_made_before_looks_had_their_contents_is_one_that_tells_of_none(tmp_path: Path) -> None:
     sealed(tmp_path / "run")
     before = Recorded(tmp_path / "run").judged(layout.FILES)
-    older = io.BytesIO()
-    pq.write_table(pq.read_table(tmp_path / "run" / layout.KERNEL_TABLE).drop_columns([*ADDED]), older)
-    forge(tmp_path / "run", layout.KERNEL_TABLE, older.getvalue())
+    table = (tmp_path / "run" / layout.KERNEL_TABLE).read_bytes()
+    forge(tmp_path / "run", layout.KERNEL_TABLE, older_table(table))
     assert verdict_of(tmp_path / "run").status is Status.VALID
     assert Recorded(tmp_path / "run").judged(layout.FILES) == before
 
