@@ -11,8 +11,10 @@ from frames_made import ABSENT, FakeFrames, Found
 from looks import state_of
 from steno.bundle import blobs, local_key
 from steno.bundle.folder import Folder
+from steno.bundle.reader import FolderLayers
 from steno.capture.ignore import IgnoreRules
-from steno.evidence import layout
+from steno.evidence import canonical, layout
+from steno.judge.files import files
 from steno.record.kernel import KernelKept, keep_kernel_layer
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
@@ -71,6 +73,14 @@ class Run:
 
     def line(self, path: Path) -> dict[str, Any]:
         (found,) = [line for line in self.lines() if line.get("path") == str(path)]
+        return found
+
+    def judged(self, path: Path) -> dict[str, Any]:
+        """What is concluded of a path from what was kept."""
+        with Folder(self.spool) as folder:
+            value: Any = canonical.decode(b"".join(files(FolderLayers(folder, "run"))))
+        (found,) = [file for file in value["files"] if file["path"] == str(path)]
+        assert isinstance(found, dict)
         return found
 
     def blobs(self) -> dict[str, bytes | None]:

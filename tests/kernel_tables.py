@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
+from pyarrow import parquet
 
 from frames_made import FakeFrames
 from spools import FINISH, START, MemoryLayers, numbered, open_spool
@@ -16,10 +19,12 @@ from steno.bundle.folder import Folder
 from steno.bundle.frames import open_frames
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import EventData
+from steno.judge.kernel_rows import ADDED
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 
 Line = dict[str, Any]
+_NONE: Mapping[int, str] = MappingProxyType({})
 OBSERVED = msgspec.convert(
     {
         **{field.name: 0 for field in msgspec.structs.fields(kinds.KernelObserved) if field.type is int},
@@ -32,23 +37,39 @@ OBSERVED = msgspec.convert(
 )
 
 
-def write_table(made: FakeFrames, spool: Path, literals: Iterable[bytes] = ()) -> kinds.KernelObserved:
+def write_table(
+    made: FakeFrames, spool: Path, literals: Iterable[bytes] = (), blobs: Mapping[int, str] = _NONE
+) -> kinds.KernelObserved:
     """Write frames and their table into a spool; returns what the event about them says."""
     made.write(spool)
     redactor = Redactor(findings=Findings(), literals=literals)
     with Folder(spool) as folder, open_frames(folder, made.key) as frames:
-        return kernel_table.observed(frames, kernel_table.write(folder, frames, redactor))
+        return kernel_table.observed(frames, kernel_table.write(folder, frames, redactor, blobs))
 
 
-def table_of(made: FakeFrames, literals: Iterable[bytes] = ()) -> bytes:
+def table_of(made: FakeFrames, literals: Iterable[bytes] = (), blobs: Mapping[int, str] = _NONE) -> bytes:
     with TemporaryDirectory() as spool:
-        write_table(made, Path(spool), literals)
+        write_table(made, Path(spool), literals, blobs)
         return (Path(spool) / layout.KERNEL_TABLE).read_bytes()
 
 
-def kernel_layers(made: FakeFrames, lines: Sequence[Line] = (), *events: EventData) -> MemoryLayers:
-    """The layers of a run whose calls these were; `lines` are those of `evidence/files.ndjson`."""
-    files = {layout.KERNEL_TABLE: table_of(made), layout.FILE_LINES: lines_of(lines)}
+def older_table(table: bytes) -> bytes:
+    """A table as it was before rows told the contents that were kept."""
+    older = io.BytesIO()
+    parquet.write_table(parquet.read_table(io.BytesIO(table)).drop_columns([*ADDED]), older)
+    return older.getvalue()
+
+
+def kernel_layers(
+    made: FakeFrames, lines: Sequence[Line] = (), *events: EventData, older: bool = False
+) -> MemoryLayers:
+    """The layers of a run whose calls these were; `lines` are those of `evidence/files.ndjson`.
+
+    Every content that was kept has its number as its key. `older`: the lines tell what was before.
+    """
+    keys = {number: str(number) for number in range(1, len(made.blobs) + 1)}
+    table = older_table(table_of(made)) if older else table_of(made, blobs=keys)
+    files = {layout.KERNEL_TABLE: table, layout.FILE_LINES: lines_of(lines)}
     return MemoryLayers(numbered([START, *events, FINISH]), files)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from steno.bundle.frames import FirstLook
+from steno.bundle.frames import Touched
 from steno.evidence import wire
 from steno.judge.operations import CHANGING
 
@@ -32,16 +32,17 @@ def state_of(path: Path | bytes, *, blob: int = 0, content: str = "not_kept") ->
     )
 
 
-def look(state: wire.State | None, *operations: str) -> FirstLook:
-    return FirstLook(
-        state=state,
-        operations=frozenset(operations),
-        blob=state.blob if state else 0,
-        content=state.content if state else 0,
-        changed=bool(CHANGING & set(operations)),
-        unresolved=False,
+def touched(state: wire.State | None, *operations: str) -> Touched:
+    """A path with this state in the first look, of which the run did this, in the words of `files.json`."""
+    done = set(operations)
+    return Touched(
+        first=state,
+        is_used=bool(done & {"read", "write", "execute", "delete"}),
+        is_changed=bool(done & CHANGING),
+        is_written=bool(done & {"write", "delete"}),
+        is_removed="delete" in done,
     )
 
 
-def first_look(path: Path | bytes, *operations: str) -> FirstLook:
-    return look(state_of(path), *operations)
+def first_look(path: Path | bytes, *operations: str) -> Touched:
+    return touched(state_of(path), *operations)

@@ -1,6 +1,5 @@
 """A second reader of records, made from docs/spec.md alone. `read_record.py BUNDLE`, a folder or a .tar.gz,
-tells whether it is what was sealed, and what was changed. Exit 0: valid, 1: invalid, 2: not readable.
-"""
+tells whether it is what was sealed, and what was changed. Exit 0: valid, 1: invalid, 2: not readable."""
 
 # ruff: noqa: INP001 - a script, not a package
 from __future__ import annotations
@@ -26,8 +25,8 @@ import pyarrow.parquet as pq
 
 FORMAT, CALLS, INDEX = 2, "evidence/syscalls.parquet", "evidence/terminal/index"
 STREAMS = ("stdin", "stdout", "stderr", "output")  # by their number in the index
-STATE = ("exists", "mode", "size", "mtime_ns", "target")
-COLUMNS = ("op", "resolved", "result", "notes", "arg", *STATE)
+LOOK = ("dev", "ino", "mode", "size", "mtime_ns", "ctime_ns")
+COLUMNS = ("op", "resolved", "result", "notes", "arg", "file", "blob", "exists", "target", *LOOK)
 SETTING = {"chmod", "chown", "utimes", "setxattr", "removexattr", "setattr"}
 CHANGING = SETTING | {"unlink", "rename", "rename_to", "moved", "moved_to", "link_to", "symlink", "mknod"}
 CHANGING |= {"mkdir", "rmdir", "truncate", "map"}
@@ -42,8 +41,8 @@ BROKEN = (*WRONG, pa.ArrowException, tarfile.TarError, struct.error, zlib.error,
 
 def manifest_of(folder: Path) -> dict[str, Any]:
     manifest: dict[str, Any] = json.loads(data := (folder / "manifest.json").read_bytes())
-    if (made_in := manifest.get("format", 1)) != FORMAT:
-        raise OSError(f"made by a{' newer' if made_in > FORMAT else 'n older'} Steno, in format {made_in}")
+    if (made := manifest.get("format", 1)) != FORMAT:
+        raise OSError(f"made by a{' newer' if made > FORMAT else 'n older'} Steno, in format {made}")
     rest = canonical({name: value for name, value in manifest.items() if name != "root"}).encode()
     if canonical(manifest).encode() != data or hashlib.sha256(rest).hexdigest() != manifest["root"]:
         raise ValueError("manifest.json is not canonical, or not covered by its root")
@@ -75,7 +74,6 @@ def check_files(folder: Path, told: dict[str, Any]) -> None:
 
 
 def check_events(folder: Path, run_id: str) -> Iterator[str]:
-    """Tells what is missing. Kinds and fields that are not known here are passed over (section 12)."""
     events = [*map(json.loads, (folder / "evidence/events.ndjson").read_bytes().splitlines())]
     times = [int(event["mono_ns"]) for event in events if event["run_id"] == run_id]
     if times != sorted(times) or [event["seq"] for event in events] != [*range(len(times))]:
@@ -86,40 +84,44 @@ def check_events(folder: Path, run_id: str) -> Iterator[str]:
     yield from () if events[-1]["data"]["completed"] else ("not recorded to its end",)
 
 
-def changes(folder: Path) -> Iterator[tuple[str, bytes]]:
+def changes(folder: Path) -> Iterator[str]:
     """A letter and a path (section 6, `Changed files, simply`)."""
-    before: dict[bytes, list[Any]] = {}
+    before: dict[bytes | int, dict[str, Any]] = {}  # of paths, and of files by their numbers
+    kept: dict[bytes, str | None] = {}
     done: defaultdict[bytes, set[str]] = defaultdict(set)
     for batch in pq.ParquetFile(folder / CALLS).iter_batches(columns=[*COLUMNS]):
-        for op, path, result, notes, arg, *state in zip(*map(batch.to_pydict().get, COLUMNS), strict=True):
+        for row in batch.to_pylist():
+            op, path, result, notes, arg, file, blob, exists, *_ = map(row.get, COLUMNS)
             if path is None or notes & NAMED_ELSEWHERE:
                 continue
-            if state[0] is not None and not notes & LATE:
-                before.setdefault(path, state)
+            if exists is not None and not notes & LATE:
+                before.setdefault(path, row if file is None else before.setdefault(file, row))
+            kept[path] = kept.get(path) or blob
             opened = op in {"open", "open_handle"} and arg & TO_WRITE and not arg & PATH_ONLY
             if (opened or op in CHANGING) and (result is None or 0 <= result != FAILED):
                 done[path].add(op)
     for line in map(json.loads, (folder / "evidence/files.ndjson").read_bytes().splitlines()):
         if (path := bytes_of(line, "path")) in done:
-            state = [*map(line["before"].get, STATE)] if "before" in line else before.get(path, [None] * 5)
-            yield letter_of(state, line, wrote=bool(done[path] - SETTING)), path
+            letter = letter_of(before.get(path), kept[path], line, bool(done[path] - SETTING))
+            yield from [f"{letter} {ascii(os.fsdecode(path))[1:-1]}"] if letter else ()
 
 
-def letter_of(before: list[Any], line: dict[str, Any], *, wrote: bool) -> str:
-    after, same = line["after"], line.get("same_content")
-    existed, mode, size, time, target = before
-    if existed is None or "exists" not in after:
+def letter_of(before: dict[str, Any] | None, kept: str | None, line: dict[str, Any], wrote: bool) -> str:
+    after = line["after"]
+    if before is None or "exists" not in after:
         return "?"
-    if not (existed and after["exists"]):
-        return "A" if after["exists"] else "D" if existed else ""
-    is_file, is_link = stat.S_ISREG(mode), stat.S_ISLNK(mode)
-    moved = is_link and target != bytes_of(after, "target")
-    if same is False or stat.S_IFMT(mode) != stat.S_IFMT(after["mode"]) or moved:
-        return "M"
-    later = is_file and wrote and not same and (int(time) - int(after["mtime_ns"])) % 2**64
-    if later or ((is_file or is_link) and int(size) != int(after["size"])):
-        return "M"
-    return "?" if is_file and wrote and same is None and int(size) else ""
+    if not (before["exists"] and after["exists"]):
+        return "A" if after["exists"] else "D" if before["exists"] else ""
+    kind = stat.S_IFMT(before["mode"])
+    differ = {name for name in LOOK if (int(before[name]) - int(after[name])) % 2**64}
+    same, other = not differ, kind == stat.S_IFLNK and before["target"] != bytes_of(after, "target")
+    wrote &= kind == stat.S_IFREG
+    if kept and "after_blob" in line and "after_content" not in line:
+        same = kept == line["after_blob"]
+        other |= wrote and not same
+    other |= "size" in differ and kind in {stat.S_IFREG, stat.S_IFLNK}
+    other |= kind != stat.S_IFMT(after["mode"]) or (wrote and not same and "mtime_ns" in differ)
+    return "M" if other else "?" if wrote and not same and int(before["size"]) else ""
 
 
 def bytes_of(told: dict[str, Any], name: str) -> bytes:
@@ -135,9 +137,7 @@ def main(path: Path) -> int:
             manifest = manifest_of(path)
             check_files(path, manifest["files"])
             said = [f"gap {gap}" for gap in check_events(path, manifest["run_id"])]
-            if CALLS in manifest["files"]:
-                found = [(letter, ascii(os.fsdecode(name))) for letter, name in changes(path)]
-                said += [f"{letter} {name[1:-1]}" for letter, name in found if letter]
+            said += changes(path) if CALLS in manifest["files"] else ()
         except BROKEN as error:
             code = 1 if manifest or isinstance(error, WRONG) else 2
             print(f"{('invalid', 'not readable')[code - 1]}: {error}")

@@ -38,11 +38,11 @@ def tracked(run: Run) -> Path:
 def test_clean_tracked_files_that_are_only_read_are_represented_by_git(run: Run, tracked: Path) -> None:
     run.saw("open", tracked, arg=READ)
     run.keep()
-    line = run.line(tracked)
-    assert line["git"]["tracked"]
-    assert not line["git"]["dirty"]
-    assert "before_blob" not in line
-    assert "after_blob" not in line
+    found = run.judged(tracked)
+    assert found["git"]["tracked"]
+    assert not found["git"]["dirty"]
+    assert "blob" not in found["before"]
+    assert "blob" not in found["after"]
 
 
 def test_a_written_file_has_its_content_after_even_if_it_is_clean_at_the_end(run: Run, tracked: Path) -> None:
@@ -50,9 +50,9 @@ def test_a_written_file_has_its_content_after_even_if_it_is_clean_at_the_end(run
     run.saw("open", tracked, arg=WRITE, state=run.found(tracked, blob=kept, content="kept"))
     tracked.write_text("committed\n")
     run.keep()
-    line = run.line(tracked)
-    assert not line["git"]["dirty"]
-    assert run.blobs()[line["after_blob"]] == b"committed\n"
+    found = run.judged(tracked)
+    assert not found["git"]["dirty"]
+    assert run.blobs()[found["after"]["blob"]] == b"committed\n"
 
 
 def test_dirty_tracked_files_that_are_read_are_copied(run: Run, tracked: Path) -> None:
@@ -96,8 +96,9 @@ def test_deleted_files_are_represented_with_tombstones(run: Run) -> None:
     run.saw("unlink", path, state=run.found(path, blob=run.frames.blob(b"text\n"), content="kept"))
     path.unlink()
     run.keep()
-    assert run.line(path)["after"] == {"exists": False, "tombstone": True}
-    assert run.blobs()[run.line(path)["before_blob"]] == b"text\n"
+    found = run.judged(path)
+    assert found["after"] == {"exists": False, "tombstone": True}
+    assert run.blobs()[found["before"]["blob"]] == b"text\n"
 
 
 def test_any_path_inside_a_git_directory_is_ignored(run: Run, tracked: Path) -> None:
@@ -147,9 +148,10 @@ def test_a_rename_has_an_effect_on_both_names(run: Run) -> None:
     run.saw("rename_to", new, state=ABSENT)
     old.rename(new)
     run.keep()
-    assert run.line(old)["after"]["tombstone"]
-    assert run.line(new)["after"]["exists"]
-    assert run.blobs() == {f"before:{old}": b"text\n", f"after:{new}": b"text\n"}
+    assert run.judged(old)["after"]["tombstone"]
+    assert run.judged(new)["after"]["exists"]
+    assert run.blobs() == {f"before:{old}": b"text\n"}
+    assert run.judged(old)["before"]["blob"] == run.judged(new)["after"]["blob"] == f"before:{old}"
 
 
 def test_repositories_have_their_roots_and_commit_hashes(run: Run, tracked: Path) -> None:

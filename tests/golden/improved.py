@@ -20,7 +20,7 @@ _STEPS_THEN = {
 # Some exports hold the event that begins a run, which names the streams that were recorded. An archive of
 # assay-runner carries the table of system calls, and its rows as lines no more; the other files are the same.
 # `improved.py` writes the digests of today.
-_SINCE = {"v1": ("assay-runner", "perfetto"), "v2": ("assay-runner",)}
+_SINCE = {"v1": ("assay-runner", "perfetto")}
 _KEPT = Path(__file__).parent / "exports_since.json"
 
 
@@ -41,7 +41,7 @@ def as_then(command: str, found: dict[str, Any], bundle: Path) -> dict[str, Any]
 
 def exports(bundle: Path, then: dict[str, Any]) -> dict[str, Any]:
     """What was exported then, but for the forms that tell more since."""
-    since: dict[str, Any] = json.loads(_KEPT.read_bytes())[_name(bundle)]
+    since: dict[str, Any] = json.loads(_KEPT.read_bytes()).get(_name(bundle), {})
     return then | since
 
 

@@ -13,6 +13,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
+from zlib import crc32
 
 import msgspec
 
@@ -214,7 +215,7 @@ class RunBuilder:
 
     def changed_mode(self, path: Name, mode: int, before: State = b"x", **line: Any) -> Self:
         self.call("chmod", path, state=before, arg=mode, result=0)
-        found = _found(before)
+        found = _found(_bytes(path), before)
         assert found is not None
         return self.left(path, found._replace(mode=stat.S_IFMT(found.mode) | mode), before=before, **line)
 
@@ -222,17 +223,15 @@ class RunBuilder:
         """How the run left a recorded path. `line`: other fields of the spec's §5.2, such as `git`."""
         name = _bytes(path)
         told = self._lines.setdefault(name, _named("path", name))
-        states = [Content(state) if isinstance(state, bytes) else state for state in (before, after)]
-        contents = [state for state in states if isinstance(state, Content) and state.kept is True]
-        if len(contents) == len(states):
-            told["same_content"] = contents[0].data == contents[1].data
-        for when, state in zip(("before", "after"), states, strict=True):
-            if isinstance(state, Content) and state.kept is True:
-                told[f"{when}_blob"] = f"{when}:{told['path']}"
-                self._blobs.setdefault(told[f"{when}_blob"], state)
-            elif isinstance(state, Content) and state.kept:
-                told[f"{when}_content"] = state.kept
-        told["after"] = _told(after)
+        was, left = (Content(state) if isinstance(state, bytes) else state for state in (before, after))
+        if isinstance(left, Content):
+            if left.kept is True:
+                same = isinstance(was, Content) and was.kept is True and was.data == left.data
+                told["after_blob"] = f"{'before' if same else 'after'}:{told['path']}"
+                self._blobs.setdefault(told["after_blob"], left)
+            elif left.kept:
+                told["after_content"] = left.kept
+        told["after"] = _told(name, after, changed=before is not UNKNOWN)
         told |= line
         return self
 
@@ -348,16 +347,17 @@ class RunBuilder:
         with Folder(path.parent) as store:
             key = local_key.make_or_read(store)
         frames = FakeFrames(key=key).header(**self._header)
+        kept = _Kept(frames, self._blobs)
         last = max(at for at, _, _ in self._calls if at < 1 << 62)
         for at, _, call in sorted(self._calls, key=lambda one: one[:2]):
             fields = dict(call)
             if "state" in fields:
-                fields["state"] = _seen(fields["state"])
+                fields["state"] = kept.seen(fields)
             frames.event(**fields, at=min(at, last + STEP_NS))
         spool = path / layout.SPOOL
         frames.write(spool)
         with Folder(spool) as folder, open_frames(folder, key) as opened:
-            rows = kernel_table.write(folder, opened, Redactor(findings=Findings()))
+            rows = kernel_table.write(folder, opened, Redactor(findings=Findings()), kept.keys)
             told = kernel_table.observed(opened, rows)
             self._write_lines(folder)
             writer = BlobWriter(folder, key)
@@ -406,45 +406,66 @@ def _connections(decided: Sequence[PolicyLine]) -> Iterator[EventData]:
         )
 
 
-def _found(state: State) -> Found | None:
+class _Kept:
+    """What the observer keeps of a file that is about to be changed, once for each path."""
+
+    def __init__(self, frames: FakeFrames, blobs: dict[str, Content]) -> None:
+        self._frames = frames
+        self._blobs = blobs
+        self._numbers: dict[bytes, int] = {}
+        self.keys: dict[int, str] = {}
+
+    def seen(self, call: dict[str, Any]) -> Any:
+        name, state = _bytes(call["path"]), call["state"]
+        if isinstance(state, bytes):
+            state = Content(state)
+        found = _found(name, state)
+        if found is None:
+            return ABSENT if state is None else None
+        keeps = call["op"] in _KEEPING or (call["op"] == "open" and call.get("arg", 0) & os.O_ACCMODE)
+        if not isinstance(state, Content) or not keeps or not state.kept:
+            return found
+        if state.kept is not True:
+            return found._replace(content=state.kept)
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers[name] = self._frames.blob(state.data)
+            self.keys[number] = f"before:{_named('path', name)['path']}"
+            self._blobs.setdefault(self.keys[number], state)
+        return found._replace(blob=number, content="kept")
+
+
+_KEEPING = {"unlink", "rename", "rename_to", "truncate", "chmod", "chown", "utimes"}
+
+
+def _found(name: bytes, state: State) -> Found | None:
+    """Each path that is told by its content is a file of its own."""
     if isinstance(state, bytes):
         state = Content(state)
     if isinstance(state, Content):
-        return state.like._replace(size=len(state.data))
+        ino = crc32(name) if state.like.ino == Found().ino else state.like.ino
+        return state.like._replace(size=len(state.data), ino=ino)
     return state if isinstance(state, Found) else None
 
 
-def _seen(state: State) -> Any:
-    return ABSENT if state is None else None if isinstance(state, _Unknown) else _found(state)
-
-
-def _told(state: State) -> dict[str, Any]:
+def _told(name: bytes, state: State, *, changed: bool) -> dict[str, Any]:
     """A state after the run, as the spec's §5.2 has it."""
-    found = _found(state)
+    found = _found(name, state)
     if found is None:
         return {"exists": False} if state is None else {"unknown": True}
     told = {
         "exists": True,
-        "type": _TYPES[stat.S_IFMT(found.mode)],
+        "dev": found.dev,
+        "ino": found.ino,
         "mode": found.mode,
-        "mtime": found.mtime_ns // 10**9,
+        "nlink": found.nlink,
         "mtime_ns": found.mtime_ns,
+        "ctime_ns": found.ctime_ns + changed,
         "size": found.size,
         "uid": found.uid,
         "gid": found.gid,
     }
     return told | (_named("target", _bytes(found.target)) if stat.S_ISLNK(found.mode) else {})
-
-
-_TYPES = {
-    stat.S_IFREG: "file",
-    stat.S_IFDIR: "directory",
-    stat.S_IFLNK: "symlink",
-    stat.S_IFIFO: "fifo",
-    stat.S_IFSOCK: "socket",
-    stat.S_IFCHR: "char",
-    stat.S_IFBLK: "block",
-}
 
 
 def _named(field: str, name: bytes) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -19,10 +19,9 @@ from steno.bundle.frame_order import in_order_of_time
 from steno.bundle.frame_records import LENGTH, Batch, FramesError, States, Strings, read_at
 from steno.evidence import wire
 from steno.evidence.file_times import file_time
+from steno.evidence.mounting import lies_below, mounts_something
 from steno.judge.distinct import LARGE
-from steno.judge.mounts import lies_below, mounted_upon
-from steno.judge.operations import CHANGING, has_failed
-from steno.judge.path_ledger import FOUND, PathLedger, Rows
+from steno.judge.late_renames import LateRenames
 
 KERNEL = "kernel"
 LOGS = tuple(
@@ -38,25 +37,43 @@ _POSITIVE_I32, _POSITIVE_I64 = (1 << 31) - 1, (1 << 63) - 1
 _LOW_BYTES = bytes(range(128))
 _KNOWN_OP = bytes(map(bool, OP_NAMES))
 _MOST_CONTENT = max(wire.CONTENT.values())
-_UNRESOLVED = wire.NOTES["not_resolved"]
-_IDENTITY = 5  # dev, ino, size, mtime_ns, ctime_ns: the same file with the same content
-_SAME_CONTENT = 4  # without ctime_ns
-_FIGURES = slice(2, 4)  # size, mtime_ns
-_SHOWN = ("mode", "size", "mtime_ns", "uid", "gid")
-_NOT_KEPT, _UNREADABLE, _KEPT = (wire.CONTENT[name] for name in ("not_kept", "unreadable", "kept"))
+_LATE, _EXCHANGE = wire.NOTES["late"], wire.NOTES["exchange"]
+_ELSEWHERE = wire.NOTES["other_root"] | wire.NOTES["deleted"]  # another's name, or none
+_KEPT = wire.CONTENT["kept"]
+_RENAMES = frozenset({"rename", "rename_to", "moved_to"})
+_CODES = {op.name: op.code for op in wire.OPS.values()}
+_OPENS = frozenset({_CODES["open"], _CODES["open_handle"]})
+_MOUNT, _UMOUNT = _CODES["mount"], _CODES["umount"]
+_RUNS = frozenset({_CODES["exec"], _CODES["interpreter"]})
+_ON_PATHS = _RUNS.union(op.code for op in wire.OPS.values() if op.category == "file")
+# Flags of open(2) as on x86_64: O_PATH, O_DIRECTORY and O_TMPFILE; O_CREAT; O_ACCMODE and O_TRUNC.
+_ONLY_NAMES_OR_LISTS, _CREATES, _TO_WRITE = 0o30200000, 0o100, 0o1003
+_USES, _WRITES, _SETS, _REMOVES = 1, 2, 4, 8
+_DONE = {
+    **dict.fromkeys(_RUNS, _USES),
+    **{_CODES[op]: _SETS for op in ("chmod", "chown", "utimes", "setxattr", "removexattr", "setattr")},
+    **{_CODES[op]: _WRITES for op in ("rename_to", "moved_to", "link_to", "symlink", "mknod", "truncate")},
+    **{_CODES[op]: _WRITES for op in ("map", "mkdir")},
+    **{_CODES[op]: _WRITES | _REMOVES for op in ("unlink", "rmdir", "rename", "moved")},
+}
 
 
-class FirstLook(NamedTuple):
-    """What is known of one path before the command touched it, and what the command did to it."""
+class Touched(NamedTuple):
+    """What is told of one path: what was found there first, and what its calls are of."""
 
-    state: wire.State | None  # None: there was nothing; or, with `unresolved`, nobody could look
-    operations: frozenset[str]
-    blob: int  # number of the kept content, if `content` says that it is kept
-    content: int  # one of wire.CONTENT
-    changed: bool  # some operation may have changed it
-    unresolved: bool  # the path was joined from words, or nobody could look
-    mounted: bool = False  # the run mounted something there or above: nothing is said of its states
-    other_name: bool = False  # `state` is that of another name, under which the run changed the file first
+    first: wire.State | None  # None: nothing was there, or nobody looked
+    is_used: bool = False  # some call may have read its content, or changed it
+    is_changed: bool = False  # some call may have changed it
+    is_written: bool = False  # in more than its mode, owner, times and attributes
+    is_removed: bool = False
+    is_below_mount: bool = False  # the run mounted something there or above
+
+
+class KeptContent(NamedTuple):
+    """A content that the helper kept, and the paths at which it was found, in order of first sight."""
+
+    state: wire.State  # of the first look that tells of it
+    paths: list[bytes]
 
 
 class Frames:
@@ -66,7 +83,8 @@ class Frames:
         self._files: list[int] = []
         self.header = _header(folder)
         self.damaged = 0  # records that are left out; counted anew by every pass over `batches`
-        self.unlisted = 0  # renamed directories that had held more than is told; counted by `first_states`
+        self.unlisted = 0  # renamed directories that had held more than is told; counted by `touched`
+        self.kept: dict[int, KeptContent] = {}  # by number; found by `touched`
         self.torn = False  # a file ends before the place that the header calls whole
         self._events, events_bytes = self._open(wire.EVENTS_FILE, self.header.events)
         states, states_bytes = self._open(wire.STATES_FILE, self.header.states)
@@ -115,16 +133,17 @@ class Frames:
                 records = records[: len(records) // size * size]
             yield records
 
-    def first_states(self) -> dict[bytes, FirstLook]:
+    def touched(self) -> dict[bytes, Touched]:
         """Every path of the file system that was touched, unmasked, in order of first sight.
 
         Paths in another root or mount namespace are somebody else's and are left out.
         """
-        book = _FirstLooks(self)
+        book = _TouchedPaths(self)
         for batch in self.batches():
             book.take(batch.kinds.calls)
         self.unlisted = book.unlisted
-        return book.looks()
+        self.kept = book.kept()
+        return book.paths()
 
     def blob(self, number: int) -> Iterator[bytes]:
         """The kept content, in clear, in blocks."""
@@ -216,180 +235,109 @@ def open_frames(spool: Folder, key: bytes) -> Frames:
         raise
 
 
-class _Before(NamedTuple):
-    state: wire.State | None
-    unresolved: bool
-    other_name: bool = False
-
-
-class _ChangedFiles:
-    """Files that the run changed, by the number that all their names tell: how each was before that, and
-    where that content is. Somebody else may have changed it after it was kept, and before the run did."""
-
-    def __init__(self) -> None:
-        self._kept: dict[int, wire.State] = {}
-        self._before: dict[int, wire.State] = {}
-
-    def keep(self, told: wire.State) -> None:
-        kept = self._kept.setdefault(told.blob, told)
-        if kept.content != _KEPT and told.content == _KEPT:  # it could not be read at first
-            self._kept[told.blob] = _same_content(kept, told)
-
-    def change(self, told: wire.State) -> None:
-        self._before.setdefault(told.blob, told)
-
-    def is_changed(self, number: int) -> bool:
-        return number in self._before
-
-    def with_content(self, told: wire.State) -> wire.State:
-        """The content that is kept is that of the file as it was then."""
-        kept = self._kept.get(told.blob)
-        if kept is None or told.content != _KEPT or told[_FIGURES] == kept[_FIGURES]:
-            return told
-        return told._replace(blob=0, content=_NOT_KEPT)
-
-    def before(self, number: int) -> wire.State:
-        before, kept = self._before[number], self._kept[number]
-        return self.with_content(_same_content(before, kept))
-
-
-class _FirstLooks:
+class _TouchedPaths:
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
-        self._ledger: PathLedger[int] = PathLedger(frames.strings.__getitem__)
-        self._before: dict[int, _Before] = {}
+        self._done: dict[int, int] = {}  # by key of the path: what its calls are of
+        self._first: dict[int, wire.State | None] = {}
         self._mounted_upon: set[int] = set()
-        self._kept: dict[tuple[int, ...], wire.State] = {}  # by what a file is, whatever its name
-        self._files = _ChangedFiles()
+        self._kept: dict[int, tuple[wire.State, dict[int, None]]] = {}  # with the keys of paths
+        self._late_renames = LateRenames()
+        self._looked_at: set[int] = set()  # paths of which a look is not one that came too late
 
     def take(self, calls: Batch) -> None:
         """Calls in order of first sight, equal ones once."""
-        states, resolved = calls.state.tolist(), calls.resolved.tolist()
-        numbers = sorted(set(states) - {wire.STATE_NONE, wire.STATE_ABSENT})
-        records = self._frames.states.records([number - wire.STATE_FIRST for number in numbers])
-        words = memoryview(records).cast("I")
-        places = {number: place * wire.STATE.size for place, number in enumerate(numbers)}
+        looks: dict[int, int] = {}
+        columns = (calls.resolved, calls.op, calls.arg, calls.notes, calls.result, calls.state)
+        for key, op, arg, notes, result, state in zip(*columns, strict=True):
+            if not key or notes & _ELSEWHERE or op not in _ON_PATHS:
+                continue
+            failed = _has_failed(result)
+            if not self._is_late(key, op, notes, state, failed=failed) and state:
+                self._looked_at.add(key)
+            if state and key not in self._first:
+                looks.setdefault(key, state)
+            done = self._done.get(key, 0)
+            self._done[key] = done if failed else done | _done(op, arg, absent=state == wire.STATE_ABSENT)
+            if not failed and (op == _UMOUNT or (op == _MOUNT and mounts_something(arg))):
+                self._mounted_upon.add(key)
+        states = self._states({*calls.state} - {wire.STATE_NONE, wire.STATE_ABSENT})
+        self._first |= {key: states.get(number) for key, number in looks.items()}
+        kept = {number for number, state in states.items() if state.content == _KEPT}
+        for key, number in dict.fromkeys(zip(calls.resolved, calls.state, strict=True)) if kept else ():
+            if number in kept:
+                _, paths = self._kept.setdefault(states[number].blob, (states[number], {}))
+                paths[key] = None
 
-        def state(number: int) -> wire.State | None:
-            at = places.get(number)
-            if at is None:
-                return None
-            raw = wire.State(*wire.STATE.unpack_from(records, at))
-            found = raw._replace(mtime_ns=file_time(raw.mtime_ns), ctime_ns=file_time(raw.ctime_ns))
-            return self._files.with_content(found)
+    def _states(self, numbers: set[int]) -> dict[int, wire.State]:
+        ordered = sorted(numbers)
+        records = self._frames.states.records([number - wire.STATE_FIRST for number in ordered])
+        return {
+            number: wire.State(*fields)
+            for number, fields in zip(ordered, wire.STATE.iter_unpack(records), strict=True)
+        }
 
-        modes = dict(zip(numbers, words[10::18].tolist(), strict=True))
-        rows = Rows(
-            key=resolved,
-            op=[OP_NAMES[code] for code in calls.op],
-            arg=calls.arg.tolist(),
-            notes=calls.notes.tolist(),
-            failed=[has_failed(result) for result in calls.result.tolist()],
-            look=[min(FOUND, number) for number in states],
-            mode=[modes.get(number, 0) for number in states],
-        )
-        self._mounted_upon |= mounted_upon(rows)
-        files = {number: file for number, file in zip(numbers, words[15::18].tolist(), strict=True) if file}
-        changed_in = self._note_files(rows, states, files, state)
-        for key, row in self._ledger.take(rows):
-            before = _Before(state(states[row]), bool(rows.notes[row] & _UNRESOLVED))
-            file = files.get(states[row], 0)
-            if self._files.is_changed(file) and changed_in.get(file, row) <= row:
-                before = _under_another_name(before, self._files.before(file))
-            self._before[key] = before
-        told = {number for number, content in zip(numbers, words[16::18].tolist(), strict=True) if content}
-        if told:
-            for key, number in dict.fromkeys(zip(resolved, states, strict=True)):
-                if number in told:
-                    self._learn_content(key, state(number))
-            for number in told:
-                if (kept := state(number)) is not None and kept.content == _KEPT:
-                    self._kept[kept[:_IDENTITY]] = kept
-
-    def _note_files(
-        self,
-        rows: Rows[int],
-        states: Sequence[int],
-        files: Mapping[int, int],
-        state: Callable[[int], wire.State | None],
-    ) -> dict[int, int]:
-        """The files that the run changes in this batch for the first time, and the rows that do it."""
-        changed: dict[int, int] = {}
-        for number in files:
-            if (told := state(number)) is not None:
-                self._files.keep(told)
-        for row, number in enumerate(states if files else ()):
-            file = files.get(number, 0)
-            if file and not self._files.is_changed(file) and self._ledger.may_change(row, rows):
-                told = state(number)
-                if told is not None:
-                    self._files.change(told._replace(blob=file))
-                    changed[file] = row
-        return changed
+    def _is_late(self, key: int, op: int, notes: int, state: int, *, failed: bool) -> bool:
+        """Whether a look may show what the call has done, or what came with a directory whose rename
+        was told after it: such a directory may have brought more than is told."""
+        late, spoilt = bool(notes & _LATE), False
+        if failed or not (late or self._late_renames):
+            return late
+        name = self._frames.strings[key]
+        if self._late_renames and key not in self._looked_at:
+            spoilt = self._late_renames.spoil(OP_NAMES[op], name, found=state >= wire.STATE_FIRST)
+        if late and OP_NAMES[op] in _RENAMES:
+            self._late_renames.add(OP_NAMES[op], name, exchange=bool(notes & _EXCHANGE))
+        return late or spoilt
 
     @property
     def unlisted(self) -> int:
-        return self._ledger.late_renames.unlisted
+        return self._late_renames.unlisted
 
-    def looks(self) -> dict[bytes, FirstLook]:
-        found: dict[bytes, FirstLook] = {}
-        directories = {self._frames.strings[key] for key in self._mounted_upon}
-        for key, operations in self._ledger.operations.items():
+    def kept(self) -> dict[int, KeptContent]:
+        """Every content that a row tells of, by its number."""
+        strings = self._frames.strings
+        return {
+            number: KeptContent(_with_times(told), [strings[key] for key in paths])
+            for number, (told, paths) in self._kept.items()
+        }
+
+    def paths(self) -> dict[bytes, Touched]:
+        found: dict[bytes, tuple[wire.State | None, int]] = {}
+        for key, done in self._done.items():
             path = self._frames.strings[key]
-            if not path.startswith(b"/"):
-                continue
-            first = found.get(path)
-            if first is None and lies_below(path, directories):
-                found[path] = _look(None, frozenset(operations))._replace(mounted=True)
-            elif first is None:
-                found[path] = _look(self._with_content(key), frozenset(operations))
-            else:  # the same words under another number
-                together = first.operations | operations
-                found[path] = first._replace(operations=together, changed=bool(together & CHANGING))
-        return found
-
-    def _with_content(self, key: int) -> _Before | None:
-        """A file that was renamed or linked may have been kept under another name."""
-        before = self._before.get(key) if self._ledger.knows_before(key) else None
-        if before is None or before.state is None or before.state.content:
-            return before
-        kept = self._kept.get(before.state[:_IDENTITY])
-        return before if kept is None else before._replace(state=_same_content(before.state, kept))
-
-    def _learn_content(self, key: int, later: wire.State | None) -> None:
-        """A later look at what is still the same file tells where its content is, or why it is not kept."""
-        before = self._before.get(key)
-        if before is None or before.state is None or later is None:
-            return
-        # A new mode may let its owner read it, and moves nothing but the time of change.
-        readable_now = before.state.content == _UNREADABLE and later.content == _KEPT
-        if before.state.content and not readable_now:
-            return
-        parts = _SAME_CONTENT if readable_now else _IDENTITY
-        if before.state[:parts] == later[:parts]:
-            self._before[key] = before._replace(state=_same_content(before.state, later))
+            if path.startswith(b"/"):
+                first, more = found.get(path, (self._first.get(key), 0))  # the same words under two numbers
+                found[path] = first, done | more
+        mounts = {self._frames.strings[key] for key in self._mounted_upon}
+        return {
+            path: Touched(
+                first=None if first is None else _with_times(first),
+                is_used=bool(done & (_USES | _WRITES)),
+                is_changed=bool(done & (_WRITES | _SETS)),
+                is_written=bool(done & _WRITES),
+                is_removed=bool(done & _REMOVES),
+                is_below_mount=lies_below(path, mounts),
+            )
+            for path, (first, done) in found.items()
+        }
 
 
-def _under_another_name(before: _Before, first: wire.State) -> _Before:
-    other = any(getattr(before.state, name) != getattr(first, name) for name in _SHOWN)
-    return before._replace(state=first, other_name=other)
+def _with_times(state: wire.State) -> wire.State:
+    return state._replace(mtime_ns=file_time(state.mtime_ns), ctime_ns=file_time(state.ctime_ns))
 
 
-def _same_content(state: wire.State, kept: wire.State) -> wire.State:
-    return state._replace(blob=kept.blob, content=kept.content)
+def _done(op: int, arg: int, *, absent: bool) -> int:
+    """What a call is of that did not fail, as far as it decides what is looked at and kept at the end."""
+    if op not in _OPENS:
+        return _DONE.get(op, 0)
+    if arg & _ONLY_NAMES_OR_LISTS or (absent and not arg & _CREATES):
+        return 0
+    return _USES | _WRITES if absent or arg & _TO_WRITE else _USES
 
 
-def _look(before: _Before | None, operations: frozenset[str]) -> FirstLook:
-    state = before.state if before else None
-    return FirstLook(
-        state=state,
-        operations=operations,
-        blob=state.blob if state else 0,
-        content=state.content if state else wire.CONTENT["not_kept"],
-        changed=bool(operations & CHANGING),
-        unresolved=before is None or before.unresolved,
-        other_name=before is not None and before.other_name,
-    )
+def _has_failed(result: int) -> bool:
+    return result < 0 or result == wire.RESULT_FAILED
 
 
 def _header(folder: Folder) -> wire.Header:

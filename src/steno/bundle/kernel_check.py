@@ -14,7 +14,7 @@ from steno.evidence import layout
 from steno.evidence.layers import Layers
 from steno.judge.facts import RunFacts
 from steno.judge.files import FileLine, file_lines
-from steno.judge.kernel_rows import count_rows
+from steno.judge.kernel_rows import held
 
 _TABLES = (layout.KERNEL_TABLE, layout.FILE_LINES, layout.BLOBS)
 
@@ -25,12 +25,14 @@ def kernel_problems(run: Folder, layers: Layers, facts: RunFacts) -> Iterator[st
         return
     if not layers.has(layout.KERNEL_TABLE) or not layers.has(layout.FILE_LINES):
         return  # said already: they should be there
-    rows = count_rows(layers)
-    if rows != facts.kernel.events:
-        yield f"{layout.KERNEL_TABLE}: {rows} rows, the event tells of {facts.kernel.events}"
-    # A newer Steno may keep contents that another table of its own tells of.
-    if missing := set(_blobs_told(layers)) - set(_blobs_kept(run)):
-        yield f"{layout.BLOBS}: has not all that {layout.FILE_LINES} tells of, for one {min(missing)!r}"
+    table = held(layers)
+    if table.rows != facts.kernel.events:
+        yield f"{layout.KERNEL_TABLE}: {table.rows} rows, the event tells of {facts.kernel.events}"
+    told, kept = table.blobs.union(_blobs_told(layers)), set(_blobs_kept(run))
+    if missing := told - kept:
+        yield f"{layout.BLOBS}: has not all that rows and lines name, for one {min(missing)!r}"
+    if unnamed := kept - told:
+        yield f"{layout.BLOBS}: has more than rows and lines name, for one {min(unnamed)!r}"
 
 
 def _blobs_told(layers: Layers) -> Iterator[str]:

@@ -8,8 +8,9 @@ held in memory. Never reads the paths that the calls name.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from steno.bundle.folder import Folder
@@ -32,6 +33,7 @@ _CODE_OF = {op.name: op.code for op in wire.OPS.values()}
 _OPS = [op.name for op in wire.OPS.values()]
 _OP_INDEX = bytes(_OPS.index(name) if name else 0 for name in OP_NAMES)
 _CONTENTS = [name for name, _ in sorted(wire.CONTENT.items(), key=lambda item: item[1])]
+_KEPT = wire.CONTENT["kept"]
 _CORE_BIT = 0x80  # of a status
 _MAY_HAVE_HAPPENED = frozenset({0, wire.RESULT_UNKNOWN})
 WRITE_SIZE = 1 << 20
@@ -53,12 +55,15 @@ class Written(NamedTuple):
     reached: Reached = Reached()
 
 
-def write(spool: Folder, frames: Frames, redactor: Redactor) -> Written:
+def write(
+    spool: Folder, frames: Frames, redactor: Redactor, blobs: Mapping[int, str] = MappingProxyType({})
+) -> Written:
+    """`blobs`: the keys of the contents that the helper kept and the bundle keeps, by their numbers."""
     temporary = f"{layout.KERNEL_TABLE}{TEMPORARY}"
     with suppress(FileNotFoundError):
         spool.remove(temporary)
     with os.fdopen(spool.create(temporary), "wb", buffering=WRITE_SIZE) as file:
-        written = _write_rows(file, frames, MaskedStrings(frames.strings, redactor))
+        written = _write_rows(file, frames, MaskedStrings(frames.strings, redactor), blobs)
         file.flush()
         os.fdatasync(file.fileno())  # before the event that speaks of it
     spool.replace(temporary, layout.KERNEL_TABLE)
@@ -141,15 +146,15 @@ def writer(file: Any, schema: Any) -> Any:
         file,
         schema,
         compression="zstd",
-        use_dictionary=list(DICTIONARIES),
+        use_dictionary=[*DICTIONARIES, "blob"],
         column_encoding={"mono_ns": "DELTA_BINARY_PACKED"},
         write_statistics=False,
         store_schema=False,
     )
 
 
-def _write_rows(file: Any, frames: Frames, strings: MaskedStrings) -> Written:
-    columns = _Columns(frames, strings)
+def _write_rows(file: Any, frames: Frames, strings: MaskedStrings, blobs: Mapping[int, str]) -> Written:
+    columns = _Columns(frames, strings, blobs)
     with writer(file, columns.schema) as written:
         rows = processes = rings = cores = 0
         reached = [0] * 4
@@ -177,12 +182,13 @@ def _places(ops: bytes, op: str) -> Iterator[int]:
 
 
 class _Columns:
-    def __init__(self, frames: Frames, strings: MaskedStrings) -> None:
+    def __init__(self, frames: Frames, strings: MaskedStrings, blobs: Mapping[int, str]) -> None:
         import pyarrow as pa
 
         self._pa = pa
         self._frames = frames
         self._strings = strings
+        self._blobs = blobs
         self.schema = self.record_batch(Batch(b"")).schema
 
     def release_unused(self) -> None:
@@ -260,10 +266,10 @@ class _Columns:
         def widened(values: memoryview[int]) -> Any:
             return column(pa.int64(), _widened("I", values))
 
-        def of_states(values: list[int]) -> list[int | None]:
+        def of_states(values: Sequence[int | None]) -> list[int | None]:
             return [None if place is None else values[place] for place in places]
 
-        targets, contents = words[14::18].tolist(), words[16::18].tolist()
+        targets, files, contents = (words[at::18].tolist() for at in (14, 15, 16))
         exists = [None if number == wire.STATE_NONE else number != wire.STATE_ABSENT for number in states]
         return {
             "exists": rows.spread(exists, pa.bool_()),
@@ -278,7 +284,20 @@ class _Columns:
             "nlink": widened(words[13::18]),
             "target": self._texts(rows, of_states(targets) if any(targets) else [None] * len(states)),
             "content": rows.chosen(of_states(contents), pa.array(_CONTENTS, pa.string())),
+            "file": rows.spread(of_states([file or None for file in files]), pa.int64()),
+            "blob": self._kept(rows, of_states(self._numbers_kept(files, contents))),
         }
+
+    def _numbers_kept(self, files: Sequence[int], contents: Sequence[int]) -> list[int | None]:
+        return [
+            file if content == _KEPT and file in self._blobs else None
+            for file, content in zip(files, contents, strict=True)
+        ]
+
+    def _kept(self, rows: _Rows, numbers: Sequence[int | None]) -> Any:
+        used = [number for number in dict.fromkeys(numbers) if number]
+        keys = self._pa.array([self._blobs[number] for number in used], self._pa.string())
+        return rows.chosen(_positions(numbers, used), keys)
 
 
 class _Rows:

@@ -20,6 +20,8 @@ _TEXTS = {
     layout.KERNEL_TABLE: [name for name, kind in COLUMNS.items() if kind == "binary"],
     layout.BLOBS: ["key"],
 }
+# Keys that name contents: one with a secret is not masked, or it would name nothing.
+_KEYS = {layout.KERNEL_TABLE: ["blob"], layout.BLOBS: []}
 
 
 def holds_secret(path: str, file: BinaryIO, redactor: Redactor) -> bool:
@@ -54,8 +56,8 @@ def _strings(path: str, file: BinaryIO) -> Iterator[list[bytes]]:
     with border():
         from pyarrow import compute, parquet
 
-        names = _TEXTS[path]
-        read = parquet.ParquetFile(file, read_dictionary=names)
+        read = parquet.ParquetFile(file, read_dictionary=_TEXTS[path])
+        names = [*_TEXTS[path], *(name for name in _KEYS[path] if name in read.schema_arrow.names)]
         for number in range(read.num_row_groups):
             group = read.read_row_group(number, columns=names)
             for name in names:

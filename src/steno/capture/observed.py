@@ -1,6 +1,6 @@
 """What is left of the paths that a run touched: which of them are recorded, and their states at the end.
 
-In: the first look at each path, the rules of what is ignored, the store. Out: for every path that is recorded
+In: what calls tell of each path, the rules of what is ignored, the store. Out: for every recorded path
 what lstat shows now. Nothing is opened but directories, by O_PATH, and no link is followed on the way: a
 path whose directory was swapped for a link is gone, wherever the link leads. Never reads a content.
 """
@@ -23,16 +23,16 @@ _TYPES = {stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}
 
 
 class Look(Protocol):
-    """The first look at a path: what was there before the run touched it, and what it did there."""
+    """What is known of a path from calls: what was found there first, and what they are of."""
 
     @property
-    def state(self) -> wire.State | None: ...
+    def first(self) -> wire.State | None: ...
     @property
-    def operations(self) -> frozenset[str]: ...
+    def is_changed(self) -> bool: ...
     @property
-    def changed(self) -> bool: ...
+    def is_removed(self) -> bool: ...
     @property
-    def mounted(self) -> bool: ...
+    def is_below_mount(self) -> bool: ...
 
 
 class FileState(NamedTuple):
@@ -44,6 +44,7 @@ class FileState(NamedTuple):
     mode: int
     uid: int
     gid: int
+    nlink: int
     target: bytes = b""
 
 
@@ -80,7 +81,7 @@ def observe(
     with Directories() as directories:
         observer = _Observer(directories)
         for path in wanted:
-            found = observer.look(path) if looked and not looks[path].mounted else NOT_LOOKED
+            found = observer.look(path) if looked else NOT_LOOKED
             if observer.is_recorded(path, looks[path], found):
                 seen[path] = found
     return seen
@@ -98,14 +99,14 @@ def _ruined(looks: Mapping[bytes, Look]) -> set[bytes]:
     changed = {
         git
         for path, look in looks.items()
-        if look.changed and look.state is not None and (git := git_directory(path)) is not None
+        if look.is_changed and look.first is not None and (git := git_directory(path)) is not None
     }
     return {git for git in changed if _is_removed(looks.get(git)) or not _is_repository(git)}
 
 
 def _is_removed(look: Look | None) -> bool:
     """Also one that was made anew."""
-    return look is not None and "delete" in look.operations
+    return look is not None and look.is_removed
 
 
 def _is_repository(git: bytes) -> bool:
@@ -161,14 +162,16 @@ class _Observer:
             return NOT_LOOKED
 
     def is_recorded(self, path: bytes, look: Look, found: Seen) -> bool:
-        states = [state for state in (look.state, found.state) if state is not None]
+        states = [state for state in (look.first, found.state) if state is not None]
+        if look.is_below_mount:  # a name of several files, of which the look at the end shows one
+            return True
         if not states:
             return not found.beyond
         if not any(stat.S_IFMT(state.mode) in _TYPES for state in states):
             return False
-        if look.changed and found.known and differs(look.state, found.state):
+        if look.is_changed and found.known and differs(look.first, found.state):
             return True
-        if look.state is not None and not self._is_foreign(look.state):
+        if look.first is not None and not self._is_foreign(look.first):
             return True
         return found.state is not None and self._is_ours(path, found.state)
 
@@ -201,6 +204,7 @@ def _state(found: os.stat_result, target: bytes = b"") -> FileState:
         found.st_mode,
         found.st_uid,
         found.st_gid,
+        found.st_nlink,
         target,
     )
 

@@ -204,7 +204,7 @@ def _at_the_end(one: _Path, state: After, ends: Mapping[int, float], origin_ns: 
     if one.removed is not None:
         same = not one.sure and (number(state.size), mtime_ns) == one.removed[1:]
         return "" if same else REMADE
-    if one.timed or state.type != "file" or mtime_ns is None:
+    if one.timed or state.kind != "file" or mtime_ns is None:
         return ""
     written_ns = mtime_ns - origin_ns - TICK_NS
     if written_ns > max([one.last_ns, *(ends.get(process, 0) for process in one.writers)]):

@@ -18,11 +18,13 @@ from typing import NamedTuple
 
 from steno.evidence import canonical, layout, wire
 from steno.evidence.layers import Layers
+from steno.evidence.mounting import lies_below
 from steno.judge.call_processes import Processes
 from steno.judge.doings import Seen
 from steno.judge.effects import CHANGED, ON_CONTENT, effect
-from steno.judge.files import After, FileLine, file_lines
-from steno.judge.kernel_rows import RowBatch
+from steno.judge.files import UNKNOWN_AFTER, After, FileLine, calls_of, file_lines
+from steno.judge.kernel_rows import RowBatch, batches
+from steno.judge.mounts import MOUNTING, mounted_upon
 from steno.judge.operations import OPENING, access, creates, truncates
 
 COLUMNS = (
@@ -123,11 +125,22 @@ def changes(batch: RowBatch, wanted: Collection[int] | None = None) -> Iterator[
 
 
 def states_after(layers: Layers, paths: Collection[bytes]) -> dict[bytes, After]:
-    """How these files were when the run had ended, as far as that is recorded."""
+    """How these files were when the run had ended, as far as that is known."""
     if not paths or not layers.has(layout.FILE_LINES):
         return {}
+    mounts = _mounts(layers)
     lines = (line for line in file_lines(layers) if isinstance(line, FileLine))
-    return {path: line.after for line in lines if (path := line.path_bytes) in paths}
+    found = {path: line.after for line in lines if (path := line.path_bytes) in paths}
+    return {path: UNKNOWN_AFTER if lies_below(path, mounts) else after for path, after in found.items()}
+
+
+def _mounts(layers: Layers) -> set[bytes | None]:
+    """The directories upon which the run mounted something: below them a name is of several files."""
+    mounts: set[bytes | None] = set()
+    for batch in batches(layers, ("op", "resolved", "arg", "notes", "result", "exists", "mode")):
+        if rows := batch.rows_of(MOUNTING):
+            mounts |= mounted_upon(calls_of(batch, rows))
+    return mounts
 
 
 def number(value: int | str | None) -> int | None:
@@ -195,7 +208,7 @@ class Held:
         for one in self._all:
             one.until = min(one.until, ends.get(one.process, inf))
             state = after.get(one.path)
-            mtime_ns = None if state is None or state.type != "file" else number(state.mtime_ns)
+            mtime_ns = None if state is None or state.kind != "file" else number(state.mtime_ns)
             if mtime_ns is not None and not one.mapped:
                 one.until = min(one.until, mtime_ns - origin_ns + TICK_NS)
 

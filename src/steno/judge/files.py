@@ -12,16 +12,20 @@ from __future__ import annotations
 import base64
 import binascii
 import stat
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
 from steno.evidence import canonical, layout, wire
 from steno.evidence.layers import Layers
+from steno.evidence.mounting import lies_below
+from steno.judge import looks
+from steno.judge.contents import RACED, Content, End, contents
 from steno.judge.distinct import distinct_rows
 from steno.judge.kernel_rows import BadTableError, RowBatch, batches, named_text
-from steno.judge.mounts import lies_below, mounted_upon
+from steno.judge.looks import NOT_KEPT, Contents, Identity, Look, learned, rows_with_content
+from steno.judge.mounts import mounted_upon
 from steno.judge.operations import CHANGING, has_failed
 from steno.judge.path_ledger import ABSENT, FOUND, NOBODY_LOOKED, PathLedger, Rows
 
@@ -30,7 +34,7 @@ NANO = 1_000_000_000
 MAX_LINE = 1 << 20
 UNKNOWN = {"unknown": True}
 _KEYS = ("op", "resolved", "result", "notes", "arg", "exists", "mode")
-COLUMNS = (*_KEYS, "mono_ns", "extra", "size", "mtime_ns", "uid", "gid", "nlink", "target")
+COLUMNS = (*dict.fromkeys((*_KEYS, "mono_ns", "extra", *looks.COLUMNS)),)
 _TYPES = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "directory",
@@ -42,7 +46,9 @@ _TYPES = {
 }
 _MASKED = "****"  # in names: then equal names may be of different ones
 _EXCHANGE = wire.NOTES["exchange"]
-_RACED = "raced"  # read by the run, and touched by somebody after that
+_OTHER_NAMES = frozenset({"rename_to", "link_to", "moved_to"})
+_SHOWN = ("mode", "size", "mtime_ns", "uid", "gid")
+_NO_CONTENTS: dict[Identity, str] = {}
 # What they set is in no state: extended attributes, as capabilities and access lists are, and inode flags.
 _BESIDE_THE_STATE = frozenset({"setxattr", "removexattr", "setattr"})
 
@@ -55,7 +61,10 @@ class Repository(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class After(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A state as `files.ndjson` has it. Large numbers are strings, as canonical JSON has them."""
+    """A state as `files.ndjson` has it. Large numbers are strings, as canonical JSON has them.
+
+    The words `tombstone`, `type` and `mtime` are of older records, which had concluded them.
+    """
 
     exists: bool | None = None
     tombstone: bool = False
@@ -69,22 +78,57 @@ class After(msgspec.Struct, frozen=True, omit_defaults=True):
     gid: int | None = None
     target: str | None = None
     target_b64: str | None = None
+    dev: int | str = 0
+    ino: int | str = 0
+    nlink: int = 0
+    ctime_ns: int | str = 0
+
+    @property
+    def look(self) -> Look | None:
+        """None: nothing is there, or nobody looked."""
+        if not self.exists or self.mode is None or self.size is None or self.mtime_ns is None:
+            return None
+        told = (self.dev, self.ino, self.size, self.mtime_ns, self.ctime_ns)
+        numbers = [one if one.__class__ is int else canonical.integer(one) for one in told]
+        rest = (self.mode, self.uid or 0, self.gid or 0, self.nlink, 0, self._target, NOT_KEPT, None)
+        return Look._make((*numbers, *rest))
+
+    def check(self) -> None:
+        """Raises `ValueError` where `look` would."""
+        for number in (self.mtime_ns, self.ctime_ns, self.size, self.ino, self.dev):
+            if number.__class__ is str:
+                canonical.integer(number)
+        if self.target_b64 is not None:
+            _from_base64(self.target_b64)
+
+    @property
+    def _target(self) -> bytes | None:
+        if self.target is None:
+            return None
+        return self.target.encode() if self.target_b64 is None else _from_base64(self.target_b64)
+
+    @property
+    def kind(self) -> str | None:
+        return self.type if self.mode is None else kind_of(self.mode)
+
+
+UNKNOWN_AFTER = After(unknown=True)
 
 
 class FileLine(msgspec.Struct, frozen=True):
-    """A line of `files.ndjson` about a path."""
+    """A line of `files.ndjson` about a path. The last five are of older records, which had chosen them."""
 
     path: str
     after: After
     path_b64: str | None = None
+    after_blob: str | None = None
+    after_content: str | None = None
+    git: dict[str, Any] | None = None
     before: After | None = None  # told where the run had changed the file under another of its names first
     before_blob: str | None = None
     before_content: str | None = None
-    after_blob: str | None = None
-    after_content: str | None = None
     same_content: bool | None = None  # whether the content after is the one before; None: not known
     same_ctime: bool | None = None  # whether nobody changed the inode; None: not known
-    git: dict[str, Any] | None = None
 
     @property
     def path_bytes(self) -> bytes:
@@ -116,6 +160,15 @@ def state(
     return told | (named_text("target", target) if target is not None else {})
 
 
+def _told(look: Look | None) -> dict[str, Any]:
+    """None: nothing is there."""
+    if look is None:
+        return {"exists": False}
+    return state(
+        look.mode, size=look.size, mtime_ns=look.mtime_ns, uid=look.uid, gid=look.gid, target=look.target
+    )
+
+
 def files(layers: Layers) -> Iterator[bytes]:
     touched = Touched()
     for batch in batches(layers, COLUMNS):
@@ -123,13 +176,24 @@ def files(layers: Layers) -> Iterator[bytes]:
     yield b'{"directory_renames":' + canonical.encode(touched.renames) + b',"files":['
     repositories: list[Any] = []
     separator = b""
+    ends = _ends(layers) if touched.has_moved_files and touched.tells_contents else _NO_CONTENTS
     for line in file_lines(layers):
         if isinstance(line, RepositoryLine):
             repositories.append(msgspec.to_builtins(line.repository))
         else:
-            yield separator + canonical.encode(_file(line, touched))
+            yield separator + canonical.encode(_file(line, touched, ends))
             separator = b","
     yield b"]," + canonical.encode({"git_repositories": repositories, "schema": SCHEMA})[1:]
+
+
+def _ends(layers: Layers) -> dict[Identity, str]:
+    """The contents that files had at the end of the run, by what the files are."""
+    lines = (line for line in file_lines(layers) if isinstance(line, FileLine))
+    return {
+        look.identity: line.after_blob
+        for line in lines
+        if line.after_blob is not None and line.after_content is None and (look := line.after.look)
+    }
 
 
 def file_lines(layers: Layers) -> Iterator[FileLine | RepositoryLine]:
@@ -150,7 +214,9 @@ def file_lines(layers: Layers) -> Iterator[FileLine | RepositoryLine]:
 def _parsed(value: Any) -> FileLine | RepositoryLine:
     if isinstance(value, dict) and "repository" in value:
         return msgspec.convert(value, RepositoryLine)
-    return msgspec.convert(value, FileLine)
+    line = msgspec.convert(value, FileLine)
+    line.after.check()
+    return line
 
 
 def _place(line: FileLine | RepositoryLine) -> tuple[bool, bytes]:
@@ -164,7 +230,10 @@ class Touched:
 
     def __init__(self) -> None:
         self._ledger: PathLedger[bytes | None] = PathLedger(lambda path: path or b"")
-        self._before: dict[bytes, dict[str, Any]] = {}
+        self._before: dict[bytes, _Before] = {}
+        self._contents = Contents()
+        self.tells_contents = False  # rows tell which contents were kept; else the lines tell the choice
+        self.has_moved_files = False
         self._mounted_upon: set[bytes | None] = set()
         self.with_other_names: set[bytes] = set()  # by which the run may have changed them
         self._renames: list[tuple[bytes, bytes, dict[str, Any]]] = []
@@ -179,9 +248,18 @@ class Touched:
     def changed(self) -> Iterator[bytes]:
         return (path for path, done in self._ledger.operations.items() if path and done & CHANGING)
 
+    def first(self, path: bytes) -> _Before | None:
+        """None: it is not known."""
+        first = self._before.get(path)
+        if first is None or not self._ledger.knows_before(path) or self.is_mounted_upon(path):
+            return None
+        if first.look is None or first.look.content != NOT_KEPT:
+            return first
+        return first._replace(look=self._contents.of_another_name(first.look))
+
     def before(self, path: bytes) -> dict[str, Any]:
-        known = self._ledger.knows_before(path) and not self.is_mounted_upon(path)
-        return self._before.get(path, UNKNOWN) if known else UNKNOWN
+        first = self.first(path)
+        return UNKNOWN if first is None else _told(first.look)
 
     def has_set_beside(self, path: bytes, *, same_ctime: bool | None) -> bool:
         """Whether what is in no state was set. Where no call has a result, the time of change tells."""
@@ -203,19 +281,13 @@ class Touched:
     def take(self, batch: RowBatch) -> None:
         numbers = [call.row for call in distinct_rows(batch, _KEYS)]
         results = batch.optional("result", numbers)
-        rows: Rows[bytes | None] = Rows(
-            key=batch.texts("resolved", numbers),
-            op=batch.ops(numbers),
-            arg=batch.numbers("arg", numbers),
-            notes=batch.numbers("notes", numbers),
-            failed=[has_failed(result) for result in results],
-            look=[
-                NOBODY_LOOKED if exists is None else FOUND if exists else ABSENT
-                for exists in batch.optional("exists", numbers)
-            ],
-            mode=batch.modes(numbers),
-        )
+        rows = calls_of(batch, numbers)
         self._mounted_upon |= mounted_upon(rows)
+        self.tells_contents |= batch.tells_contents
+        self.has_moved_files |= not _OTHER_NAMES.isdisjoint(rows.op)
+        told = rows_with_content(batch)
+        found_told = looks.looks(batch, told)
+        changed_in = self._note_files(batch, told, found_told)
         found: dict[int, bytes] = {}
         for path, place in dict(self._ledger.take(rows)).items():  # of several rows the last one counts
             if path is None:
@@ -223,11 +295,49 @@ class Touched:
             if rows.look[place] == FOUND:
                 found[numbers[place]] = path
             else:
-                self._before[path] = {"exists": False}
+                self._before[path] = _Before(None)
+        self._note_states(batch, found)
+        self._note_first(looks.looks(batch, [*found]), found, changed_in)
+        self._learn_contents(batch, found_told)
         if not _BESIDE_THE_STATE.isdisjoint(rows.op):
             self._note_set_beside(rows, results)
-        self._note_states(batch, found)
         self._note_renames(batch)
+
+    def _note_files(self, batch: RowBatch, numbers: list[int], told_of: Mapping[int, Look]) -> dict[int, int]:
+        """The files that the run changes in this batch for the first time, and the rows that do it."""
+        changed_in: dict[int, int] = {}
+        told = {row: self._contents.as_it_was(told_of[row]) for row in numbers}
+        for look in told.values():
+            if look.file:
+                self._contents.keep(look)
+        rows = calls_of(batch, numbers)
+        for place, row in enumerate(numbers):
+            file = told_of[row].file
+            if file and not self._contents.is_changed(file) and self._ledger.may_change(place, rows):
+                self._contents.change(self._contents.as_it_was(told_of[row])._replace(file=file))
+                changed_in[file] = row
+        return changed_in
+
+    def _note_first(
+        self, told_of: Mapping[int, Look], found: Mapping[int, bytes], changed_in: Mapping[int, int]
+    ) -> None:
+        for row, path in found.items():
+            raw, other_name = told_of[row], False
+            look = self._contents.as_it_was(raw)
+            if self._contents.is_changed(raw.file) and changed_in.get(raw.file, row) <= row:
+                before = self._contents.before(raw.file)
+                other_name = any(getattr(look, name) != getattr(before, name) for name in _SHOWN)
+                look = before
+            self._before[path] = _Before(look, other_name=other_name)
+
+    def _learn_contents(self, batch: RowBatch, told_of: Mapping[int, Look]) -> None:
+        rows = [*told_of]
+        for row, path in zip(rows, batch.texts("resolved", rows) if rows else (), strict=True):
+            look = self._contents.as_it_was(told_of[row])
+            first = self._before.get(path or b"")
+            if path and first is not None and first.look is not None:
+                self._before[path] = first._replace(look=learned(first.look, look))
+            self._contents.remember(look)
 
     def _note_set_beside(self, rows: Rows[bytes | None], results: list[int | None]) -> None:
         for path, op, result in zip(rows.key, rows.op, results, strict=True):
@@ -237,15 +347,10 @@ class Touched:
     def _note_states(self, batch: RowBatch, found: dict[int, bytes]) -> None:
         """What was found before: rows, and the paths that they tell of."""
         rows = list(found)
-        columns = [batch.optional(name, rows) for name in ("size", "mtime_ns", "uid", "gid", "nlink")]
-        targets = batch.texts("target", rows) if rows else []
-        for path, mode, target, *figures in zip(
-            found.values(), batch.modes(rows), targets, *columns, strict=True
-        ):
-            size, mtime_ns, uid, gid, links = (figure or 0 for figure in figures)
-            if links > 1 and not stat.S_ISDIR(mode):
+        columns = zip(found.values(), batch.modes(rows), batch.optional("nlink", rows), strict=True)
+        for path, mode, links in columns:
+            if (links or 0) > 1 and not stat.S_ISDIR(mode):
                 self.with_other_names.add(path)
-            self._before[path] = state(mode, size=size, mtime_ns=mtime_ns, uid=uid, gid=gid, target=target)
 
     def _note_renames(self, batch: RowBatch) -> None:
         rows = batch.rows_of({"rename", "rename_to"})
@@ -275,15 +380,46 @@ class Touched:
             self._renames.append((name, other, told))
 
 
-def _file(line: FileLine, touched: Touched) -> dict[str, Any]:
+def calls_of(batch: RowBatch, numbers: list[int]) -> Rows[bytes | None]:
+    return Rows(
+        key=batch.texts("resolved", numbers),
+        op=batch.ops(numbers),
+        arg=batch.numbers("arg", numbers),
+        notes=batch.numbers("notes", numbers),
+        failed=[has_failed(result) for result in batch.optional("result", numbers)],
+        look=[
+            NOBODY_LOOKED if exists is None else FOUND if exists else ABSENT
+            for exists in batch.optional("exists", numbers)
+        ],
+        mode=batch.modes(numbers),
+    )
+
+
+class _Before(NamedTuple):
+    """What was at a path before; None: nothing."""
+
+    look: Look | None
+    other_name: bool = False  # it is that of another name, under which the run changed the file first
+
+
+class _Told(NamedTuple):
+    """What is said of a path in `files.json`, but for the change."""
+
+    before: dict[str, Any]
+    after: dict[str, Any]
+    same_content: bool | None
+    same_ctime: bool | None
+    other_name: bool
+
+
+def _file(line: FileLine, touched: Touched, ends: Mapping[Identity, str]) -> dict[str, Any]:
     path = line.path_bytes
     operations = touched.operations(path)
-    first = touched.before(path) if line.before is None else msgspec.to_builtins(line.before)
-    before = first | _content(line.before_blob, line.before_content)
-    after = msgspec.to_builtins(line.after) | _content(line.after_blob, line.after_content)
+    one = _judged(line, touched, ends) if touched.tells_contents else _chosen_then(line, touched)
+    before, after = one.before, one.after
     if after.get("exists") is False and (before.get("exists") or "delete" in operations):
         after["tombstone"] = True
-    told = {
+    told: dict[str, Any] = {
         **named_text("path", path),
         "operations": sorted(operations),
         "before": before,
@@ -292,13 +428,44 @@ def _file(line: FileLine, touched: Touched) -> dict[str, Any]:
             before,
             after,
             operations,
-            same_content=line.same_content,
-            set_beside=touched.has_set_beside(path, same_ctime=line.same_ctime),
+            same_content=one.same_content,
+            set_beside=touched.has_set_beside(path, same_ctime=one.same_ctime),
         ),
     }
-    if line.before is None and path not in touched.with_other_names and _is_changed_by_others(told):
+    if not one.other_name and path not in touched.with_other_names and _is_changed_by_others(told):
         told["by_others"] = True
     return told if line.git is None else {**told, "git": line.git}
+
+
+def _judged(line: FileLine, touched: Touched, ends: Mapping[Identity, str]) -> _Told:
+    path, last = line.path_bytes, line.after.look
+    if touched.is_mounted_upon(path):
+        return _Told(dict(UNKNOWN), dict(UNKNOWN), None, None, other_name=False)
+    first = touched.first(path)
+    look = None if first is None else first.look
+    end = End(last, Content(line.after_blob, line.after_content), known=not line.after.unknown)
+    kept = contents(look, end, touched.operations(path), ends)
+    before = dict(UNKNOWN) if first is None else _told(look)
+    after = dict(UNKNOWN) if line.after.unknown else _told(last)
+    return _Told(
+        before | _content(*kept.before),
+        after | _content(*kept.after),
+        kept.same_content,
+        kept.same_ctime,
+        other_name=first is not None and first.other_name,
+    )
+
+
+def _chosen_then(line: FileLine, touched: Touched) -> _Told:
+    """An older record: the Steno that recorded it chose what was before, and told it in the line."""
+    first = touched.before(line.path_bytes) if line.before is None else msgspec.to_builtins(line.before)
+    return _Told(
+        first | _content(line.before_blob, line.before_content),
+        msgspec.to_builtins(line.after) | _content(line.after_blob, line.after_content),
+        line.same_content,
+        line.same_ctime,
+        other_name=line.before is not None,
+    )
 
 
 def _is_changed_by_others(told: dict[str, Any]) -> bool:
@@ -342,7 +509,7 @@ def _change(
 
 def _may_be_another(before: dict[str, Any], after: dict[str, Any], operations: set[str]) -> bool:
     """Whether the content may be another although size and time are the same: a time can be put back."""
-    touched = "write" in operations or before.get("content") == _RACED
+    touched = "write" in operations or before.get("content") == RACED
     return touched and before["size"] != 0 and not _has_same_blob(before, after)
 
 

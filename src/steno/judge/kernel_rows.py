@@ -9,10 +9,10 @@ mean is refused.
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from steno.evidence import layout, wire
 from steno.evidence.file_times import file_time
@@ -51,6 +51,9 @@ COLUMNS = {
     "target": "binary",
     "content": "string",
 }
+# Recorded since: a table without them tells less, and is one of ours.
+ADDED = {"file": "int64", "blob": "string"}
+_KINDS = COLUMNS | ADDED
 DICTIONARIES = tuple(name for name, kind in COLUMNS.items() if kind in {"string", "binary"})
 _LETTERS = {"int16": "h", "int32": "i", "int64": "q", "uint64": "Q"}
 _BITS = [bytes(byte >> bit & 1 for bit in range(8)) for byte in range(256)]
@@ -116,8 +119,10 @@ class RowBatch:
 
     @border()
     def optional(self, name: str, rows: Rows = None) -> list[int | None]:
+        if not self._has(name):
+            return [None] * (self.count if rows is None else len(rows))
         column = self._batch.column(name)
-        letter = "?" if COLUMNS[name] == "bool" else _LETTERS[COLUMNS[name]]
+        letter = "?" if _KINDS[name] == "bool" else _LETTERS[_KINDS[name]]
         numbers = plain_numbers(column, letter, rows)
         if name in _FILE_TIMES:
             numbers = list(map(file_time, numbers))
@@ -140,6 +145,36 @@ class RowBatch:
         return [None if place is None else words[place] for place in _with_nulls(indices, places, rows)]
 
     @border()
+    def blobs(self, rows: Sequence[int]) -> list[str | None]:
+        """The keys of the contents that were kept of what was found."""
+        if not rows or not self.tells_contents:
+            return [None] * len(rows)
+        column = self._batch.column("blob")
+        if column.null_count == len(column):
+            return [None] * len(rows)
+        return [column[row].as_py() for row in rows]
+
+    @property
+    def tells_contents(self) -> bool:
+        """Whether the table was made since rows tell the contents that were kept."""
+        return all(map(self._has, ADDED))
+
+    @border()
+    def rows_with(self, name: str) -> list[int]:
+        """The rows that have something in this column, without a look at the others."""
+        if not self._has(name):
+            return []
+        column = self._batch.column(name)
+        if column.null_count == len(column):
+            return []
+        valid = (
+            _bits(column.buffers()[0], column.offset, len(column))
+            if column.null_count
+            else b"\1" * len(column)
+        )
+        return list(_places_of_one(valid))
+
+    @border()
     def ops(self, rows: Rows = None) -> list[str]:
         names = self._op_names()
         return list(map(names.__getitem__, plain_numbers(self._batch.column("op").indices, "i", rows)))
@@ -153,6 +188,15 @@ class RowBatch:
         indices = self._batch.column("op").indices
         low_bytes = bytes(memoryview(indices.buffers()[1]))[indices.offset * _INDEX_BYTES :: _INDEX_BYTES]
         return list(_places_of_one(low_bytes[: self.count].translate(wanted.ljust(256, b"\0"))))
+
+    @border()
+    def rows_naming(self, name: str, is_wanted: Callable[[str], bool]) -> list[int]:
+        """The rows that have such a word in a column, without a look at the others if none has."""
+        wanted = [word is not None and is_wanted(word) for word in self._dictionary(name)]
+        if True not in wanted:
+            return []
+        codes = self.codes(name)
+        return [row for row, code in enumerate(codes) if code is not None and wanted[code]]
 
     @border()
     def codes(self, name: str) -> list[int | None]:
@@ -173,6 +217,9 @@ class RowBatch:
             return self._complete(name)
         column = self._batch.column(name)
         return column.indices if name in DICTIONARIES else column
+
+    def _has(self, name: str) -> bool:
+        return name in COLUMNS or name in self._batch.schema.names
 
     def _complete(self, name: str) -> Any:
         column = self._batch.column(name)
@@ -201,16 +248,26 @@ def batches(layers: Layers, columns: Sequence[str]) -> Iterator[RowBatch]:
 
     with border(), layers.open(layout.KERNEL_TABLE) as file:
         table = _opened(file, layers.size(layout.KERNEL_TABLE))
-        read = table.iter_batches(BATCH, columns=list(columns), use_threads=False)
+        wanted = [name for name in columns if name in COLUMNS or name in table.schema_arrow.names]
+        read = table.iter_batches(BATCH, columns=wanted, use_threads=False)
         for number, batch in enumerate(read, 1):
             yield RowBatch(batch, table.metadata.num_rows)
             if number % _RELEASED == 0:  # its pool grows with every batch, although nothing in it is used
                 pa.default_memory_pool().release_unused()
 
 
-def count_rows(layers: Layers) -> int:
-    """How many rows the table has, after every column of every one of them was read."""
-    return sum(batch.count for batch in batches(layers, list(COLUMNS)))
+class Held(NamedTuple):
+    rows: int
+    blobs: set[str]  # the keys of contents that rows name
+
+
+def held(layers: Layers) -> Held:
+    """What the table holds, after every column of every row was read."""
+    rows, blobs = 0, set[str]()
+    for batch in batches(layers, list(_KINDS)):
+        rows += batch.count
+        blobs.update(key for key in batch.blobs(batch.rows_with("blob")) if key is not None)
+    return Held(rows, blobs)
 
 
 def unknown_operations(layers: Layers) -> list[str]:
@@ -259,6 +316,9 @@ def _opened(file: BinaryIO, size: int) -> Any:
         expected = pa.dictionary(pa.int32(), kind) if name in DICTIONARIES else kind
         if [found for called, found in present if called == name] != [expected]:
             raise BadTableError(f"{layout.KERNEL_TABLE}: its column {name} is not there once, as {alias}")
+    for name, alias in ADDED.items():
+        if [found for called, found in present if called == name] not in ([], [pa.type_for_alias(alias)]):
+            raise BadTableError(f"{layout.KERNEL_TABLE}: its column {name} is there, and not as {alias}")
     _check_claims(table.metadata, size)
     return table
 

@@ -4,8 +4,7 @@ In: batches of observed calls, as columns. Out: for every path its operations, a
 state before: that of the command's own first change of it, or, if nobody looked just then, the first earlier
 one that found as much. What somebody else did before that is no change of the command's. What was looked at
 only after a call that may have changed it (`late`) tells nothing of before, nor does what is below a
-directory that was renamed so. Never knows where the columns come from: the frames of a spool and the table of
-a bundle use it alike, with millions of calls.
+directory that was renamed so. It is made for millions of calls. Never knows where the columns come from.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class _Row(NamedTuple):
 def renamed(layers: Layers, listed: Collection[bytes]) -> Renamed:
     """`listed` are the paths of `files.json`."""
     things = _Things()
-    for batch in batches(layers, (*COLUMNS, "dev", "ino")):
+    for batch in batches(layers, COLUMNS):
         things.take(batch)
     strays, unlisted = list(things.strays(listed)), frozenset(things.unlisted(listed))
     return Renamed(list(things.told()), strays, unlisted, things.names())

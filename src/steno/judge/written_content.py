@@ -55,7 +55,7 @@ class Contents(NamedTuple):
         if state.exists is False:
             return Doubt(f"{text(path)} is not there at the end", is_sure=True) if claim.stays else None
         size = number(state.size)
-        if state.type != "file":
+        if state.kind != "file":
             return None
         if claim.size is not None and size is not None and size != claim.size:
             says = f"{text(path)} has {size} bytes at the end, and {claim.size} are claimed"

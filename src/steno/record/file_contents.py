@@ -1,9 +1,9 @@
-"""Which contents of a file are kept, and from where: the rules of agent-snapshot.
+"""Which contents of files are kept, and from where.
 
-In: the first look at a path, its state at the end, its class in git. Out: the keys of the blobs that were
-written, or why there is none. What the run changed has its old content from the helper's frames and its new
-one from the disk; what was only read has one content, taken at the end if the file is still as it was first
-seen. Never reads a content twice, never writes one that nobody needs to put things back.
+In: what calls tell of a path, its state at the end, its class in git. Out: the keys of the contents that were
+written, or why there is none. What the run was about to change has its old content from the helper's frames;
+what was read or changed, the one at the end from the disk. Which of them is the content before is
+for whoever reads to say. Never reads a content twice; equal contents are written once.
 """
 
 from __future__ import annotations
@@ -11,35 +11,28 @@ from __future__ import annotations
 import hashlib
 import io
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from steno.bundle.blobs import BlobWriter
-from steno.bundle.frames import FirstLook
-from steno.capture.contents import CHANGING, Contents
+from steno.bundle.frames import KeptContent, Touched
+from steno.capture.contents import Contents
 from steno.capture.observed import FileState, Seen, differs
 from steno.capture.observed_git import GitClass
-from steno.evidence import wire
 from steno.redact.contents import holds_secret
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 
 ENCRYPTED_BLOB = "encrypted-blob"
-RACED, CLEAN_GIT, UNKNOWN = "raced", "clean_git", "unknown"
-_KEPT = wire.CONTENT["kept"]
-_WHY = {number: name for name, number in wire.CONTENT.items() if name not in {"not_kept", "kept"}}
-_CONTENT_USED = frozenset({"read", "write", "execute", "delete"})
-_CONTENT_CHANGED = frozenset({"write", "delete"})
-_IDENTITY = 5  # dev, ino, size, mtime_ns, ctime_ns: the same file with the same content
-_FIGURES = slice(2, 4)  # size, mtime_ns
+CLEAN_GIT, UNKNOWN = "clean_git", "unknown"
+_SAME_CONTENT = 4  # dev, ino, size, mtime_ns
 
 
 class Content(NamedTuple):
-    """A blob's key, or why there is none; both for a content that changed while it was copied."""
+    """A content's key, or why there is none; both for one that changed while it was copied."""
 
     blob: str | None = None
     why: str = ""
-    is_as_before: bool | None = None  # of a content after: whether it is the one before; None: not known
 
 
 NOTHING = Content()
@@ -51,7 +44,7 @@ class BlobSource(Protocol):
 
 
 class ContentKeeper:
-    """Writes blobs. Keys are unique, also where two paths look alike once they are text."""
+    """Writes contents. Keys are unique, also where two paths look alike once they are text."""
 
     def __init__(
         self,
@@ -60,11 +53,9 @@ class ContentKeeper:
         contents: Contents,
         redactor: Redactor,
         findings: Findings,
-        ends: Mapping[bytes, Seen],
         *,
         largest: int,
     ) -> None:
-        """`ends`: all paths at the end of the run."""
         self._writer = writer
         self._frames = frames
         self._contents = contents
@@ -72,106 +63,71 @@ class ContentKeeper:
         self._findings = findings
         self._largest = largest
         self._keys: set[str] = set()
-        self._digest = b""  # of the content before, where the helper kept it, or it has another name now
-        self._of_files: dict[int, tuple[Content, bytes]] = {}  # by number: the content before and its digest
-        self._ends = {
-            end.state[:_IDENTITY]: (path, end.state)
-            for path, end in ends.items()
-            if end.state is not None and stat.S_ISREG(end.state.mode)
-        }
+        self._by_digest: dict[bytes, str] = {}
+        self._unchanged: set[tuple[int, ...]] = set()  # what files are whose content is kept already
+        self.keys: dict[int, str] = {}  # of the contents that the helper kept, by their numbers
         self.lost = 0  # contents that the helper kept and that are not whole
         self.left_out = 0  # contents for which the disk has no room
         self.left_out_before = 0  # of these, what only the frames have
 
-    def keep(
-        self, path: bytes, name: str, look: FirstLook, found: Seen, git: GitClass | None
-    ) -> tuple[Content, Content]:
-        """The content before and after. `name` is the path as text, masked."""
-        agree = _agree(look, found)
-        self._digest = b""
-        before = self._before(path, name, look, found, git, agree=agree)
-        if found.state is None or not stat.S_ISREG(found.state.mode):
-            return before, NOTHING
-        if agree and not look.operations & _CONTENT_CHANGED:
-            return before, before
-        if look.changed or not _is_file(look.state) or look.operations & _CONTENT_USED:
-            return before, self._after(path, name, look, found.state)
-        return before, NOTHING
+    def keep_looks(
+        self, kept: Mapping[int, KeptContent], wanted: Container[bytes], named: Callable[[bytes], str]
+    ) -> None:
+        """What the helper kept of the recorded paths; `named`: a path as text, masked."""
+        for number, content in kept.items():
+            path = next((path for path in content.paths if path in wanted), None)
+            if path is None:
+                continue
+            left_out = self.left_out
+            key = self._from_frames(named(path), number, content.state.size).blob
+            self.left_out_before += self.left_out - left_out
+            if key is not None:
+                self.keys[number] = key
+                self._unchanged.add(content.state[:_SAME_CONTENT])
 
-    def _before(
-        self, path: bytes, name: str, look: FirstLook, found: Seen, git: GitClass | None, *, agree: bool
-    ) -> Content:
-        state = look.state
-        if state is None or not stat.S_ISREG(state.mode):
+    def keep(self, path: bytes, name: str, touched: Touched, found: Seen, git: GitClass | None) -> Content:
+        """The content at the end. `name` is the path as text, masked."""
+        state = found.state
+        if state is None or not stat.S_ISREG(state.mode) or touched.is_below_mount:
             return NOTHING
-        if look.content == _KEPT:
-            return self._from_frames(name, look.blob, state)
-        if look.content in _WHY:
-            return Content(why=_WHY[look.content])
-        if not look.operations & _CONTENT_USED:
+        was = touched.first if touched.first is not None and stat.S_ISREG(touched.first.mode) else None
+        if was is not None and not (touched.is_used or touched.is_changed):
             return NOTHING
-        return self._from_disk(path, name, look, found, git, agree=agree)
-
-    def _from_disk(
-        self, path: bytes, name: str, look: FirstLook, found: Seen, git: GitClass | None, *, agree: bool
-    ) -> Content:
-        if not found.known or found.state is None or not agree or look.operations & _CONTENT_CHANGED:
-            return Content(why=RACED if found.known and not look.changed else UNKNOWN)
-        if git is not None and git.is_clean:
+        if self._is_kept_already(touched, state):
+            return NOTHING
+        if git is not None and git.is_clean and not touched.is_changed and not differs(touched.first, state):
             return Content(why=CLEAN_GIT)
-        data, why = self._contents.copy(path, found.state)
-        if why or data is None:
-            return Content(why=RACED if why == CHANGING else why)
-        return self._write("before", name, data)
-
-    def _after(self, path: bytes, name: str, look: FirstLook, state: FileState) -> Content:
-        untouched = bool(look.operations & _CONTENT_CHANGED) and not differs(look.state, state)
         data, why = self._contents.copy(path, state)
         if data is None:
-            return Content(why=why, is_as_before=untouched or None)
-        after = self._write("after", name, data, why)
-        if not self._digest and not untouched:
-            self._digest = self._digest_under_another_name(look.state, state)
-        if after.blob is None or why or not self._digest:
-            return after._replace(is_as_before=untouched or None)
-        return after._replace(is_as_before=self._digest == _digest(data))
+            return Content(why=why)
+        is_as_found = was is not None and was[:_SAME_CONTENT] == state[:_SAME_CONTENT]
+        when = "before" if is_as_found and not touched.is_written else "after"
+        return self._write(when, name, data, why)
 
-    def _digest_under_another_name(self, before: wire.State | None, after: FileState) -> bytes:
-        """Two files of one size and time may have changed their names: then the content tells."""
-        if before is None or before[_FIGURES] != after[_FIGURES] or before[:_IDENTITY] not in self._ends:
-            return b""
-        data, why = self._contents.copy(*self._ends[before[:_IDENTITY]])
-        return b"" if why or data is None else _digest(data)
+    def _is_kept_already(self, touched: Touched, state: FileState) -> bool:
+        """Only its mode, owner, times or attributes were set, and the helper had kept the content."""
+        only_set = touched.is_changed and not touched.is_written
+        return only_set and state[:_SAME_CONTENT] in self._unchanged
 
-    def _from_frames(self, name: str, number: int, state: wire.State) -> Content:
-        """All names of a file have one content before, and one blob."""
-        if number not in self._of_files:
-            content = self._read_frames(name, number, state)
-            self._of_files[number] = content, self._digest
-        content, self._digest = self._of_files[number]
-        return content
-
-    def _read_frames(self, name: str, number: int, state: wire.State) -> Content:
+    def _from_frames(self, name: str, number: int, size: int) -> Content:
         gathered = io.BytesIO()
         try:
             for block in self._frames.blob(number):
                 gathered.write(block)
-                if gathered.tell() > min(state.size, self._largest):
+                if gathered.tell() > min(size, self._largest):
                     break
         except OSError:
             self.lost += 1
             return LOST
-        if gathered.tell() != state.size:
+        if gathered.tell() != size:
             self.lost += 1
             return LOST
-        data = gathered.getvalue()  # the same bytes, not a copy, as long as nobody writes more
-        self._digest = _digest(data)
-        left_out = self.left_out
-        before = self._write("before", name, data)
-        self.left_out_before += self.left_out - left_out
-        return before
+        return self._write("before", name, gathered.getvalue())  # the same bytes, not a copy
 
     def _write(self, when: str, name: str, data: bytes, why: str = "") -> Content:
+        digest = hashlib.sha256(data).digest()
+        if not why and digest in self._by_digest:
+            return Content(self._by_digest[digest])
         if not self._writer.has_room(len(data)):
             self.left_out += 1
             return LOST
@@ -181,6 +137,8 @@ class ContentKeeper:
             number += 1
             key = f"{plain}~{number}"
         self._keys.add(key)
+        if not why:
+            self._by_digest[digest] = key
         secret = holds_secret(self._redactor, data)
         if secret:
             self._findings.add(f"blobs:{name}", ENCRYPTED_BLOB, b"")
@@ -188,27 +146,6 @@ class ContentKeeper:
         return Content(key, why)
 
 
-def without_blobs(kept: Mapping[bytes, tuple[Content, Content]]) -> dict[bytes, tuple[Content, Content]]:
-    """The same when the blobs could not be written."""
-    return {
-        path: (LOST if before.blob else before, LOST if after.blob else after)
-        for path, (before, after) in kept.items()
-    }
-
-
-def _digest(data: bytes) -> bytes:
-    return hashlib.sha256(data).digest()
-
-
-def _is_file(state: wire.State | None) -> bool:
-    return state is not None and stat.S_ISREG(state.mode)
-
-
-def _agree(look: FirstLook, found: Seen) -> bool:
-    """Whether the content is the one that was first seen. A change of mode or owner moves the change time."""
-    before, after = look.state, found.state
-    if before is None or after is None:
-        return False
-    if not differs(before, after):
-        return True
-    return "metadata" in look.operations and before[:4] == after[:4] and stat.S_ISREG(before.mode)
+def without_blobs(kept: Mapping[bytes, Content]) -> dict[bytes, Content]:
+    """The same when the contents could not be written."""
+    return {path: LOST if content.blob else content for path, content in kept.items()}

@@ -1,7 +1,8 @@
 """The lines of `files.ndjson`: repositories first, then one line for every recorded path.
 
-In: masked names, states, contents, classes. Out: canonical JSON lines. Names that are not UTF-8 are text
-through Latin-1, as agent-snapshot has it, beside their exact bytes in base64. Never reads a file.
+In: masked names, states as lstat shows them, contents, classes. Out: canonical JSON lines. Names that are not
+UTF-8 are text through Latin-1, as agent-snapshot has it, beside their exact bytes in base64. Never reads
+a file.
 """
 
 from __future__ import annotations
@@ -11,21 +12,11 @@ import stat
 from collections.abc import Callable
 from typing import Any
 
-from steno.capture.observed import FileState, Seen
+from steno.capture.observed import Seen
 from steno.capture.observed_git import GitClass, Repository
-from steno.evidence import canonical, wire
+from steno.evidence import canonical
 from steno.record.file_contents import Content
 
-_SECOND = 1_000_000_000
-_TYPES = {
-    stat.S_IFREG: "file",
-    stat.S_IFDIR: "directory",
-    stat.S_IFLNK: "symlink",
-    stat.S_IFIFO: "fifo",
-    stat.S_IFSOCK: "socket",
-    stat.S_IFCHR: "char",
-    stat.S_IFBLK: "block",
-}
 Mask = Callable[[bytes], bytes]
 
 
@@ -42,30 +33,13 @@ def repository_line(repository: Repository, mask: Mask) -> bytes:
 
 
 def file_line(
-    path: bytes,
-    masked: bytes,
-    found: Seen,
-    contents: tuple[Content, Content],
-    git: GitClass | None,
-    *,
-    before: wire.State | None,
-    existed: bool,
-    same_ctime: bool | None,
-    mask: Mask,
+    path: bytes, masked: bytes, found: Seen, content: Content, git: GitClass | None, *, mask: Mask
 ) -> bytes:
-    """`before` is told of a file that the run changed under another of its names first."""
-    line: dict[str, Any] = {**_named("path", masked), "after": _after(found, existed=existed, mask=mask)}
-    if before is not None:
-        line["before"] = _state(before)
-    for when, content in zip(("before", "after"), contents, strict=True):
-        if content.blob is not None:
-            line[f"{when}_blob"] = content.blob
-        if content.why:
-            line[f"{when}_content"] = content.why
-        if content.is_as_before is not None:
-            line["same_content"] = content.is_as_before
-    if same_ctime is not None:
-        line["same_ctime"] = same_ctime
+    line: dict[str, Any] = {**_named("path", masked), "after": _after(found, mask)}
+    if content.blob is not None:
+        line["after_blob"] = content.blob
+    if content.why:
+        line["after_content"] = content.why
     if git is not None:
         line["git"] = {
             "in_repo": True,
@@ -79,28 +53,14 @@ def file_line(
     return canonical.encode_line(line)
 
 
-def _after(found: Seen, *, existed: bool, mask: Mask) -> dict[str, Any]:
+def _after(found: Seen, mask: Mask) -> dict[str, Any]:
     if not found.known:
         return {"unknown": True}
     if found.state is None:
-        return {"exists": False, "tombstone": True} if existed else {"exists": False}
-    told = _state(found.state)
-    if stat.S_ISLNK(found.state.mode):
-        told |= _named("target", mask(found.state.target))
-    return told
-
-
-def _state(state: FileState | wire.State) -> dict[str, Any]:
-    return {
-        "exists": True,
-        "type": _TYPES.get(stat.S_IFMT(state.mode), "unknown"),
-        "mode": state.mode,
-        "mtime": state.mtime_ns // _SECOND,
-        "mtime_ns": state.mtime_ns,
-        "size": state.size,
-        "uid": state.uid,
-        "gid": state.gid,
-    }
+        return {"exists": False}
+    told = {"exists": True, **found.state._asdict()}
+    target = told.pop("target")
+    return told | _named("target", mask(target)) if stat.S_ISLNK(found.state.mode) else told
 
 
 def _named(field: str, name: bytes) -> dict[str, str]:

@@ -20,7 +20,7 @@ from typing import NamedTuple, NoReturn
 from steno.bundle import kernel_table, local_key
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
-from steno.bundle.frames import FirstLook, Frames, open_frames
+from steno.bundle.frames import Frames, Touched, open_frames
 from steno.bundle.masked_strings import mask_path
 from steno.bundle.room import TEMPORARY
 from steno.capture.contents import Contents
@@ -58,7 +58,7 @@ class KernelKept(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    contents: dict[bytes, tuple[Content, Content]]
+    contents: dict[bytes, Content]
     gaps: list[Gap]
 
 
@@ -88,15 +88,19 @@ def keep_kernel_layer(
             with Folder(store) as folder:
                 key = local_key.read(folder)
         with open_frames(spool, key) as frames:
-            written = kernel_table.write(spool, frames, redactor)
-            event = kernel_table.observed(frames, written)
             layer = _FilesLayer(spool, frames, redactor, findings, key, max_blob=max_blob)
-            gaps = list(_gaps_of(frames, written, looked=looked))
             try:
-                gaps += layer.keep(rules, store, looked=looked)
+                gaps = layer.keep(rules, store, looked=looked)
             except _HOSTILE as error:
-                gaps.append(("kernel_record_damaged", f"the states of files are not kept: {_says(error)}"))
+                gaps = [("kernel_record_damaged", f"the states of files are not kept: {_says(error)}")]
                 layer.keep_nothing()
+            try:
+                written = kernel_table.write(spool, frames, redactor, layer.keys)
+            except BaseException:
+                layer.clear()
+                raise
+            event = kernel_table.observed(frames, written)
+            gaps = [*_gaps_of(frames, written, looked=looked), *gaps]
     except _HOSTILE as error:
         return KernelKept(None, [("kernel_record_damaged", _says(error))])
     return KernelKept(event, gaps)
@@ -162,24 +166,25 @@ class _FilesLayer:
         self._key = key
         self._max_blob = max_blob
         self._masked: dict[bytes, bytes] = {}
+        self.keys: dict[int, str] = {}  # of the contents that the helper kept, by their numbers
 
     def keep(self, rules: IgnoreRules, store: Path, *, looked: bool) -> list[Gap]:
-        looks = self._frames.first_states()
-        seen = observe(looks, rules, store, looked=looked)
+        paths = self._frames.touched()
+        seen = observe(paths, rules, store, looked=looked)
         facts = GitFacts([], {}, [])
         if looked:
-            facts = classify((path for path in seen if _may_be_tracked(looks[path], seen[path])), store)
+            facts = classify((path for path in seen if _may_be_tracked(paths[path], seen[path])), store)
         self._mask_together(list(seen))
         gaps = [("git", "; ".join(facts.failures[:_TOLD]))] if facts.failures else []
-        if below_mounts := sum(look.mounted and look.changed for look in looks.values()):
+        if below_mounts := sum(path.is_below_mount and path.is_changed for path in paths.values()):
             gaps.append((counted_gaps.BELOW_MOUNTS.reason, counted_gaps.BELOW_MOUNTS.says(below_mounts)))
         if self._frames.unlisted:
             unlisted = counted_gaps.OF_COUNTERS["unlisted"]
             gaps.append((unlisted.reason, unlisted.says(self._frames.unlisted)))
         alike = self._drop_alike(seen)
-        kept = self._keep_contents(looks, seen, facts)
+        kept = self._keep_contents(paths, seen, facts)
         gaps += kept.gaps
-        self._write_lines(looks, seen, facts, kept.contents)
+        self._write_lines(seen, facts, kept.contents)
         if alike:
             says = counted(alike, "path looks", "paths look", "like another once secrets are masked")
             gaps.append(("blobs_lost", says))
@@ -187,9 +192,14 @@ class _FilesLayer:
 
     def keep_nothing(self) -> None:
         """The event of the layer promises a list of files: an empty one needs no room on the disk."""
+        self.clear()
+        os.close(self._spool.create(layout.FILE_LINES))
+
+    def clear(self) -> None:
+        """Without the event of the layer nothing may be there that it would tell of."""
+        self.keys = {}
         self._clear(layout.BLOBS)
         self._clear(layout.FILE_LINES)
-        os.close(self._spool.create(layout.FILE_LINES))
 
     def _drop_alike(self, seen: dict[bytes, Seen]) -> int:
         """Of paths that are the same once they are masked one is told of; returns how many are not."""
@@ -221,11 +231,11 @@ class _FilesLayer:
     # --- contents ----------------------------------------------------------------------------------
 
     def _keep_contents(
-        self, looks: Mapping[bytes, FirstLook], seen: Mapping[bytes, Seen], facts: GitFacts
+        self, paths: Mapping[bytes, Touched], seen: Mapping[bytes, Seen], facts: GitFacts
     ) -> _Kept:
         self._clear(layout.BLOBS)
         writer = BlobWriter(self._spool, self._key)
-        contents: dict[bytes, tuple[Content, Content]] = {}
+        contents: dict[bytes, Content] = {}
         with Directories() as directories:
             keeper = ContentKeeper(
                 writer,
@@ -233,14 +243,16 @@ class _FilesLayer:
                 Contents(directories, self._max_blob),
                 self._redactor,
                 self._findings,
-                seen,
                 largest=self._max_blob,
             )
             try:
-                for path in sorted(seen, key=lambda path: not looks[path].changed):  # for a disk nearly full
+                keeper.keep_looks(self._frames.kept, seen, lambda path: text_of(self._mask(path)))
+                for path in sorted(
+                    seen, key=lambda path: not paths[path].is_changed
+                ):  # for a disk nearly full
                     name = text_of(self._mask(path))
                     git = facts.classes.get(path)
-                    contents[path] = keeper.keep(path, name, looks[path], seen[path], git)
+                    contents[path] = keeper.keep(path, name, paths[path], seen[path], git)
                 writer.close()
                 if keeper.left_out_before:
                     self._refuse_to_lose_contents()
@@ -248,8 +260,9 @@ class _FilesLayer:
                 writer.discard()
                 if error.errno in {errno.ENOSPC, errno.EDQUOT} and self._frames.header.blobs:
                     self._refuse_to_lose_contents()
-                lost = without_blobs({path: contents.get(path, (LOST, LOST)) for path in seen})
+                lost = without_blobs({path: contents.get(path, LOST) for path in seen})
                 return _Kept(lost, [("blobs_lost", f"no content could be kept: {error.strerror}")])
+        self.keys = keeper.keys
         gaps = []
         if keeper.lost:
             gaps.append(
@@ -270,11 +283,7 @@ class _FilesLayer:
     # --- lines -------------------------------------------------------------------------------------
 
     def _write_lines(
-        self,
-        looks: Mapping[bytes, FirstLook],
-        seen: Mapping[bytes, Seen],
-        facts: GitFacts,
-        contents: Mapping[bytes, tuple[Content, Content]],
+        self, seen: Mapping[bytes, Seen], facts: GitFacts, contents: Mapping[bytes, Content]
     ) -> None:
         self._clear(_DRAFT)
         self._clear(layout.FILE_LINES)
@@ -284,19 +293,10 @@ class _FilesLayer:
                 for repository in facts.repositories:
                     file.write(repository_line(repository, self._mask))
                 for path in sorted(seen, key=self._mask):
-                    file.write(
-                        file_line(
-                            path,
-                            self._mask(path),
-                            seen[path],
-                            contents[path],
-                            facts.classes.get(path),
-                            before=looks[path].state if looks[path].other_name else None,
-                            existed=looks[path].state is not None,
-                            same_ctime=_same_ctime(looks[path], seen[path]),
-                            mask=self._mask,
-                        )
-                    )
+                    git = facts.classes.get(path)
+                    masked = self._mask(path)
+                    line = file_line(path, masked, seen[path], contents[path], git, mask=self._mask)
+                    file.write(line)
                 file.flush()
                 os.fdatasync(file.fileno())
             self._spool.replace(_DRAFT, layout.FILE_LINES)
@@ -305,15 +305,7 @@ class _FilesLayer:
             raise
 
 
-def _same_ctime(look: FirstLook, found: Seen) -> bool | None:
-    """Asked where the run may have set what is in no state, such as extended attributes."""
-    if "metadata" not in look.operations or look.state is None or found.state is None:
-        return None
-    same_file = (look.state.dev, look.state.ino) == (found.state.dev, found.state.ino)
-    return look.state.ctime_ns == found.state.ctime_ns if same_file else None
-
-
-def _may_be_tracked(look: FirstLook, found: Seen) -> bool:
+def _may_be_tracked(touched: Touched, found: Seen) -> bool:
     """Git knows files and links, not directories; and not what was never there."""
-    states = [state for state in (look.state, found.state) if state is not None]
+    states = [state for state in (touched.first, found.state) if state is not None]
     return not found.beyond and any(stat.S_ISREG(state.mode) or stat.S_ISLNK(state.mode) for state in states)

@@ -16,7 +16,7 @@ from frames_made import ABSENT, DIRECTORY, KEY, FakeFrames, Found, encrypted
 from steno.bundle import frames as frames_room
 from steno.bundle.folder import Folder, NotRegularError
 from steno.bundle.frame_records import FramesError
-from steno.bundle.frames import FirstLook, Frames, open_frames
+from steno.bundle.frames import Frames, Touched, open_frames
 from steno.evidence import wire
 
 WRITE_AND_TRUNCATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
@@ -29,10 +29,10 @@ def opened(spool: Path, key: bytes = KEY) -> Iterator[Frames]:
         yield frames
 
 
-def looks_of(made: FakeFrames, spool: Path) -> dict[bytes, FirstLook]:
+def touched_in(made: FakeFrames, spool: Path) -> dict[bytes, Touched]:
     made.write(spool)
     with opened(spool) as frames:
-        return frames.first_states()
+        return frames.touched()
 
 
 def ops_of(frames: Frames) -> list[str]:
@@ -77,7 +77,7 @@ def test_many_events_come_in_batches_in_order(tmp_path: Path, monkeypatch: pytes
         times = [list(batch.mono_ns) for batch in frames.batches()]
         assert [len(batch) for batch in times] == [3, 3, 3, 2]
         assert [time for batch in times for time in batch] == [event.mono_ns for event in made.events]
-        assert list(frames.first_states()) == [b"/%d" % number for number in range(10)]
+        assert list(frames.touched()) == [b"/%d" % number for number in range(10)]
 
 
 def test_equal_calls_are_one_kind_whichever_way_they_are_found(
@@ -96,7 +96,7 @@ def test_equal_calls_are_one_kind_whichever_way_they_are_found(
             rows = list(of_rows) if isinstance(of_rows, list) else of_rows.to_pylist()
             assert [calls.resolved[kind] for kind in rows] == list(batch.resolved)
             found.append((rows, list(zip(calls.process, calls.op, calls.state, strict=True))))
-            found[-1] += (frames.first_states(),)
+            found[-1] += (frames.touched(),)
     assert found[0] == found[1]
     assert len(found[0][1]) == len(typical().events) + 6
 
@@ -107,9 +107,9 @@ def test_a_path_whose_words_are_there_twice_has_the_operations_of_both(tmp_path:
     twice = b"".join(len(text).to_bytes(4, "little") + text for text in (b"/a", b"/a"))
     (tmp_path / "kernel" / wire.STRINGS_FILE).write_bytes(encrypted(KEY, made.nonce[:12], twice))
     with opened(tmp_path) as frames:
-        look = frames.first_states()[b"/a"]
-    assert look.operations == {"existence", "delete"}
-    assert look.changed
+        path = frames.touched()[b"/a"]
+    assert path.first is not None
+    assert (path.is_changed, path.is_removed) == (True, True)
 
 
 def test_bytes_beyond_those_that_the_header_calls_whole_are_not_read(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_wherever_a_file_is_cut_what_is_left_refers_only_to_what_is_there(
 
 
 def look_at_everything(frames: Frames) -> None:
-    frames.first_states()
+    frames.touched()
     for batch in frames.batches():
         for numbers in (batch.path, batch.resolved, batch.extra):
             assert all(isinstance(frames.strings[number], bytes) for number in numbers)
@@ -239,148 +239,90 @@ def test_frames_without_an_event_are_frames(tmp_path: Path) -> None:
     FakeFrames().write(tmp_path)
     with opened(tmp_path) as frames:
         assert list(frames.batches()) == []
-        assert frames.first_states() == {}
+        assert frames.touched() == {}
         assert list(frames.strings) == [b""]
 
 
-# --- the first look at a path ------------------------------------------------------------------------------
+# --- what was touched ---------------------------------------------------------------------------------------
 
 
-def test_the_first_change_tells_the_state_and_later_ones_what_was_done(tmp_path: Path) -> None:
-    """What somebody else did between a look and that change is no change of the run's."""
-    first, meant, later = Found(size=3), Found(size=9, mtime_ns=5), Found(size=7, mtime_ns=6)
-    made = FakeFrames().process().event("stat", "/a", state=first)
-    made.event("open", "/a", state=meant, arg=WRITE_AND_TRUNCATE).event("unlink", "/a", state=later)
-    look = looks_of(made, tmp_path)[b"/a"]
-    assert look.state is not None
-    assert look.state.size == 9
-    assert look.operations == {"existence", "write", "delete"}
-    assert (look.changed, look.unresolved, look.blob) == (True, False, 0)
-
-
-def test_a_later_look_at_the_same_file_supplies_its_content(tmp_path: Path) -> None:
+def test_the_first_look_at_a_path_tells_what_was_there_and_all_calls_what_they_are_of(tmp_path: Path) -> None:
     made = FakeFrames().process().event("stat", "/a", state=Found(size=3))
-    kept = Found(size=3, blob=made.blob(b"old"), content="kept")
-    look = looks_of(made.event("open", "/a", state=kept, arg=WRITE_AND_TRUNCATE), tmp_path)[b"/a"]
-    assert (look.blob, look.content) == (1, wire.CONTENT["kept"])
+    made.event("open", "/a", state=Found(size=9), arg=WRITE_AND_TRUNCATE).event("unlink", "/a", state=Found())
+    path = touched_in(made, tmp_path)[b"/a"]
+    assert path.first is not None
+    assert path.first.size == 3
+    assert path[1:] == (True, True, True, True, False)
 
 
-def test_what_somebody_put_there_before_the_first_change_is_the_state_before(tmp_path: Path) -> None:
-    made = FakeFrames().process().event("stat", "/a", state=ABSENT)
-    made.event("unlink", "/a", state=ABSENT)  # takes nothing away
-    kept = Found(size=3, ctime_ns=9, blob=made.blob(b"new"), content="kept")
-    look = looks_of(made.event("open", "/a", state=kept, arg=WRITE_AND_TRUNCATE), tmp_path)[b"/a"]
-    assert (look.blob, look.content) == (1, wire.CONTENT["kept"])
-
-
-def test_the_content_of_another_file_under_the_same_name_is_not_that_of_the_one_before(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("op", "fields", "used", "changed", "written"),
+    [
+        ("stat", {}, False, False, False),
+        ("link", {}, False, False, False),
+        ("open", {"arg": os.O_RDONLY}, True, False, False),
+        ("open", {"arg": os.O_RDONLY | os.O_CREAT}, True, False, False),
+        ("open", {"arg": os.O_RDONLY | os.O_CREAT, "state": ABSENT}, True, True, True),
+        ("open", {"arg": os.O_WRONLY, "state": ABSENT}, False, False, False),
+        ("open", {"arg": os.O_RDWR}, True, True, True),
+        ("open", {"arg": os.O_RDONLY | os.O_TRUNC}, True, True, True),
+        ("open", {"arg": os.O_PATH}, False, False, False),
+        ("open", {"arg": os.O_RDONLY | os.O_DIRECTORY}, False, False, False),
+        ("open", {"arg": os.O_RDWR, "result": -13}, False, False, False),
+        ("exec", {}, True, False, False),
+        ("chmod", {}, False, True, False),
+        ("rename_to", {}, True, True, True),
+    ],
+)
+def test_what_a_call_is_of(
+    tmp_path: Path, op: str, fields: dict[str, Any], *, used: bool, changed: bool, written: bool
 ) -> None:
-    made = FakeFrames().process().event("unlink", "/a", state=Found(size=3))
-    kept = Found(size=3, ctime_ns=9, blob=made.blob(b"new"), content="kept")
-    look = looks_of(made.event("open", "/a", state=kept, arg=WRITE_AND_TRUNCATE), tmp_path)[b"/a"]
-    assert (look.blob, look.content) == (0, wire.CONTENT["not_kept"])
+    made = FakeFrames().process().event(op, "/a", **{"state": Found(), **fields})
+    path = touched_in(made, tmp_path)[b"/a"]
+    assert (path.is_used, path.is_changed, path.is_written) == (used, changed, written)
 
 
-def test_a_file_that_was_changed_under_another_name_is_what_it_was_before_that(tmp_path: Path) -> None:
-    made = FakeFrames().process()
-    first = Found(size=3, nlink=3, blob=made.blob(b"old"), content="kept")
-    made.event("link", "/a", extra="/d", state=first, result=0)
-    made.event("open", "/a", state=first._replace(nlink=4, ctime_ns=5), arg=WRITE_AND_TRUNCATE)
-    now = first._replace(size=9, mtime_ns=5, ctime_ns=5, mode=0o100600)
-    for op, name in (("unlink", "/b"), ("stat", "/c"), ("unlink", "/d"), ("chmod", "/a")):
-        made.event(op, name, state=now)
-    looks = looks_of(made, tmp_path)
-    for path in (b"/a", b"/b", b"/c", b"/d"):
-        state = looks[path].state
-        assert state is not None
-        assert (state.size, state.mode, state.nlink) == (3, 0o100644, 4), path
-        assert (looks[path].blob, looks[path].content) == (1, wire.CONTENT["kept"])
-        assert looks[path].other_name == (path != b"/a")
-
-
-def test_what_somebody_changed_after_it_was_kept_is_not_given_the_content_of_then(tmp_path: Path) -> None:
-    made = FakeFrames().process()
-    kept = Found(size=3, blob=made.blob(b"old"), content="kept")
-    made.event("open", "/a", state=kept, arg=WRITE_AND_TRUNCATE, result=-13)
-    made.event("open", "/a", state=kept._replace(size=8, mtime_ns=5), arg=WRITE_AND_TRUNCATE)
-    made.event("unlink", "/b", state=kept._replace(size=9, mtime_ns=6))
-    looks = looks_of(made, tmp_path)
-    for path in (b"/a", b"/b"):
-        state = looks[path].state
-        assert state is not None
-        assert (state.size, looks[path].content) == (8, wire.CONTENT["not_kept"])
-
-
-def test_why_a_content_was_not_kept_is_told(tmp_path: Path) -> None:
-    made = FakeFrames().process().event("stat", "/a", state=Found(size=3))
-    made.event("unlink", "/a", state=Found(size=3, content="too_large"))
-    assert looks_of(made, tmp_path)[b"/a"].content == wire.CONTENT["too_large"]
-
-
-def test_what_was_not_there_and_what_nobody_saw_are_told_apart(tmp_path: Path) -> None:
+def test_what_was_not_there_and_what_nobody_saw_have_no_first_state(tmp_path: Path) -> None:
     made = FakeFrames().process().event("stat", "/absent", state=ABSENT).event("unlink", "/unseen")
-    looks = looks_of(made, tmp_path)
-    assert looks[b"/absent"].state is None
-    assert looks[b"/absent"].operations == {"existence"}
-    assert (looks[b"/absent"].unresolved, looks[b"/unseen"].unresolved) == (False, True)
-    assert looks[b"/unseen"].changed
+    made.event("stat", "/absent", state=Found())
+    paths = touched_in(made, tmp_path)
+    assert (paths[b"/absent"].first, paths[b"/unseen"].first) == (None, None)
 
 
-def test_only_absolute_paths_of_the_file_system_are_looked_at(tmp_path: Path) -> None:
+def test_only_absolute_paths_of_the_file_system_are_touched(tmp_path: Path) -> None:
     made = FakeFrames().process().event("connect", "unix:/run/x").event("stat", "relative", state=DIRECTORY)
     made.event("open", "/etc/shadow", state=Found(), notes=["other_root"]).event(
         "chdir", "/", state=DIRECTORY
     )
-    assert list(looks_of(made, tmp_path)) == [b"/"]
+    assert list(touched_in(made, tmp_path)) == [b"/"]
 
 
-def test_where_the_run_mounted_something_nobody_knows_what_was_there(tmp_path: Path) -> None:
+def test_what_lies_below_a_mount_of_the_run_is_known_to(tmp_path: Path) -> None:
     made = FakeFrames().process().event("stat", "/m/x", state=Found()).event("stat", "/mm", state=Found())
-    made.event("mount", "/m", state=DIRECTORY).event(
-        "unlink", "/m/x", state=Found(size=1, blob=1, content="kept")
-    )
-    looks = looks_of(made, tmp_path)
-    assert {path for path, look in looks.items() if look.mounted} == {b"/m", b"/m/x"}
-    hidden = looks[b"/m/x"]
-    assert (hidden.state, hidden.blob, hidden.unresolved, hidden.changed) == (None, 0, True, True)
-    assert looks[b"/mm"].state is not None
+    made.event("mount", "/m", state=DIRECTORY).event("mount", "/mm", arg=1 << 5)
+    paths = touched_in(made, tmp_path)
+    assert {name for name, path in paths.items() if path.is_below_mount} == {b"/m", b"/m/x"}
 
 
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["stat", "open", "unlink", "rename", "chmod"]),
-            st.sampled_from(["/a", "/b", "/c"]),
-            st.sampled_from([None, ABSENT, Found(size=1), Found(size=2)]),
-        ),
-        max_size=30,
-    ),
-    st.integers(1, 7),
-)
-@SMALL
-def test_the_states_before_are_those_that_a_plain_loop_finds(
-    tmp_path_factory: pytest.TempPathFactory, calls: list[tuple[str, str, Any]], batch: int
-) -> None:
+def test_every_content_that_was_kept_is_told_with_its_paths(tmp_path: Path) -> None:
     made = FakeFrames().process()
-    expected: dict[bytes, int | None] = {}
-    changed: set[str] = set()
-    for op, path, state in calls:
-        made.event(op, path, state=state)
-        key, size = path.encode(), None if state in {None, ABSENT} else state.size
-        changes = op in {"unlink", "rename", "chmod"} and state is not ABSENT
-        another = key not in expected or (expected[key] is None) != (state is ABSENT)
-        if path not in changed and state is not None and (changes or another):
-            expected[key] = size
-        if changes and key in expected:
-            changed.add(path)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frames_room, "BATCH", batch)
-        looks = looks_of(made, tmp_path_factory.mktemp("looks"))
-    found = {
-        path: None if look.state is None else look.state.size
-        for path, look in looks.items()
-        if not look.unresolved
-    }
-    assert found == expected
-    assert list(looks) == list(dict.fromkeys(path.encode() for _, path, _ in calls))
+    kept = Found(size=3, blob=made.blob(b"old"), content="kept")
+    made.event("open", "/a", state=kept, arg=WRITE_AND_TRUNCATE)
+    made.event("unlink", "/b", state=kept._replace(size=9)).event("unlink", "/a", state=kept)
+    made.event("open", "/c", state=Found(blob=2, content="too_large"))
+    made.write(tmp_path)
+    with opened(tmp_path) as frames:
+        frames.touched()
+        ((number, content),) = frames.kept.items()
+    assert (number, content.state.size, content.paths) == (1, 3, [b"/a", b"/b"])
+
+
+def test_directories_that_brought_more_than_is_told_are_counted(tmp_path: Path) -> None:
+    made = FakeFrames().process()
+    made.event("rename", "/old", extra="/new", state=DIRECTORY, notes=["late"], result=0)
+    made.event("rename_to", "/new", extra="/old", state=DIRECTORY, notes=["late"], result=0)
+    made.event("stat", "/new/told-of-nowhere", state=Found())
+    made.write(tmp_path)
+    with opened(tmp_path) as frames:
+        frames.touched()
+        assert frames.unlisted == 1

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from frames_made import ABSENT, KEY, FakeFrames, Found
-from kernel_tables import lines_of, observed_spool, table_of, write_table
+from kernel_tables import lines_of, observed_spool, older_table, table_of, write_table
 from recorded import Recorded
 from resealing import event_lines
 from spools import RUN_ID, START, contents, open_spool
@@ -27,6 +27,7 @@ from steno.bundle.seal import seal
 from steno.bundle.sweep import Sweeper
 from steno.bundle.verify import Status, Verdict, verify
 from steno.evidence import canonical, kinds, layout
+from steno.judge.kernel_rows import ADDED
 
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 LINES = [{"path": "/a", "after": {"exists": False}}]
@@ -188,6 +189,55 @@ def test_the_blobs_are_those_that_the_lines_name(tmp_path: Path, kept: str | Non
         assert verdict_of(tmp_path / "run").status is Status.VALID
     else:
         assert "has not all that" in problem_of(tmp_path / "run")
+
+
+def test_a_blob_that_no_row_and_no_line_names_is_invalid(tmp_path: Path) -> None:
+    observed_spool(tmp_path / "run", made(), LINES)
+    with Folder(tmp_path / "run") as folder, folder.sub(layout.SPOOL) as spool:
+        writer = BlobWriter(spool, KEY)
+        writer.add("before:/a", b"content", secret=False)
+        writer.close()
+        seal(folder, RUN_ID, Sweeper())
+    assert "has more than rows and lines name" in problem_of(tmp_path / "run")
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_blob_that_a_row_names_is_there(tmp_path: Path, *, kept: bool) -> None:
+    sealed(tmp_path / "run")
+    rows = pq.read_table(tmp_path / "run" / layout.KERNEL_TABLE)
+    named = io.BytesIO()
+    keys = pa.array([None] * (rows.num_rows - 1) + ["before:/a"], pa.string())
+    pq.write_table(rows.set_column(rows.schema.get_field_index("blob"), "blob", keys), named)
+    forge(tmp_path / "run", layout.KERNEL_TABLE, named.getvalue())
+    if kept:
+        with Folder(tmp_path / "run") as folder:
+            writer = BlobWriter(folder, KEY)
+            writer.add("before:/a", b"content", secret=False)
+            writer.close()
+        forge(tmp_path / "run", layout.BLOBS, (tmp_path / "run" / layout.BLOBS).read_bytes())
+        assert verdict_of(tmp_path / "run").status is Status.VALID
+    else:
+        assert "has not all that rows and lines name" in problem_of(tmp_path / "run")
+
+
+def test_a_table_made_before_looks_had_their_contents_is_one_that_tells_of_none(tmp_path: Path) -> None:
+    sealed(tmp_path / "run")
+    before = Recorded(tmp_path / "run").judged(layout.FILES)
+    table = (tmp_path / "run" / layout.KERNEL_TABLE).read_bytes()
+    forge(tmp_path / "run", layout.KERNEL_TABLE, older_table(table))
+    assert verdict_of(tmp_path / "run").status is Status.VALID
+    assert Recorded(tmp_path / "run").judged(layout.FILES) == before
+
+
+@pytest.mark.parametrize("name", [*ADDED])
+def test_a_column_that_may_be_missing_may_not_be_another(tmp_path: Path, name: str) -> None:
+    sealed(tmp_path / "run")
+    rows = pq.read_table(tmp_path / "run" / layout.KERNEL_TABLE)
+    other = io.BytesIO()
+    column = pa.array([1.5] * rows.num_rows)
+    pq.write_table(rows.set_column(rows.schema.get_field_index(name), name, column), other)
+    forge(tmp_path / "run", layout.KERNEL_TABLE, other.getvalue())
+    assert f"its column {name} is there, and not as" in problem_of(tmp_path / "run")
 
 
 # --- recovery --------------------------------------------------------------------------------------------

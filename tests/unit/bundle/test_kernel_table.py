@@ -15,7 +15,7 @@ from sought import strings_of
 from steno.bundle import frames as frames_room
 from steno.bundle import kernel_table
 from steno.evidence import layout, wire
-from steno.judge.kernel_rows import COLUMNS
+from steno.judge.kernel_rows import ADDED, COLUMNS
 
 TOKEN = "ghp_" + "EXAMPLEexample0123456789NOTREALabcdef"
 LITERAL = b"value-of-this-run"
@@ -74,6 +74,8 @@ def test_a_row_has_what_the_call_and_its_state_say() -> None:
         "gid": 1000,
         "nlink": 1,
         "content": "too_large",
+        "file": None,
+        "blob": None,
     }
     assert (opened["exists"], opened["call"], opened["notes"], opened["mode"]) == (
         False,
@@ -92,7 +94,7 @@ def test_the_columns_are_those_of_the_format_and_row_groups_are_small(
     for number in range(9):
         made.event("stat", f"/{number % 3}", state=Found(ino=number), at=number)
     table = pq.ParquetFile(io.BytesIO(table_of(made)))
-    assert {field.name: str(field.type) for field in table.schema_arrow} == COLUMNS
+    assert {field.name: str(field.type) for field in table.schema_arrow} == COLUMNS | ADDED
     assert [table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)] == [4, 4, 2]
     column = table.metadata.row_group(0).column(0)
     assert column.compression == "ZSTD"

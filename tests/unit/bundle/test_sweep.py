@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,17 +11,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from frames_made import ABSENT, FakeFrames, Found
-from kernel_tables import observed_spool
+from kernel_tables import observed_spool, table_of
 from sought import assert_nowhere, strings_of
 from spools import RUN_ID, contents, small_spool
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
 from steno.bundle.seal import seal
 from steno.bundle.sweep import Sweeper
+from steno.bundle.swept_table import holds_secret
 from steno.bundle.verify import Status, verify
 from steno.errors import SealError
 from steno.evidence import canonical, index, layout
 from steno.evidence.index import Arrival
+from steno.redact.engine import Redactor
+from steno.redact.findings import Findings
 
 SECRET = b"ghp_" + b"0aB1" * 9
 LITERAL = b"correct horse battery"
@@ -196,3 +200,12 @@ def test_a_secret_in_the_key_of_a_kept_content_is_not_sealed(tmp_path: Path) -> 
     with Folder(tmp_path / "run") as run, pytest.raises(SealError, match=r"blobs\.parquet still holds"):
         seal(run, RUN_ID, Sweeper([LITERAL]))
     assert not (tmp_path / "run" / layout.MANIFEST).exists()
+
+
+def test_a_secret_in_the_key_that_a_row_names_is_found_in_the_table() -> None:
+    made = FakeFrames().process()
+    made.event("unlink", "/a", state=Found(size=3, blob=made.blob(b"old"), content="kept"))
+    redactor = Redactor(findings=Findings(), literals=[LITERAL])
+    for key, found in (("before:/a", False), (f"before:/{LITERAL.decode()}", True)):
+        table = io.BytesIO(table_of(made, blobs={1: key}))
+        assert holds_secret(layout.KERNEL_TABLE, table, redactor) is found

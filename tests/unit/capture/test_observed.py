@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from looks import first_look, look, state_of
-from steno.bundle.frames import FirstLook
+from looks import first_look, state_of, touched
+from steno.bundle.frames import Touched
 from steno.capture import directories
 from steno.capture.directories import Directories, by_directory
 from steno.capture.ignore import IgnoreRules
@@ -36,7 +36,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 
 def seen(
-    looks: dict[Path, FirstLook], *, rules: IgnoreRules = NOTHING_IGNORED, store: Path | None = None
+    looks: dict[Path, Touched], *, rules: IgnoreRules = NOTHING_IGNORED, store: Path | None = None
 ) -> dict[Path, Seen]:
     found = observe(
         {os.fsencode(path): each for path, each in looks.items()}, rules, store or Path("/no/store")
@@ -58,10 +58,18 @@ def test_a_file_is_seen_as_it_is_at_the_end(place: Path) -> None:
     assert (state.dev, state.ino, state.mtime_ns) == (found.st_dev, found.st_ino, found.st_mtime_ns)
 
 
-def test_where_the_run_mounted_something_nobody_looks(place: Path) -> None:
+def test_where_the_run_mounted_something_the_look_at_the_end_is_recorded_whoever_it_is_of(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = place / "file"
     path.write_text("of whichever file this is now")
-    assert seen({path: look(None, "write")._replace(mounted=True)}) == {path: Seen(None, known=False)}
+    monkeypatch.setattr(os, "getuid", lambda: STRANGER)
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    look = first_look(path, "read")
+    assert not seen({path: look})
+    state = seen({path: look._replace(is_below_mount=True)})[path].state
+    assert state is not None
+    assert state.size == path.stat().st_size
 
 
 def test_a_link_is_seen_with_its_target_and_not_followed(place: Path) -> None:
@@ -83,7 +91,7 @@ def test_a_deleted_file_is_recorded_as_gone(place: Path) -> None:
 
 def test_a_path_that_was_never_there_is_an_observation(place: Path) -> None:
     path, deeper = place / "missing", place / "missing" / "deeper"
-    assert seen({path: look(None, "existence"), deeper: look(None, "existence")}) == {
+    assert seen({path: touched(None, "existence"), deeper: touched(None, "existence")}) == {
         path: Seen(None),
         deeper: Seen(None),
     }
@@ -112,7 +120,7 @@ def test_what_is_ignored_or_in_the_store_is_not_recorded(place: Path) -> None:
 GIT = ["HEAD", "index", "refs/heads/main"]
 
 
-def repository(place: Path) -> dict[Path, FirstLook]:
+def repository(place: Path) -> dict[Path, Touched]:
     """A `.git`, and the looks of a run that wrote each of its files."""
     files = [place / ".git" / name for name in GIT]
     for path in files:
@@ -162,7 +170,7 @@ def test_the_store_is_not_recorded_under_its_other_name_either(place: Path) -> N
 
 def test_a_prefix_that_is_no_directory_is_not_recorded(place: Path) -> None:
     (place / "file").write_text("x")
-    assert not seen({place / "file" / "below": look(None, "existence")})
+    assert not seen({place / "file" / "below": touched(None, "existence")})
 
 
 def test_special_files_are_not_recorded_and_never_opened(
@@ -205,12 +213,12 @@ def test_a_directory_swapped_for_a_link_leads_nowhere(place: Path) -> None:
 
 @pytest.mark.parametrize("path", ["relative", "/a/../b", "/a/./b", "//a", "/a//b", "/a/", "/a/..", "/a\0b"])
 def test_a_path_that_the_kernel_would_not_spell_so_is_not_recorded(path: str) -> None:
-    assert not observe({path.encode(): look(None, "existence")}, NOTHING_IGNORED, Path("/no/store"))
+    assert not observe({path.encode(): touched(None, "existence")}, NOTHING_IGNORED, Path("/no/store"))
 
 
 def test_names_that_begin_with_dots_are_recorded(place: Path) -> None:
     paths = [place / name for name in (".hidden", "..more", "a.", "...")]
-    assert set(seen({path: look(None, "existence") for path in paths})) == set(paths)
+    assert set(seen({path: touched(None, "existence") for path in paths})) == set(paths)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="what belongs to others is not recorded for a user")
@@ -223,7 +231,7 @@ def test_the_root_itself_can_be_seen() -> None:
 def test_when_it_is_too_late_nothing_is_looked_at(place: Path) -> None:
     path = place / "file"
     path.write_text("x")
-    looks = {os.fsencode(path): first_look(path, "write"), os.fsencode(place / "no"): look(None, "write")}
+    looks = {os.fsencode(path): first_look(path, "write"), os.fsencode(place / "no"): touched(None, "write")}
     found = observe(looks, NOTHING_IGNORED, Path("/no/store"), looked=False)
     assert set(found.values()) == {Seen(None, known=False)}
     assert len(found) == 2
@@ -317,7 +325,7 @@ def test_an_ordinary_user_sees_what_the_kernel_lets_him(place: Path) -> None:
     (place / "writable").chmod(0o666)
     paths = [locked / "file", place / "system", place / "writable"]
     looks = {os.fsencode(path): first_look(path, "read") for path in paths}
-    looks[os.fsencode(locked / "file")] = look(None, "existence")
+    looks[os.fsencode(locked / "file")] = touched(None, "existence")
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -376,7 +384,7 @@ def test_the_state_of_a_helper_and_ours_agree_on_an_untouched_file(place: Path) 
     path = place / "file"
     path.write_text("x")
     before = state_of(path)
-    found = seen({path: look(before, "read")})[path].state
+    found = seen({path: touched(before, "read")})[path].state
     assert before is not None
     assert found is not None
     assert before[:8] == found[:8]

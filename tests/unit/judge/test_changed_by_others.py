@@ -37,6 +37,15 @@ def test_what_is_there_although_the_run_removed_it_was_made_again() -> None:
     assert others(run().event("rename", "/a", extra="/b", state=Found(), result=0)) == {"/a": REMADE}
 
 
+@pytest.mark.parametrize(("flags", "found"), [(0, {}), (1 << 5, {"/a": REMADE})])
+def test_where_the_run_mounted_something_nobody_knows_what_is_there(
+    flags: int, found: dict[str, str]
+) -> None:
+    """A look at the end shows one of the files that the name is of. Mounting it anew hides nothing."""
+    made = run().event("unlink", "/a", state=Found(), result=0)
+    assert others(made.event("mount", "/", state=DIRECTORY, arg=flags, result=0)) == found
+
+
 def test_a_removal_that_may_have_failed_is_told_by_what_is_there() -> None:
     same = Found(size=3, mtime_ns=START_NS)
     assert others(run().event("unlink", "/a", state=same, result=UNKNOWN), size=3) == {}

@@ -1,4 +1,5 @@
-"""`files.json`: what was done to each path, its states, and what changed."""
+"""`files.json`: what was done to each path, its states, and what changed. The lines of these tests are older
+ones, which tell what was before."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def line(path: str, after_state: Line, **more: Any) -> Line:
 
 
 def told(made: FakeFrames, *lines: Line) -> Line:
-    value: Line = canonical.decode(b"".join(files(kernel_layers(made, lines))))
+    value: Line = canonical.decode(b"".join(files(kernel_layers(made, lines, older=True))))
     assert value["schema"] == "steno.files.v1"
     return value
 
@@ -240,7 +241,9 @@ def test_it_holds_nothing_that_differs_between_equal_runs() -> None:
     def made(first_ns: int, pid: int) -> FakeFrames:
         return FakeFrames().process(pid).event("stat", "/a", state=Found(ino=pid, dev=pid), at=first_ns)
 
-    results = {b"".join(files(kernel_layers(made(n, n), [line("/a", after())]))) for n in (1, 2, 3)}
+    results = {
+        b"".join(files(kernel_layers(made(n, n), [line("/a", after())], older=True))) for n in (1, 2, 3)
+    }
     assert len(results) == 1
 
 

@@ -19,7 +19,7 @@ from steno.evidence import layout
 from steno.judge import kernel_rows
 from steno.judge.files import files
 from steno.judge.kernel_lines import kernel_lines
-from steno.judge.kernel_rows import COLUMNS, BadTableError, batches, count_rows
+from steno.judge.kernel_rows import COLUMNS, BadTableError, batches, held
 from steno.judge.processes import processes
 
 
@@ -36,7 +36,7 @@ def made() -> FakeFrames:
 
 TABLE = table_of(made())
 READERS: list[Callable[[MemoryLayers], object]] = [
-    count_rows,
+    held,
     lambda layers: b"".join(kernel_lines(layers)),
     lambda layers: b"".join(processes(layers)),
     lambda layers: b"".join(files(layers)),
@@ -61,7 +61,7 @@ def test_the_rows_are_read_as_they_were_written_whatever_the_batches(
             read[name] += batch.texts(name)
     for name in set(COLUMNS) - {"call", "content", "nlink"}:
         assert read[name] == [row[name] for row in rows], name
-    assert count_rows(layers_of(TABLE)) == len(rows) == 7
+    assert held(layers_of(TABLE)).rows == len(rows) == 7
 
 
 @given(st.data())
@@ -84,7 +84,7 @@ def test_on_any_changed_bytes_every_reader_answers_or_refuses_with_one_error(dat
 def test_bytes_that_are_no_table_are_refused(data: bytes) -> None:
     for content in (data, b"PAR1" + data + b"PAR1"):
         with pytest.raises(BadTableError):
-            count_rows(layers_of(content))
+            held(layers_of(content))
 
 
 def rewritten(change: Callable[[pa.Table], pa.Table], **options: Any) -> MemoryLayers:
@@ -113,7 +113,7 @@ def test_a_column_that_is_missing_doubled_or_of_another_type_is_refused(
     change: Callable[[pa.Table], pa.Table],
 ) -> None:
     with pytest.raises(BadTableError, match="is not there once"):
-        count_rows(rewritten(change))
+        held(rewritten(change))
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_row_without_an_operation_or_a_number_is_refused() -> None:
 def test_a_row_group_larger_than_ours_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_rows, "MAX_GROUP_ROWS", 6)
     with pytest.raises(BadTableError, match="more than 6 rows"):
-        count_rows(layers_of(TABLE))
+        held(layers_of(TABLE))
 
 
 def test_a_table_that_claims_more_rows_than_its_bytes_can_mean_is_refused(
@@ -152,7 +152,7 @@ def test_a_table_that_claims_more_rows_than_its_bytes_can_mean_is_refused(
 ) -> None:
     monkeypatch.setattr(kernel_rows, "MOST_ROWS_A_BYTE", 0)
     with pytest.raises(BadTableError, match="claims"):
-        count_rows(layers_of(TABLE))
+        held(layers_of(TABLE))
 
 
 def test_a_table_written_by_another_program_with_the_same_columns_is_read() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from steno.evidence import wire
-from steno.judge.mounts import lies_below, mounted_upon
+from steno.evidence.mounting import lies_below
+from steno.judge.mounts import mounted_upon
 from steno.judge.path_ledger import FOUND, Rows
 
 BIND, MOVE, REMOUNT, RECURSIVE, PRIVATE = 4096, 8192, 32, 16384, 1 << 18

@@ -1,24 +1,30 @@
-"""Which content of a file is kept, from where, under which key; and why none is."""
+"""Which content of a file is kept, from where, under which key, and why none is; and which of what is kept is
+concluded to be the one before, and the one after."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from looks import first_look, look, state_of
+from looks import state_of, touched
 from sought import assert_nowhere
 from steno.bundle.blobs import BlobWriter, open_blobs
 from steno.bundle.folder import Folder
-from steno.bundle.frames import FirstLook
+from steno.bundle.frames import KeptContent, Touched
 from steno.capture.contents import Contents
 from steno.capture.directories import Directories
 from steno.capture.ignore import IgnoreRules
 from steno.capture.observed import FileState, Seen, observe
 from steno.capture.observed_git import GitClass, Repository
-from steno.record.file_contents import LOST, NOTHING, Content, ContentKeeper, without_blobs
+from steno.evidence import wire
+from steno.judge import contents as judged
+from steno.judge.looks import KEPT, Identity, Look
+from steno.record import file_contents
+from steno.record.file_contents import ContentKeeper, without_blobs
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 from waiting import until
@@ -27,6 +33,38 @@ KEY = bytes(32)
 LARGEST = 1000
 CLEAN = GitClass(Repository(b"/", "a" * 40, dirty=False), b"file", tracked=True, dirty=False, ignored=False)
 DIRTY = CLEAN._replace(dirty=True)
+
+
+class Content(NamedTuple):
+    """What is concluded of a content: its key, or why there is none; of the one after, whether it is the one
+    before."""
+
+    blob: str | None = None
+    why: str | None = None
+    is_as_before: bool | None = None
+
+
+NOTHING, LOST = Content(), Content(why="unknown")
+_WORDS = {number: name for name, number in wire.CONTENT.items()}
+
+
+class Done(NamedTuple):
+    """The first look at a path, and what the run did to it."""
+
+    state: wire.State | None
+    operations: frozenset[str]
+
+    @property
+    def touched(self) -> Touched:
+        return touched(self.state, *self.operations)
+
+
+def look(state: wire.State | None, *operations: str) -> Done:
+    return Done(state, frozenset(operations))
+
+
+def first_look(path: Path, *operations: str) -> Done:
+    return look(state_of(path), *operations)
 
 
 class KeptByHelper:
@@ -54,30 +92,43 @@ class Keeping:
         self.lost = 0
 
     def keep(
-        self, before: FirstLook, git: GitClass | None = None, *, looked: bool = True
+        self, before: Done, git: GitClass | None = None, *, looked: bool = True
     ) -> tuple[Content, Content]:
         path = os.fsencode(self.path)
-        found = observe({path: before}, IgnoreRules(()), Path("/no/store"), looked=looked)[path]
+        found = observe({path: before.touched}, IgnoreRules(()), Path("/no/store"), looked=looked)[path]
         return self.keep_as(before, found, git)
 
     def keep_as(
         self,
-        before: FirstLook,
+        before: Done,
         found: Seen,
         git: GitClass | None = None,
         others: dict[bytes, Seen] | None = None,
     ) -> tuple[Content, Content]:
+        path = os.fsencode(self.path)
+        ends: dict[Identity, str] = {}
         with Folder(self.folder) as folder, Directories() as directories:
             writer = BlobWriter(folder, KEY)
             redactor = Redactor(findings=self.findings, literals=[b"value-of-this-run"])
             contents = Contents(directories, LARGEST)
-            keeper = ContentKeeper(
-                writer, self.helper, contents, redactor, self.findings, others or {}, largest=LARGEST
-            )
-            kept = keeper.keep(os.fsencode(self.path), "/file", before, found, git)
+            keeper = ContentKeeper(writer, self.helper, contents, redactor, self.findings, largest=LARGEST)
+            if before.state is not None and before.state.blob:
+                keeper.keep_looks({1: KeptContent(before.state, [path])}, [path], lambda _: "/file")
+            kept = keeper.keep(path, "/file", before.touched, found, git)
+            for other, last in (others or {}).items():
+                key = keeper.keep(other, "/other", before.touched, last, None).blob
+                if key is not None and last.state is not None:
+                    ends[_look(last.state).identity] = key
             self.lost = keeper.lost
             writer.close()
-        return kept
+        first = None if before.state is None else _look(before.state, keeper.keys.get(before.state.blob))
+        end = judged.End(
+            None if found.state is None else _look(found.state),
+            judged.Content(kept.blob, kept.why or None),
+            known=found.known,
+        )
+        chosen = judged.contents(first, end, before.operations, ends)
+        return Content(*chosen.before), Content(*chosen.after, chosen.same_content)
 
     def blobs(self) -> dict[str, bytes | None]:
         with Folder(self.folder) as folder, open_blobs(folder) as blobs:
@@ -86,6 +137,12 @@ class Keeping:
     @property
     def has_blobs(self) -> bool:
         return any(self.folder.iterdir())
+
+
+def _look(state: wire.State | FileState, blob: str | None = None) -> Look:
+    content = _WORDS[state.content] if isinstance(state, wire.State) else "not_kept"
+    assert (blob is None) or content == KEPT
+    return Look(*state[:9], content=content, blob=blob)
 
 
 @pytest.fixture
@@ -142,9 +199,9 @@ def test_a_file_opened_for_writing_and_left_alone_has_its_content_after(keeping:
     keeping.path.write_bytes(b"same")
     keeping.helper.content = b"same"
     before = look(state_of(keeping.path, blob=1, content="kept"), "write")
-    same = Content("after:/file", is_as_before=True)
+    same = Content("before:/file", is_as_before=True)
     assert keeping.keep(before) == (Content("before:/file"), same)
-    assert keeping.blobs() == {"before:/file": b"same", "after:/file": b"same"}
+    assert keeping.blobs() == {"before:/file": b"same"}
 
 
 def test_a_file_whose_inode_shows_no_change_is_as_before_although_its_content_was_not_kept(
@@ -165,7 +222,7 @@ def test_of_a_file_that_was_written_and_has_its_time_back_nobody_knows_whether_i
     before = first_look(keeping.path, "write", "metadata")
     was = before.state
     assert was is not None
-    found = keeping.keep_as(before, Seen(FileState(*was[:4], was.ctime_ns + 1, was.mode, was.uid, was.gid)))
+    found = keeping.keep_as(before, Seen(FileState(*was[:4], was.ctime_ns + 1, *was[5:9])))
     assert found[1].is_as_before is None
 
 
@@ -184,9 +241,8 @@ def test_a_file_that_took_the_place_of_one_of_its_size_and_time_is_compared_with
     aside = old.parent.with_name("aside")
     old.parent.rename(aside)
     new.parent.rename(old.parent)
-    ends = observe(
-        {os.fsencode(path): before for path in (old, aside / "file")}, IgnoreRules(()), Path("/no/store")
-    )
+    paths = (old, aside / "file")
+    ends = observe({os.fsencode(path): before.touched for path in paths}, IgnoreRules(()), Path("/no/store"))
     kept = keeping.keep_as(before, ends[os.fsencode(old)], others=ends)
     assert kept[1] == Content("after:/file", is_as_before=is_same)
 
@@ -310,7 +366,7 @@ def test_a_file_that_changes_while_it_is_copied_has_a_content_and_a_mark(keeping
     keeping.path.write_bytes(b"line\n")
     path = os.fsencode(keeping.path)
     before = look(None, "write")
-    found = observe({path: before}, IgnoreRules(()), Path("/no/store"))[path]
+    found = observe({path: before.touched}, IgnoreRules(()), Path("/no/store"))[path]
     keeping.path.write_bytes(b"line\nmore\n")
     assert keeping.keep_as(before, found) == (NOTHING, Content("after:/file", "changing"))
     assert keeping.blobs() == {"after:/file": b"line\n"}
@@ -331,7 +387,9 @@ def test_a_content_with_a_secret_is_encrypted_and_counted(keeping: Keeping, cont
 
 def test_when_the_disk_takes_no_blob_no_key_is_told() -> None:
     kept = {
-        b"/a": (Content("before:/a"), Content(why="too_large")),
-        b"/b": (NOTHING, Content("after:/b", "changing")),
+        b"/a": file_contents.Content(why="too_large"),
+        b"/b": file_contents.Content("after:/b", "changing"),
+        b"/c": file_contents.NOTHING,
     }
-    assert without_blobs(kept) == {b"/a": (LOST, Content(why="too_large")), b"/b": (NOTHING, LOST)}
+    lost = {b"/a": kept[b"/a"], b"/b": file_contents.LOST, b"/c": file_contents.NOTHING}
+    assert without_blobs(kept) == lost

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import errno
 import os
+import stat
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
 from kernel_runs import READ, SECRET, WRITE, Run
 from sought import assert_nowhere
@@ -40,7 +43,9 @@ def test_a_run_that_reads_and_writes_is_kept_whole(run: Run) -> None:
     assert event is not None
     assert event.events == 4
     assert [line["path"] for line in run.lines()] == sorted(map(str, (source, made, changed)))
-    assert run.line(source)["before_blob"] == run.line(source)["after_blob"] == f"before:{source}"
+    assert run.line(source)["after_blob"] == f"before:{source}"
+    then = {name: run.judged(name)["before"].get("blob") for name in (source, made, changed)}
+    assert then == {source: f"before:{source}", made: None, changed: f"before:{changed}"}
     assert run.line(made)["after_blob"] == f"after:{made}"
     assert run.blobs() == {
         f"before:{changed}": b"old",
@@ -71,20 +76,40 @@ def test_the_state_at_the_end_is_told_in_full(run: Run) -> None:
     found = path.stat()
     assert run.line(path)["after"] == {
         "exists": True,
-        "type": "file",
+        "dev": found.st_dev,
+        "ino": found.st_ino,
         "mode": found.st_mode,
-        "mtime": 1_700_000_000,
+        "nlink": 1,
         "mtime_ns": "1700000000123456789",
+        "ctime_ns": str(found.st_ctime_ns),
         "size": 1,
         "uid": found.st_uid,
         "gid": found.st_gid,
     }
     after = run.line(link)["after"]
-    assert after["type"] == "symlink"
+    assert stat.S_ISLNK(after["mode"])
     assert after["target"] == "to/\u00ff"
     assert base64.b64decode(after["target_b64"]) == b"to/\xff"
-    assert run.line(gone)["after"] == {"exists": False, "tombstone": True}
-    assert run.line(run.work / "never")["after"] == {"exists": False}
+    assert run.line(gone)["after"] == run.line(run.work / "never")["after"] == {"exists": False}
+    assert run.judged(gone)["after"] == {"exists": False, "tombstone": True}
+    assert run.judged(run.work / "never")["after"] == {"exists": False}
+
+
+def test_what_lies_below_a_mount_is_looked_at_and_only_concluded_to_be_unknown(run: Run) -> None:
+    path = run.work / "file"
+    path.write_text("text")
+    run.saw("open", path, arg=WRITE)
+    run.saw("mount", run.work)
+    _, gaps = run.keep()
+    assert [reason for reason, _ in gaps] == ["changes_unresolved"]
+    assert run.line(path)["after"]["size"] == 4
+    found = run.judged(path)
+    assert (found["before"], found["after"], found["change"]) == (
+        {"unknown": True},
+        {"unknown": True},
+        "unknown",
+    )
+    assert not (run.spool / layout.BLOBS).exists()
 
 
 def test_a_name_that_is_not_utf8_is_exact_beside_its_text(run: Run) -> None:
@@ -100,8 +125,8 @@ def test_a_name_that_is_not_utf8_is_exact_beside_its_text(run: Run) -> None:
     assert first["path"] == second["path"] == str(twin)
     assert base64.b64decode(second["path_b64"]) == name
     assert "path_b64" not in first
-    assert run.blobs()[first["before_blob"]] == b"text"
-    assert run.blobs()[second["before_blob"]] == b"latin"
+    assert run.blobs()[first["after_blob"]] == b"text"
+    assert run.blobs()[second["after_blob"]] == b"latin"
 
 
 def test_lines_are_sorted_by_the_bytes_of_the_path_and_canonical(run: Run) -> None:
@@ -156,7 +181,7 @@ def test_a_file_in_a_repository_has_its_class_and_its_repository_a_line(run: Run
         "dirty": False,
         "ignored": False,
     }
-    assert run.line(clean)["before_content"] == run.line(clean)["after_content"] == "clean_git"
+    assert run.line(clean)["after_content"] == "clean_git"
     assert not run.line(fresh)["git"]["tracked"]
     assert "git" not in run.line(run.work)
     assert run.blobs() == {f"before:{fresh}": b"y"}
@@ -180,7 +205,43 @@ def test_a_failing_git_is_a_gap_and_the_content_is_kept_instead(run: Run) -> Non
     run.saw("open", path, arg=READ)
     _, gaps = run.keep()
     assert [reason for reason, _ in gaps] == ["git"]
-    assert run.line(path)["before_blob"] == f"before:{path}"
+    assert run.line(path)["after_blob"] == f"before:{path}"
+
+
+def test_every_content_that_the_observer_kept_of_a_recorded_path_has_its_rows(run: Run) -> None:
+    path, elsewhere = run.work / "file", run.work / "ignored"
+    run.rules = IgnoreRules({os.fsencode(elsewhere)})
+    for number, text in enumerate((b"first", b"second!"), 1):
+        path.write_bytes(text)
+        kept = run.found(path, ino=number, blob=run.frames.blob(text), content="kept")
+        run.saw("unlink", path, state=kept)
+        run.saw("stat", path, state=kept)
+    ignored = run.frames.blob(b"ignored")
+    run.saw("unlink", elsewhere, state=run.found(path, ino=3, blob=ignored, content="kept"))
+    path.unlink()
+    run.keep()
+    assert run.blobs() == {f"before:{path}": b"first", f"before:{path}~2": b"second!"}
+    table = parquet.read_table(run.spool / layout.KERNEL_TABLE, columns=["file", "blob"]).to_pylist()
+    told = [(row["file"], row["blob"]) for row in table]
+    first, second = ((number, key) for number, key in enumerate(run.blobs(), 1))
+    assert told == [(None, None), first, first, second, second, (3, None)]
+
+
+def test_a_table_that_cannot_be_written_leaves_nothing_that_no_event_tells_of(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = run.work / "file"
+    path.write_text("x")
+    run.saw("open", path, arg=READ)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("steno.bundle.kernel_table.write", full)
+    event, gaps = run.keep()
+    assert event is None
+    assert [reason for reason, _ in gaps] == ["kernel_record_damaged"]
+    assert os.listdir(run.spool / layout.EVIDENCE) == []
 
 
 # --- secrets -----------------------------------------------------------------------------------------
@@ -193,7 +254,7 @@ def test_a_secret_in_a_path_is_masked_in_the_line_and_in_the_key(run: Run) -> No
     run.keep()
     (line,) = run.lines()
     assert line["path"] == str(run.work / ("*" * len(SECRET)))
-    assert line["before_blob"] == f"before:{line['path']}"
+    assert line["after_blob"] == f"before:{line['path']}"
     assert_nowhere([SECRET], run.spool / layout.FILE_LINES, run.spool / layout.BLOBS)
 
 
@@ -205,7 +266,7 @@ def test_two_paths_that_look_alike_once_masked_are_one_line_and_a_gap(run: Run) 
     _, gaps = run.keep()
     assert [reason for reason, _ in gaps] == ["blobs_lost"]
     (line,) = run.lines()
-    assert run.blobs() == {line["before_blob"]: b"a"}  # no blob without a line that tells of it
+    assert run.blobs() == {line["after_blob"]: b"a"}  # no blob without a line that tells of it
 
 
 def test_two_paths_that_look_alike_as_text_have_a_blob_each(run: Run) -> None:
@@ -215,7 +276,7 @@ def test_two_paths_that_look_alike_as_text_have_a_blob_each(run: Run) -> None:
         path.write_bytes(content)
         run.saw("open", path, arg=READ)
     assert run.keep()[1] == []
-    kept = {line.get("path_b64"): run.blobs()[line["before_blob"]] for line in run.lines()}
+    kept = {line.get("path_b64"): run.blobs()[line["after_blob"]] for line in run.lines()}
     latin_1 = os.fsencode(run.work) + b"/caf\xe9"
     assert kept == {None: b"utf-8", base64.b64encode(latin_1).decode(): b"latin-1"}
 
@@ -280,7 +341,8 @@ def test_a_recovered_run_does_not_know_how_it_ended(run: Run) -> None:
     event, gaps = run.keep(looked=False)
     assert event is not None
     assert [reason for reason, _ in gaps] == ["after_unknown"]
-    assert run.lines() == [{"path": str(path), "after": {"unknown": True}, "before_blob": f"before:{path}"}]
+    assert run.lines() == [{"path": str(path), "after": {"unknown": True}}]
+    assert run.judged(path)["before"]["blob"] == f"before:{path}"
     assert run.blobs() == {f"before:{path}": b"old"}
 
 
@@ -293,7 +355,7 @@ def test_what_a_killed_recorder_had_half_written_is_written_anew(run: Run) -> No
     (run.spool / f"{layout.BLOBS}.sealing").write_bytes(b"half")
     (run.spool / layout.FILE_LINES).write_bytes(b"planted")
     assert run.keep(write=False) == first
-    assert run.line(path)["before_blob"] == f"before:{path}"
+    assert run.line(path)["after_blob"] == f"before:{path}"
     assert not list(run.spool.rglob("*.sealing"))
 
 
@@ -341,7 +403,7 @@ def test_a_kept_content_that_was_cut_is_a_gap(run: Run) -> None:
     path.unlink()
     _, gaps = run.keep()
     assert [reason for reason, _ in gaps] == ["blobs_lost"]
-    assert run.line(path)["before_content"] == "unknown"
+    assert run.judged(path)["before"]["content"] == "unknown"
 
 
 def test_a_disk_that_takes_no_blob_leaves_lines_without_keys_and_a_gap(
@@ -357,8 +419,8 @@ def test_a_disk_that_takes_no_blob_leaves_lines_without_keys_and_a_gap(
     monkeypatch.setattr(blobs.BlobWriter, "add", full)
     _, gaps = run.keep()
     assert [reason for reason, _ in gaps] == ["blobs_lost"]
-    assert run.line(path)["before_content"] == "unknown"
-    assert "before_blob" not in run.line(path)
+    assert run.judged(path)["before"]["content"] == "unknown"
+    assert "blob" not in run.judged(path)["before"]
     assert not (run.spool / layout.BLOBS).exists()
 
 
@@ -417,7 +479,7 @@ def test_on_a_disk_nearly_full_changed_files_come_first(run: Run, monkeypatch: p
     _, gaps = run.keep()
     assert gaps == [("blobs_lost", "1 content had no room")]
     assert run.blobs() == {f"after:{made}": b"y"}
-    assert run.line(source)["before_content"] == "unknown"
+    assert run.line(source)["after_content"] == run.judged(source)["before"]["content"] == "unknown"
 
 
 def test_another_key_is_a_gap(run: Run) -> None:

@@ -134,7 +134,7 @@ def test_files_that_came_out_changed_are_counted_for_who_changed_them(tmp_path: 
         .changed_mode("/a.o", 0o755)
         .deleted(b"/\xff")
         .call("open", "/a.c", state=b"x", arg=os.O_RDWR, result=0)
-        .left("/a.c", b"x", same_content=True)
+        .left("/a.c", b"x", before=b"x")
         .by(1)
         .read("/a.o", b"after")
         .call("open", "/a.o", state=b"after", arg=os.O_WRONLY, result=-13)

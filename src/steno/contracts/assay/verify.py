@@ -28,7 +28,7 @@ from steno.contracts.assay.manifest import ArchiveManifest
 from steno.evidence import canonical, kinds, layout, run_id
 from steno.judge.catalogue import derivations
 from steno.judge.facts import RunFacts
-from steno.judge.kernel_rows import count_rows
+from steno.judge.kernel_rows import held
 
 MAX_EVENTS = 64 << 20
 MAX_REPORT = 16 << 20
@@ -209,7 +209,7 @@ class _Verification:
                 yield f"{manifest.KERNEL_TABLE}: no event tells of it"
             return
         plain_tar.keep(self._scratch, layout.KERNEL_TABLE, self._files.read(manifest.KERNEL_TABLE))
-        if (rows := count_rows(self._layers)) != kernel.events:
+        if (rows := held(self._layers).rows) != kernel.events:
             yield f"{manifest.KERNEL_TABLE}: {rows} rows, the run tells of {kernel.events}"
 
     def _check_rules(self) -> list[str]:
