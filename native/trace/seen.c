@@ -372,8 +372,10 @@ void seen_outcome(struct stop *stop, enum op op, uint64_t flags, struct place *p
     struct stat late = place->found;
     bool existed = place->exists;
     if (op == OP_STAT && seen_status(stop, place)) {
-        if (!existed || late.st_ino != place->found.st_ino || late.st_dev != place->found.st_dev)
+        if (!existed || late.st_ino != place->found.st_ino || late.st_dev != place->found.st_dev) {
             doubt_name(stop, place);
+            place->target[0] = 0; /* it was read of what was there later */
+        }
         place->exists = true;
         place->error = 0;
         place->notes &= (uint16_t)~NOTE_LATE;

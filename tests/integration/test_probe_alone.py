@@ -76,3 +76,36 @@ def test_what_was_in_a_renamed_directory_is_told_or_the_record_says_that_it_is_n
     assert not any(
         files[name]["before"].get("exists") for name in ("next/file", "in/new/file") if name in files
     )
+
+
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [
+        ("rm file; sleep 0.2; echo 2 >file", "file"),
+        ("cat file; rm file; sleep 0.2; echo 2 >file", "file"),
+        ("mv file other; sleep 0.2; echo 2 >file", "file"),
+        ("rm file; sleep 0.2; mkdir file", "file"),
+        ("rm -r folder; sleep 0.2; echo 2 >folder", "folder"),
+        ("rm link; sleep 0.2; ln -s there link", "link"),
+        ("ln -sfn there link", "link"),
+    ],
+)
+def test_what_is_removed_and_made_again_was_there_before_and_is_not_undone(
+    probed: Probed, steno: Steno, script: str, name: str
+) -> None:
+    """The probe looks when it is gone. That is no time at which it was not there."""
+    (probed.room / "file").write_text("one\n")
+    (probed.room / "folder").mkdir()
+    (probed.room / "folder" / "below").write_text("one\n")
+    (probed.room / "link").symlink_to("here")
+    files = probed.files(probed.run("sh", "-c", script))
+    assert files[name]["change"] in {"modified", "unknown"}
+    assert files[name]["before"].get("exists") is not False
+    assert files[name]["before"].get("target") in {None, "here"}
+    if name == "folder":
+        assert files["folder/below"]["after"]["exists"] is False
+        assert files["folder/below"]["before"].get("exists") is not False
+    done = steno("undo", "@last")
+    assert done.returncode == 1
+    assert b"not in the record" in done.stderr or b"does not know" in done.stderr
+    assert (probed.room / name).is_symlink() or (probed.room / name).exists()

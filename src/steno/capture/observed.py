@@ -166,7 +166,7 @@ class _Observer:
         if look.is_below_mount:  # a name of several files, of which the look at the end shows one
             return True
         if not states:
-            return not found.beyond
+            return look.is_removed or not found.beyond
         if not any(stat.S_IFMT(state.mode) in _TYPES for state in states):
             return False
         if look.is_changed and found.known and differs(look.first, found.state):

@@ -104,7 +104,8 @@ class PathLedger(Generic[Key]):
         return True
 
     def may_change(self, row: int, rows: Rows[Key]) -> bool:
-        """Whether a call may have changed what its path names. Nothing is taken away where nothing is."""
+        """Whether a call may have changed what its path names. Nothing is taken away where nothing is; where
+        nothing is any more, somebody may have looked only after it was taken away."""
         if rows.op[row] in NEVER_CHANGING:
             return False
         absent = rows.look[row] == ABSENT
@@ -113,7 +114,7 @@ class PathLedger(Generic[Key]):
         if found is None:
             op, arg, notes, failed, absent = told
             call = Call(op, arg, notes, failed=failed, mode=0, absent=absent)
-            in_vain = absent and op in NEEDING
+            in_vain = absent and op in NEEDING and not notes & _LATE
             found = self._changes[told] = bool(operations(call) & CHANGING) and not in_vain
         return found
 

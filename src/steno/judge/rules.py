@@ -17,5 +17,6 @@ class Change(NamedTuple):
 CHANGES = [
     Change(1, "the rules by which bundles of the first format were made"),
     Change(2, "what is concluded has names of its own; of a run, the streams that were recorded are named"),
+    Change(3, "what a probe found gone only after it was removed was there before"),
 ]
 RULES = CHANGES[-1].rules

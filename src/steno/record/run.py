@@ -246,6 +246,8 @@ class _Recording:
             try:
                 self._write_again()
                 told.append("this record was removed, and written again from what the recorder held open")
+                if self._folder.path.parent != self._request.store:
+                    told.append(f"the store cannot be made again: the record is {self._folder.path}")
             except (OSError, StoreError) as error:
                 told.append(f"this record was removed, and could not be written again: {error}")
         if (why := self._folder.out_of_reach()) is not None:

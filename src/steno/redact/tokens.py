@@ -221,7 +221,7 @@ _SERVICES = (
         rb"[A-Za-z0-9_+/=]",
         32,
     ),
-    _prefixed("linear-key", "Linear keys `lin_api_`", (b"lin_api_",), WORD, 32),
+    _prefixed("linear-key", "Linear keys `lin_api_`, `lin_oauth_`", (b"lin_api_", b"lin_oauth_"), WORD, 32),
     _prefixed("notion-token", "Notion tokens `ntn_`", (b"ntn_",), WORD, 40, left=LEFT),
     _prefixed("postman-key", "Postman keys `PMAK-`", (b"PMAK-",), rb"[0-9a-f-]", 40, left=LEFT),
     _prefixed(
@@ -478,6 +478,13 @@ _MORE = (
                 (b"api_org_",),
                 WORD,
                 34,
+            ),
+            (
+                "hubspot-token",
+                "HubSpot tokens `pat-na1-`, `pat-eu1-`",
+                (b"pat-na1-", b"pat-eu1-"),
+                rb"[0-9A-Fa-f-]",
+                36,
             ),
             ("infracost-key", "Infracost keys `ico-`", (b"ico-",), WORD, 32),
             ("intra42-secret", "Intra42 secrets `s-s4t2`", (b"s-s4t2ud-", b"s-s4t2af-"), HEX, 64),

@@ -133,8 +133,10 @@ class Judge:
     def _impossible(self, task: Task, now: Sight, needed: Needed) -> str | None:
         if now.state.exists and not self._user.is_root and now.state.uid != self._user.uid:
             return f"it belongs to another user ({now.state.uid})"
-        if needed is Needed.METADATA or task.target.kind in {Kind.ABSENT, Kind.DIRECTORY, Kind.SYMLINK}:
+        if needed is Needed.METADATA or task.target.kind in {Kind.ABSENT, Kind.DIRECTORY}:
             return None
+        if task.target.kind is Kind.SYMLINK:
+            return None if task.target.target else "where the link led is not in the record"
         if task.target.kind is not Kind.FILE:
             return f"{_ARTICLES[task.target.kind]} cannot be brought back"
         return self._why_no_content(task.target)

@@ -95,6 +95,22 @@ def test_the_id_of_a_call_is_the_agents_own(
     assert decided.request_id == "1"
 
 
+@pytest.mark.parametrize(
+    ("meta", "tool_call_id", "id_from"),
+    [
+        ({"tool_call_id": "tc_1"}, "tc_1", "arguments._meta.tool_call_id"),
+        ({"tool_call_id": ""}, "request:c1:1", "request"),
+        ({"callId": "never from here"}, "request:c1:1", "request"),
+    ],
+)
+def test_the_arguments_may_tell_the_id_as_assay_runner_has_it(
+    session: Wrapped, meta: Any, tool_call_id: str, id_from: str
+) -> None:
+    session.from_client(tool_call(1, arguments={"_meta": meta}))
+    (decided,) = session.decided
+    assert (decided.tool_call_id, decided.id_from) == (tool_call_id, id_from)
+
+
 def test_ids_that_a_client_takes_for_the_same_are_the_same(session: Wrapped) -> None:
     assert isinstance(session.from_client(tool_call(1)), Forward)
     assert said(session.from_client(tool_call("1")))["error"]["data"]["reason"] == "request_id_in_use"
