@@ -12,8 +12,8 @@ from looks import state_of
 from steno.bundle import blobs, local_key
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
-from steno.capture.ignore import IgnoreRules
 from steno.evidence import canonical, layout
+from steno.evidence.ignored import IgnoreRules
 from steno.judge.files import files
 from steno.record.kernel import KernelKept, keep_kernel_layer
 from steno.redact.engine import Redactor

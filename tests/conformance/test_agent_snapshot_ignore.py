@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from steno.capture.ignore import IgnoreRules, load
+from steno.capture.ignore import load
 from steno.errors import CaptureError
+from steno.evidence.ignored import IgnoreRules
 
 SEED_LIST = [
     "$HOME/.cache",

@@ -186,6 +186,17 @@ class BlobReader:
             content: bytes = self._group[row].as_py()
         return content if cipher == CLEAR else _decrypted(secret_key, key, content)
 
+    def sizes(self) -> Iterator[tuple[str, int, bool]]:
+        """Of every blob its key, the length of the content in clear, and whether it is encrypted."""
+        for group in range(self._source.num_row_groups):
+            with _one_error():
+                rows = self._source.read_row_group(group, columns=["key", "content", "cipher"])
+                lengths = [len(content.as_buffer() or b"") for content in rows.column("content")]
+                keys, ciphers = rows.column("key").to_pylist(), rows.column("cipher").to_pylist()
+            for key, length, cipher in zip(keys, lengths, ciphers, strict=True):
+                beside = 0 if cipher == CLEAR else NONCE_BYTES + TAG_BYTES
+                yield key, max(length - beside, 0), cipher != CLEAR
+
     def contents(self, secret_key: bytes | None = None) -> Iterator[tuple[str, bytes | None]]:
         """Every blob in order of the file; None for one that is encrypted and cannot be opened."""
         for group in range(self._source.num_row_groups):

@@ -63,7 +63,7 @@ def write(
     with suppress(FileNotFoundError):
         spool.remove(temporary)
     with os.fdopen(spool.create(temporary), "wb", buffering=WRITE_SIZE) as file:
-        written = _write_rows(file, frames, MaskedStrings(frames.strings, redactor), blobs)
+        written = write_rows(file, frames, redactor, blobs)
         file.flush()
         os.fdatasync(file.fileno())  # before the event that speaks of it
     spool.replace(temporary, layout.KERNEL_TABLE)
@@ -153,8 +153,10 @@ def writer(file: Any, schema: Any) -> Any:
     )
 
 
-def _write_rows(file: Any, frames: Frames, strings: MaskedStrings, blobs: Mapping[int, str]) -> Written:
-    columns = _Columns(frames, strings, blobs)
+def write_rows(
+    file: Any, frames: Frames, redactor: Redactor, blobs: Mapping[int, str] = MappingProxyType({})
+) -> Written:
+    columns = _Columns(frames, MaskedStrings(frames.strings, redactor), blobs)
     with writer(file, columns.schema) as written:
         rows = processes = rings = cores = 0
         reached = [0] * 4

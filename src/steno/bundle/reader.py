@@ -37,6 +37,10 @@ class FolderLayers:
     def run_id(self) -> str:
         return self._run_id
 
+    @property
+    def folder(self) -> Folder:
+        return self._folder
+
     def events(self) -> Iterator[Event]:
         """The events; those of an ordinary run are parsed once, however often they are asked for."""
         if self._parsed is not None:

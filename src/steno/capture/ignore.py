@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from steno.errors import CaptureError
+from steno.evidence.ignored import IgnoreRules
 
 DEFAULT_LIST = (
     "$HOME/.cache",
@@ -32,35 +33,7 @@ DEFAULT_LIST = (
 )
 LARGEST = 1 << 20
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_GIT = b"/.git"
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK}
-
-
-class IgnoreRules:
-    """Absolute paths that are ignored, with all that lies below them."""
-
-    def __init__(self, paths: Iterable[bytes]) -> None:
-        self._exact = frozenset(paths)
-        self._below = tuple(sorted(path if path.endswith(b"/") else path + b"/" for path in self._exact))
-
-    def ignores(self, path: bytes) -> bool:
-        return self.names(path) or git_directory(path) is not None
-
-    def names(self, path: bytes) -> bool:
-        """Whether an entry stands for it, whatever git has to do with it."""
-        return path in self._exact or path.startswith(self._below)
-
-    def prefixes(self) -> list[bytes]:
-        return sorted(self._exact)
-
-
-def git_directory(path: bytes) -> bytes | None:
-    """The outermost `.git` that the path is, or lies in."""
-    before, found, after = (path + b"/").partition(_GIT)
-    while found and after[:1] != b"/":
-        more, found, after = after.partition(_GIT)
-        before += _GIT + more
-    return before + b"/.git" if found else None
 
 
 def load(environ: Mapping[str, str]) -> IgnoreRules:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from steno.capture.directories import Directories, by_directory
-from steno.capture.ignore import IgnoreRules, git_directory
 from steno.evidence import wire
+from steno.evidence.ignored import IgnoreRules, git_directory, is_plain
 
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _TYPES = {stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}
@@ -71,7 +71,7 @@ def observe(
     wanted = [
         path
         for path in looks
-        if _is_plain(path)
+        if is_plain(path)
         and not rules.names(path)
         and not ours.names(path)
         and ((git := git_directory(path)) is None or git in ruined)
@@ -125,17 +125,6 @@ def _is_repository(git: bytes) -> bool:
         finally:
             os.close(fd)
     return False
-
-
-def _is_plain(path: bytes) -> bool:
-    """An absolute path as the kernel would spell it; what could not be resolved may hold dots."""
-    if not path.startswith(b"/") or b"\0" in path:
-        return False
-    if path == b"/":
-        return True
-    if b"/." not in path and b"//" not in path and not path.endswith(b"/"):
-        return True
-    return all(name not in {b"", b".", b".."} for name in path.split(b"/")[1:])
 
 
 class _Observer:

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steno.capture.cgroup import Refusal, Scope
-from steno.capture.ignore import IgnoreRules, load
+from steno.capture.ignore import load
 from steno.capture.keeper import Descriptors, Keeper, Launch
 from steno.capture.native_program import find_program, spawn
 from steno.capture.probe import PROGRAM as PROBE
 from steno.capture.probe import Probe, find_probe, hint_of, may_load
 from steno.errors import CaptureError
+from steno.evidence.ignored import IgnoreRules
 
 PROGRAM = "steno-trace"
 AUTO, NOTIFY, EBPF, BOTH, NONE = "auto", "notify", "ebpf", "both", "none"

@@ -14,6 +14,7 @@ from steno.cli.opening import (
     open_run,
     paint,
     run_argument,
+    say_if_not_sealed,
     store_option,
     terminal_width,
 )
@@ -69,6 +70,7 @@ def command(
     options choose, and only what meets all of them is printed.
     """
     with open_run(run, store) as opened:
+        say_if_not_sealed(opened)
         pattern = None if path is None else os.fsencode(path)
         wanted = Wanted(op, process, pattern, category, limit)
         rows = opened.recorded_calls(wanted)

@@ -16,6 +16,7 @@ from steno.cli.opening import (
     recorded_path,
     run_argument,
     say,
+    say_if_not_sealed,
     store_option,
     terminal_width,
 )
@@ -80,6 +81,7 @@ def command(
     the user cannot write are not recorded. With --json each file has both states in full.
     """
     with open_run(run, store) as opened:
+        say_if_not_sealed(opened)
         files = list(opened.files)
         cwd = os.fsencode(opened.facts.start.cwd)
         wanted = Wanted(choice, tuple(one for path in paths for one in _meant(path, cwd)))

@@ -11,6 +11,7 @@ from steno.cli.opening import (
     print_json,
     run_argument,
     say,
+    say_if_not_sealed,
     store_option,
     terminal_width,
 )
@@ -51,6 +52,7 @@ def command(run: str, store: str | None, as_json: bool) -> None:
     address the call does not tell.
     """
     with open_run(run, store) as opened:
+        say_if_not_sealed(opened)
         if as_json:
             print_json(network.to_json(opened))
             return

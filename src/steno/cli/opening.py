@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steno.bundle.store import LAST, run_ids, store_path
+from steno.bundle.store import LAST, RunState, run_ids, store_path
 from steno.errors import StenoError, StoreError
 from steno.evidence import canonical
 from steno.model.finding import find, names_path, open_path
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from steno.model.run import Run
 
 _Decorated = Callable[..., Any]
+_NOT_SEALED = {
+    RunState.RUNNING: "this run is still going on",
+    RunState.ORPHANED: "the recorder of this run is gone and its command goes on",
+    RunState.UNSEALED: "the recorder of this run is gone, and nothing is sealed",
+}
 
 
 def complete_run(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -100,6 +105,18 @@ def open_run(word: str, store: str | None) -> Iterator[Run]:
 
     with Run(open_path(run_path(word, store))) as run:
         yield run
+
+
+def say_if_not_sealed(run: Run) -> None:
+    """Before what the kernel saw is shown: of a run that is not sealed it is not the whole."""
+    if run.is_sealed:
+        return
+    run.kernel  # noqa: B018 - why there is nothing to show is told instead
+    say(f"{_NOT_SEALED.get(run.state, 'this run is not sealed')}: this is what was seen so far")
+    if run.state is not RunState.RUNNING:
+        from steno.model.kernel_layer import how_to_seal  # late: start-up has a budget
+
+        say_hint(how_to_seal(run.state, run.run_id))
 
 
 def print_json(value: Any) -> None:

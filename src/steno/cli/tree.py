@@ -10,6 +10,7 @@ from steno.cli.opening import (
     paint,
     print_json,
     run_argument,
+    say_if_not_sealed,
     store_option,
     terminal_width,
 )
@@ -49,6 +50,7 @@ def command(run: str, every: bool, store: str | None, as_json: bool) -> None:
     the others counted. On a terminal a line is cut to its width.
     """
     with open_run(run, store) as opened:
+        say_if_not_sealed(opened)
         if as_json:
             print_json(process_tree.to_json(opened))
         else:

@@ -16,7 +16,7 @@ import msgspec
 
 from steno.evidence import canonical
 from steno.model.contents import Contents, kept_contents
-from steno.model.kernel_layer import File, KernelLayer, State, whole
+from steno.model.kernel_layer import File, KernelLayer, State, sealed_layer, whole
 from steno.model.record import Record
 
 MANIFEST = "manifest.json"
@@ -33,7 +33,7 @@ Data = dict[str, Any]
 def snapshot(run: Record) -> Iterator[Snapshot]:
     """Of a run with a kernel layer, for as long as it is read."""
     with kept_contents(run.run) as contents:
-        yield Snapshot(run, KernelLayer(run), contents)
+        yield Snapshot(run, sealed_layer(run), contents)
 
 
 def _is_left_out(file: File) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
+from steno.bundle.judged import Files
 from steno.evidence import canonical
 from steno.model import rows
-from steno.model.kernel_layer import File, Git, State, Whole, bytes_of, whole
+from steno.model.kernel_layer import File, Git, State, Whole, bytes_of, renames_of, whole
 
 GONE_AGAIN = "t"  # it was made and is gone
 _BY_OTHERS = "o"
@@ -30,6 +33,18 @@ def file_row(file: File) -> rows.File:
         git_class=_git_class(file.git),
     )
     return msgspec.structs.replace(row, letter=_letter(row))
+
+
+def directory_renames(documents: Files) -> Iterator[rows.DirectoryRename]:
+    for one in renames_of(documents):
+        old, new = bytes_of(one.old, one.old_b64), bytes_of(one.new, one.new_b64)
+        yield rows.DirectoryRename(
+            old_path=old.decode("utf-8", "backslashreplace"),
+            old_path_bytes=None if one.old_b64 is None else old,
+            new_path=new.decode("utf-8", "backslashreplace"),
+            new_path_bytes=None if one.new_b64 is None else new,
+            exchanged=one.exchange,
+        )
 
 
 def size_of(state: rows.FileState) -> int | None:

@@ -120,6 +120,14 @@ class File(msgspec.Struct, frozen=True):
         return bytes_of(self.path, self.path_b64)
 
 
+class Rename(msgspec.Struct, frozen=True):
+    old: str = msgspec.field(name="from")
+    new: str = msgspec.field(name="to")
+    old_b64: str | None = msgspec.field(name="from_b64", default=None)
+    new_b64: str | None = msgspec.field(name="to_b64", default=None)
+    exchange: bool = False
+
+
 class Line(msgspec.Struct, frozen=True):
     """What one process did to one path in one way, however often."""
 
@@ -156,6 +164,10 @@ class _Repositories(msgspec.Struct):
     git_repositories: list[Repository]
 
 
+class _Renames(msgspec.Struct):
+    directory_renames: list[Rename]
+
+
 class Seen(NamedTuple):
     """A file as the bundle tells it, and the same in checked fields."""
 
@@ -172,8 +184,6 @@ def has_kernel_layer(record: Record) -> bool:
 
 class KernelLayer:
     def __init__(self, record: Record) -> None:
-        if not has_kernel_layer(record):
-            raise _why_not(record)
         self.run = record.run
         self.judged = record.files
         self.run_id = record.run_id
@@ -205,12 +215,22 @@ class KernelLayer:
                     yield found
 
 
+def sealed_layer(record: Record) -> KernelLayer:
+    if not has_kernel_layer(record):
+        raise why_not(record)
+    return KernelLayer(record)
+
+
 def files_of(documents: Files) -> list[Seen]:
     """Also of a record that lost something else."""
     told = read_json(documents, layout.FILES, _Files).files
     with checked(documents, layout.FILES):
         files = msgspec.convert(told, list[File])
     return [Seen(one, file) for one, file in zip(told, files, strict=True)]
+
+
+def renames_of(documents: Files) -> list[Rename]:
+    return read_json(documents, layout.FILES, _Renames).directory_renames
 
 
 def bytes_of(text: str, base64: str | None) -> bytes:
@@ -279,7 +299,8 @@ def not_yet(record: Record, what: str) -> BadRequestError | None:
     return None
 
 
-def _why_not(record: Record) -> BadRequestError:
+def why_not(record: Record) -> BadRequestError:
+    """Why nothing is told of what the kernel saw."""
     start = record.facts.start
     why = start.unobserved or f"it was recorded with observer {start.observer!r}"
     return not_yet(record, "what the kernel saw is") or BadRequestError(

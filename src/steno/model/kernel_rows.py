@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -13,14 +13,14 @@ from steno.judge.files import kind_of
 from steno.judge.kernel_rows import COLUMNS, DICTIONARIES, RowBatch, batches, result_word
 from steno.model import rows
 from steno.model.descent import Descent
-from steno.model.kernel_layer import Exec, KernelLayer, Process, checked, whole
+from steno.model.kernel_layer import Exec, KernelLayer, Line, Process, bytes_of, checked, whole
 
 _DONE, _UNKNOWN = "ok", "unknown"
 _NUMBERS = frozenset({"mono_ns", "process", "tid", "notes", "arg", "arg2"})
 _SIGN, _RANGE = 1 << 63, 1 << 64
 
 
-def processes(found: list[Process], descent: Descent) -> Iterator[rows.Process]:
+def processes(found: list[Process], descent: Descent, *, goes_on: bool) -> Iterator[rows.Process]:
     for one in found:
         last = _last_program(one)
         yield rows.Process(
@@ -33,7 +33,7 @@ def processes(found: list[Process], descent: Descent) -> Iterator[rows.Process]:
             ended_ns=None if one.ended_ns is None else whole(one.ended_ns),
             exit_code=one.exit.code if one.exit else None,
             signal=one.exit.signal if one.exit else None,
-            still_running=one.outlived,
+            still_running=one.outlived or (goes_on and one.exit is None),
             threads=one.threads,
             n_events=one.events,
             label=descent.labels[one.process],
@@ -59,6 +59,28 @@ def execs(found: list[Process]) -> Iterator[rows.Exec]:
                 error=error,
                 privilege_lost=one.privilege_lost,
             )
+
+
+def accesses(lines: Iterable[Line]) -> Iterator[rows.Access]:
+    for line in lines:
+        if line.path is None:
+            continue
+        outcome, error = outcome_of(line.result)
+        name = bytes_of(line.path, line.path_b64)
+        yield rows.Access(
+            process=line.process,
+            operation=line.op,
+            path=name.decode("utf-8", "backslashreplace"),
+            path_bytes=None if line.path_b64 is None else name,
+            access=line.access,
+            creates=line.create,
+            truncates=line.truncate,
+            outcome=outcome,
+            error=error,
+            times=line.count,
+            first_ns=whole(line.first_ns),
+            last_ns=whole(line.last_ns),
+        )
 
 
 def outcome_of(result: str) -> tuple[rows.Outcome, str | None]:

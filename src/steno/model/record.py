@@ -27,7 +27,17 @@ from steno.judge.facts import RunFacts
 from steno.judge.streams import ERRORS, OUTPUT, RESIZE, Moment, recorded, timeline
 from steno.judge.summaries import diff_hash
 
-__all__ = ["ERRORS", "OUTPUT", "RESIZE", "Moment", "Record", "moments", "open_record", "readable"]
+__all__ = [
+    "ERRORS",
+    "OUTPUT",
+    "RESIZE",
+    "Moment",
+    "Record",
+    "SpoolLayers",
+    "moments",
+    "open_record",
+    "readable",
+]
 
 
 class Record(NamedTuple):
@@ -105,14 +115,14 @@ def _sealed(run: Folder) -> Record:
 
 
 def _spooled(run: Folder, spool: Folder, state: RunState) -> Record:
-    first = next(_SoFar(spool, "").events(), None)
+    first = next(SpoolLayers(spool, "").events(), None)
     if first is None or not is_run_id(first.run_id):
         raise ValueError("nothing is recorded in it yet")
-    layers = _SoFar(spool, first.run_id)
+    layers = SpoolLayers(spool, first.run_id)
     return Record(run, run, state, layers, RunFacts.of(layers), None)
 
 
-class _SoFar(FolderLayers):
+class SpoolLayers(FolderLayers):
     """The layers of a spool: its last event may be torn, and is then not looked at."""
 
     def events(self) -> Iterator[Event]:

@@ -17,6 +17,7 @@ _READING = frozenset({"read", "execute"})
 _WITH_CONTENT = frozenset({"file", "symlink"})
 Outcome = Literal["done", "failed", "unknown"]
 Json = Annotated[str, "JSON"]
+Small = Annotated[int, "small"]  # exact in every language; of another whole number JSON may have text
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -59,7 +60,7 @@ class Process(Row, frozen=True):
     ended_ns: int | None
     exit_code: int | None
     signal: str | None
-    still_running: bool  # when the recording ended
+    still_running: bool  # when the recording ended; of a run that goes on, now
     threads: int
     n_events: int
     label: str  # its program; a copy of a process is what that is
@@ -110,11 +111,11 @@ class FileState(Row, frozen=True):
     """A path at one moment. `kind` is `absent` where nothing was there, and None where that is not known."""
 
     kind: str | None
-    mode: int | None = None
+    mode: Small | None = None
     size: int | None = None
     mtime_ns: int | None = None
-    uid: int | None = None
-    gid: int | None = None
+    uid: Small | None = None
+    gid: Small | None = None
     target: str | None = None
     target_bytes: bytes | None = None
     blob: str | None = None
@@ -141,9 +142,9 @@ class File(Row, frozen=True):
     path: str
     path_bytes: bytes | None
     letter: str  # as `steno files` shows it
-    change: str
+    change: str  # of what is there: created, modified, deleted, metadata, none or unknown
     operations: list[str]
-    size_change: int | None
+    size_change: int | None  # None where it is not known
     before: FileState
     after: FileState
     changed_by_others: bool
@@ -170,6 +171,16 @@ class File(Row, frozen=True):
         after = self.after
         is_file = after.kind == "file" and after.blob is None
         return "write" in self.operations and is_file and after.no_content_reason is not None
+
+
+class DirectoryRename(Row, frozen=True):
+    """A directory that got another name, with everything in it."""
+
+    old_path: str
+    old_path_bytes: bytes | None
+    new_path: str
+    new_path_bytes: bytes | None
+    exchanged: bool  # with what had the other name
 
 
 class Connection(Row, frozen=True):
@@ -224,6 +235,62 @@ class Check(Row, frozen=True):
     rule: str
     result: str
     detail: str
+
+
+class Decision(Row, frozen=True):
+    """What policy decided about a call of a tool, as its proxy told it."""
+
+    seq: int
+    tool_call_id: str
+    tool: str
+    server: str
+    decision: str
+    reason: str
+    dry_run: bool
+    outcome: str | None  # how the call ended; None where no end was seen
+    started_ns: int
+    ended_ns: int | None
+    arguments: Json | None
+
+
+class Message(Row, frozen=True):
+    """What an agent or its framework said of itself: a claim, never a fact."""
+
+    seq: int
+    source: str
+    kind: str
+    told_ns: int | None  # when it says that it was
+    tool_call_id: str | None
+    tool: str | None
+    server: str | None
+    text: str | None
+    input: Json | None
+    output: Json | None
+
+
+class Access(Row, frozen=True):
+    """What one process did to one path in one way, however often."""
+
+    process: int
+    operation: str
+    path: str
+    path_bytes: bytes | None
+    access: str | None  # read, write or read_write, where it was opened
+    creates: bool
+    truncates: bool
+    outcome: Outcome
+    error: str | None
+    times: int
+    first_ns: int
+    last_ns: int
+
+
+class Blob(Row, frozen=True):
+    """A content that the record keeps. `before` and `after` of a file name it."""
+
+    blob: str
+    size: int
+    encrypted: bool  # it holds a secret, and only the store that it was recorded in can read it
 
 
 class Gap(Row, frozen=True):

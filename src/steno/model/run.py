@@ -19,8 +19,8 @@ from steno.bundle.manifest import Manifest
 from steno.bundle.manifest import read as read_manifest
 from steno.bundle.store import RunState, state_of, store_path
 from steno.bundle.verify import EXIT_CODES, STEPS, Status, Step, Verdict, verify, verify_present
-from steno.errors import UnreadableBundleError
-from steno.evidence import canonical, kinds, layout
+from steno.errors import BadRequestError, UnreadableBundleError
+from steno.evidence import canonical, layout
 from steno.evidence.claims import PolicyLine, SdkLine
 from steno.evidence.layers import Layers
 from steno.judge.changed_by_others import Others, changed_by_others
@@ -28,11 +28,11 @@ from steno.judge.facts import NO_SHIM, RunFacts
 from steno.judge.kernel_rows import RowBatch, batches
 from steno.judge.renamed import Renamed, renamed
 from steno.judge.rules import RULES
-from steno.judge.streams import Moment, recorded, tape_moments
-from steno.model import kernel_rows, rows, runs, so_far
+from steno.judge.streams import Moment, recorded
+from steno.model import kernel_rows, record_rows, rows, runs, so_far, told_rows
 from steno.model.calls import Calls, has_calls, read_calls
 from steno.model.connections import Network
-from steno.model.contents import Contents, kept_contents
+from steno.model.contents import Contents, kept_contents, secret_key
 from steno.model.descent import Descent
 from steno.model.evidence_files import (
     EvidenceFile,
@@ -42,7 +42,7 @@ from steno.model.evidence_files import (
     manifest_of,
     spooled_files,
 )
-from steno.model.file_rows import file_row
+from steno.model.file_rows import directory_renames, file_row
 from steno.model.finding import find, open_path
 from steno.model.kernel_layer import (
     NO_ERROR,
@@ -52,6 +52,7 @@ from steno.model.kernel_layer import (
     checked,
     has_kernel_layer,
     read_json,
+    why_not,
 )
 from steno.model.record import Record, moments, open_record, readable
 from steno.model.recorded_calls import Wanted, chosen
@@ -83,14 +84,6 @@ __all__ = [
 ]
 
 _Row = TypeVar("_Row", bound=rows.Row)
-_SURFACE = (
-    "filesystem_prefixes",
-    "filesystem_paths",
-    "network_endpoints",
-    "process_execs",
-    "mcp_tools",
-    "policy_decisions",
-)
 
 
 class Run:
@@ -235,8 +228,8 @@ class Run:
 
     @property
     def documents(self) -> Files:
-        """What follows from the evidence of a sealed run, as JSON files: docs/judgement.md."""
-        return self.record.files
+        """What follows from the evidence, as JSON files: docs/judgement.md."""
+        return (self._observed or self.record).files
 
     def document(self, name: str) -> Any:
         """One of them; of a run that is not sealed, as far as it is known."""
@@ -267,7 +260,7 @@ class Run:
         return so_far.completeness(self.record)
 
     @property
-    def changes(self) -> Any:
+    def git_changes(self) -> Any:
         """What git says has changed; in a spool the list is whole once the event that follows it is there."""
         whole = self.is_sealed or self.facts.after is not None
         return (
@@ -295,11 +288,11 @@ class Run:
         """Some columns of the same, a batch of rows at a time."""
         return batches(self.evidence, columns)
 
-    def decisions(self) -> list[PolicyLine]:
+    def policy_lines(self) -> list[PolicyLine]:
         """What policy decided, as the proxies told it."""
         return self.record.claims.policy
 
-    def messages(self) -> list[SdkLine]:
+    def sdk_lines(self) -> list[SdkLine]:
         """What agents told of themselves."""
         return self.record.claims.sdk
 
@@ -356,6 +349,29 @@ class Run:
         """The same where there are some; what is wrong with them is a `ContentsError`."""
         return open_blobs(as_today(self.folder))
 
+    def file(self, path: str | os.PathLike[str]) -> rows.File:
+        """The row of `files` about a path; a relative one is below the directory where the run began."""
+        name = os.fsencode(os.path.normpath(os.path.join(self.facts.start.cwd, path)))  # noqa: PTH118
+        for found in self.files:
+            if found.name == name:
+                return found
+        raise BadRequestError(
+            f"the run did not touch {os.fspath(path)}", hint="`run.files` has the paths that it touched"
+        )
+
+    def content(self, state: rows.FileState) -> bytes:
+        """What was in a file in this state, `before` or `after` of a row of `files`.
+
+        One that holds a secret can be read in the store that it was recorded in.
+        """
+        if state.blob is None:
+            why = state.no_content_reason or "there was none, or nobody looked"
+            raise BadRequestError(
+                f"the record does not keep this content: {why}", hint="docs/spec.md has the reasons"
+            )
+        with checked(self.folder, layout.BLOBS), self.open_contents() as kept:
+            return kept.read(state.blob, secret_key(self.path.absolute().parent))
+
     @property
     def has_calls(self) -> bool:
         return has_calls(self.record)
@@ -392,9 +408,9 @@ class Run:
         """Those that this run can tell of, by name."""
         found: list[Table[Any]] = [self.about, self.log, self.output, self.gaps]
         if self.record.state is RunState.SEALED:
-            found += [self.surface, self.calls, self.checks]
-        if has_kernel_layer(self.record):
-            found += [self.processes, self.execs, self.files, self.connections]
+            found += [self.surface, self.calls, self.checks, self.decisions, self.messages, self.blobs]
+        if self._observed is not None:
+            found += [self.processes, self.execs, self.files, self.connections, self.directory_renames]
             found += [self.repositories, self.events]
         return {table.name: table for table in sorted(found, key=lambda table: table.name)}
 
@@ -416,6 +432,21 @@ class Run:
     def files(self) -> Table[rows.File]:
         """Every path that the run touched, in the order of the paths."""
         return self._table("files", rows.File, self._files)
+
+    @property
+    def directory_renames(self) -> Table[rows.DirectoryRename]:
+        return self._table(
+            "directory_renames", rows.DirectoryRename, lambda: directory_renames(self.kernel.judged)
+        )
+
+    @property
+    def changes(self) -> Table[rows.File]:
+        """The rows of `files` that the run changed."""
+        return self._table("changes", rows.File, self._changes)
+
+    @property
+    def accesses(self) -> Table[rows.Access]:
+        return self._table("accesses", rows.Access, lambda: kernel_rows.accesses(self.kernel.lines("file")))
 
     @property
     def connections(self) -> Table[rows.Connection]:
@@ -443,26 +474,52 @@ class Run:
         return self._table("checks", rows.Check, self._check_rows)
 
     @property
+    def decisions(self) -> Table[rows.Decision]:
+        return self._table("decisions", rows.Decision, lambda: told_rows.decisions(self.policy_lines()))
+
+    @property
+    def messages(self) -> Table[rows.Message]:
+        return self._table("messages", rows.Message, lambda: told_rows.messages(self.sdk_lines()))
+
+    @property
+    def blobs(self) -> Table[rows.Blob]:
+        return self._table("blobs", rows.Blob, lambda: record_rows.blobs(self.record))
+
+    @property
     def surface(self) -> Table[rows.Capability]:
-        return self._table("surface", rows.Capability, self._surface)
+        return self._table("surface", rows.Capability, lambda: record_rows.surface(self.record))
 
     @property
     def gaps(self) -> Table[rows.Gap]:
-        return self._table("gaps", rows.Gap, self._gaps)
+        return self._table("gaps", rows.Gap, lambda: record_rows.gaps(self.record))
 
     @property
     def log(self) -> Table[rows.LogEntry]:
         """The events of the recording itself: how it began and ended, what was configured, what was lost."""
-        return self._table("log", rows.LogEntry, self._log)
+        return self._table("log", rows.LogEntry, lambda: record_rows.log(self.record))
 
     @property
     def output(self) -> Table[rows.Output]:
         """The bytes of every recorded stream, with the times when they came."""
-        return self._table("output", rows.Output, self._output)
+        return self._table("output", rows.Output, lambda: record_rows.output(self.record))
 
     @cached_property
     def kernel(self) -> KernelLayer:
-        return KernelLayer(self.record)
+        """Of a run that is not sealed, what there was when somebody first asked."""
+        if self._observed is None:
+            raise why_not(self.record)
+        return KernelLayer(self._observed)
+
+    @cached_property
+    def _observed(self) -> Record | None:
+        """The record with what the kernel saw; None where that is not told, or not yet."""
+        if self.is_sealed:
+            return self.record if has_kernel_layer(self.record) else None
+        from steno.model.live.kernel_layer import (
+            with_kernel_layer,  # late: only who watches needs the redactor
+        )
+
+        return with_kernel_layer(self.record, self.path.absolute().parent)
 
     @cached_property
     def told_calls(self) -> Calls:
@@ -480,10 +537,14 @@ class Run:
         return self.kernel.processes()
 
     def _process_rows(self) -> Iterator[rows.Process]:
-        return kernel_rows.processes(self._processes, self.descent)
+        goes_on = self.record.state in {RunState.RUNNING, RunState.ORPHANED}
+        return kernel_rows.processes(self._processes, self.descent, goes_on=goes_on)
 
     def _files(self) -> Iterator[rows.File]:
         return (file_row(seen.file) for seen in self.kernel.files())
+
+    def _changes(self) -> Iterator[rows.File]:
+        return (file for file in self._files() if file.is_changed and not file.changed_by_others)
 
     def _connections(self) -> Iterator[rows.Connection]:
         return self.network.table_rows()
@@ -493,35 +554,6 @@ class Run:
 
     def _check_rows(self) -> Iterator[rows.Check]:
         return self.told_calls.check_rows()
-
-    def _surface(self) -> Iterator[rows.Capability]:
-        files = self.record.files
-        with checked(files, layout.SURFACE):
-            told = canonical.decode(b"".join(files.read(layout.SURFACE)))
-            for category in _SURFACE:
-                yield from (rows.Capability(category, entry) for entry in told[category])
-
-    def _gaps(self) -> Iterator[rows.Gap]:
-        for gap in so_far.gaps(self.record):
-            yield rows.Gap(gap["reason"], gap["detail"], gap.get("lost_bytes"))
-
-    def _log(self) -> Iterator[rows.LogEntry]:
-        for event in self.record.layers.events():
-            raw = kinds.to_json(event)
-            data = canonical.encode(raw["data"]).decode()
-            yield rows.LogEntry(event.seq, event.mono_ns, event.ts_ms, event.type, data)
-
-    def _output(self) -> Iterator[rows.Output]:
-        layers = self.record.layers
-        for tape in recorded(layers):
-            yield from _pieces(layers, tape)
-
-
-def _pieces(layers: Layers, tape: str) -> Iterator[rows.Output]:
-    name, position = tape.rpartition("/")[2], 0
-    for moment in tape_moments(layers, tape):
-        yield rows.Output(name, position, moment.mono_ns, moment.data)
-        position += len(moment.data)
 
 
 def of_store(store: Path, run_id: str) -> Run:

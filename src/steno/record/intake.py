@@ -20,11 +20,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from steno.capture.ignore import IgnoreRules
 from steno.capture.shadow import memory_directories, room_in
 from steno.contracts import assay
 from steno.evidence import canonical, intake, intake_names, layout
 from steno.evidence.claims import SDK_SCHEMA, FileKey, ProcessKey
+from steno.evidence.ignored import IgnoreRules
 from steno.evidence.run_id import is_run_id
 
 PREFIX, ON_DISK = intake_names.FOLDER_PREFIX, intake_names.ON_DISK

@@ -25,11 +25,11 @@ from steno.bundle.masked_strings import mask_path
 from steno.bundle.room import TEMPORARY
 from steno.capture.contents import Contents
 from steno.capture.directories import Directories
-from steno.capture.ignore import IgnoreRules
 from steno.capture.observed import Seen, observe
 from steno.capture.observed_git import GitFacts, classify
 from steno.errors import SealError, StoreError
 from steno.evidence import kinds, layout, wire
+from steno.evidence.ignored import IgnoreRules
 from steno.record import counted_gaps
 from steno.record.counted_gaps import counted
 from steno.record.file_contents import LOST, Content, ContentKeeper, without_blobs

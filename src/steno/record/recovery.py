@@ -26,10 +26,11 @@ from steno.bundle.recover import Keepers, Recovered, finish_interrupted_seal, re
 from steno.bundle.spool import is_live
 from steno.bundle.store import UNPUBLISHED, RunState, run_ids, state_of
 from steno.capture import cgroup_leftovers
-from steno.capture.ignore import IgnoreRules, load
+from steno.capture.ignore import load
 from steno.capture.shadow import abandoned_shadows, remove_shadow
 from steno.errors import BadRequestError, CaptureError, StenoError, StoreError, UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
+from steno.evidence.ignored import IgnoreRules
 from steno.evidence.kinds import Event, EventData
 from steno.record import intake
 from steno.record.claims import Heard, keep_claims

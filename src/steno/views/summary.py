@@ -45,7 +45,7 @@ def _summary(run: Run, path: Path) -> dict[str, Any]:
         "repo": {
             "before": _snapshot(run.facts.before),
             "after": _snapshot(run.facts.after),
-            "changes": run.changes,
+            "changes": run.git_changes,
         },
         "terminal": terminal(run),
         "kernel": kernel(run),

@@ -14,8 +14,8 @@ from looks import first_look
 from steno.capture import contents
 from steno.capture.contents import Contents, Copy
 from steno.capture.directories import Directories
-from steno.capture.ignore import IgnoreRules
 from steno.capture.observed import FileState, observe
+from steno.evidence.ignored import IgnoreRules
 
 LARGEST = 1 << 20
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from steno.capture import ignore
-from steno.capture.ignore import IgnoreRules, git_directory, load
+from steno.capture.ignore import load
 from steno.errors import CaptureError
+from steno.evidence.ignored import IgnoreRules, git_directory
 
 PLACE = Path("agent-snapshot", "ignore.json")
 

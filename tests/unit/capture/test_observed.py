@@ -16,8 +16,8 @@ from looks import first_look, state_of, touched
 from steno.bundle.frames import Touched
 from steno.capture import directories
 from steno.capture.directories import Directories, by_directory
-from steno.capture.ignore import IgnoreRules
 from steno.capture.observed import Seen, observe
+from steno.evidence.ignored import IgnoreRules
 
 NOTHING_IGNORED = IgnoreRules(())
 STRANGER = 54321

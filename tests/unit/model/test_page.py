@@ -1,4 +1,4 @@
-"""The page on the model: its tables are those of the code, and its examples run."""
+"""The page on the model, and the rows in TypeScript: the tables are those of the code, the examples run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,20 @@ from support.run_builder import RunBuilder
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "docs"))
 import generate_model  # noqa: E402 - the generator lives beside what it writes
+import generate_tables  # noqa: E402
 
 EXAMPLES = re.findall(r"```python\n(.*?)```", generate_model.PAGE.read_text(encoding="utf-8"), re.DOTALL)
-SHOWN = ["A /w/made.o 6", "exit_code", "[('A', 1)]"]
+SHOWN = ["A /w/made.o 6", "exit_code", "[('A', 1)]", "/w/made.o b'object'"]
 
 
 def test_the_tables_are_those_of_the_code() -> None:
     page = generate_model.PAGE.read_text(encoding="utf-8")
     assert generate_model.with_tables(page) == page, "run `make docs`"
+
+
+def test_the_rows_in_typescript_are_those_of_the_code() -> None:
+    module = generate_tables.MODULE.read_text(encoding="utf-8")
+    assert generate_tables.generated() == module, "run `make docs`, then `make web`"
 
 
 @pytest.mark.parametrize(("example", "shown"), [*zip(EXAMPLES, SHOWN, strict=True)], ids=range(len(SHOWN)))

@@ -113,6 +113,68 @@ def test_calls_and_checks_are_numbered_alike(tmp_path: Path) -> None:
     assert all(call.input is None or json.loads(call.input) is not None for call in calls)
 
 
+def test_what_policy_decided_and_what_agents_said_are_tables_of_their_own(tmp_path: Path) -> None:
+    started, completed = said_call()
+    with opened(RunBuilder().decided(decision()).said(started, completed), tmp_path) as run:
+        (decided,), said = list(run.decisions), list(run.messages)
+        (call,) = run.calls
+    assert (decided.tool_call_id, decided.tool) == (call.tool_call_id, call.tool)
+    assert (decided.decision, decided.dry_run) == (call.decision, False)
+    assert [(one.kind, one.tool_call_id) for one in said] == [
+        ("tool_call_started", call.tool_call_id),
+        ("tool_call_completed", call.tool_call_id),
+    ]
+
+
+def test_changes_are_the_files_that_the_run_changed_itself(tmp_path: Path) -> None:
+    builder = worked().looked("/w/theirs", b"before").left("/w/theirs", b"by somebody else")
+    with opened(builder, tmp_path) as run:
+        assert {file.path: file.letter for file in run.files}["/w/theirs"] == "o"
+        assert [(file.path, file.letter) for file in run.changes] == [("/w/made.o", "A"), ("/w/old.o", "D")]
+
+
+def test_accesses_say_who_did_what_to_which_path_and_how_often(tmp_path: Path) -> None:
+    builder = RunBuilder().process().process("cat", parent=1).read("/w/a").read("/w/a")
+    builder.read("/w/none", None, result=-errno.ENOENT)
+    with opened(builder, tmp_path) as run:
+        found = {(one.process, one.path): one for one in run.accesses}
+    twice, missed = found[2, "/w/a"], found[2, "/w/none"]
+    assert (twice.operation, twice.access, twice.times, twice.outcome) == ("open", "read", 2, "done")
+    assert (missed.outcome, missed.error, missed.creates) == ("failed", "ENOENT", False)
+
+
+def test_the_content_of_a_file_before_and_after_is_read_by_its_path(tmp_path: Path) -> None:
+    builder = RunBuilder(cwd="/w").process().wrote("/w/a", b"after\xff", before=b"before")
+    builder.wrote("/w/large", Content(b"x", kept="too_large"))
+    with opened(builder, tmp_path) as run:
+        file = run.file("a")
+        assert file == run.file("/w/x/../a")
+        assert (run.content(file.before), run.content(file.after)) == (b"before", b"after\xff")
+        with pytest.raises(BadRequestError, match="too_large"):
+            run.content(run.file("large").after)
+        with pytest.raises(BadRequestError, match="did not touch b"):
+            run.file("b")
+
+
+def test_blobs_have_the_length_of_the_content_in_clear(tmp_path: Path) -> None:
+    builder = RunBuilder().process().wrote("/w/a", b"four")
+    builder.wrote("/w/key", Content(b"twelve bytes", secret=True))
+    path = sealed(builder, tmp_path)
+    with steno.open(path) as run:
+        sizes = {one.blob: (one.size, one.encrypted) for one in run.blobs}
+        key = run.file("/w/key").after
+        assert sizes == {run.file("/w/a").after.blob: (4, False), key.blob: (12, True)}
+        assert run.content(key) == b"twelve bytes"
+    path.rename(tmp_path / "elsewhere")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "elsewhere").rename(tmp_path / "other" / path.name)
+    with (
+        steno.open(tmp_path / "other" / path.name) as run,
+        pytest.raises(UnreadableBundleError, match="store"),
+    ):
+        run.content(key)
+
+
 def test_output_has_every_byte_at_its_place(tmp_path: Path) -> None:
     with opened(worked(), tmp_path) as run:
         pieces = [(one.stream, one.position, one.data) for one in run.output]

@@ -17,10 +17,10 @@ from steno.bundle.folder import Folder
 from steno.bundle.frames import KeptContent, Touched
 from steno.capture.contents import Contents
 from steno.capture.directories import Directories
-from steno.capture.ignore import IgnoreRules
 from steno.capture.observed import FileState, Seen, observe
 from steno.capture.observed_git import GitClass, Repository
 from steno.evidence import wire
+from steno.evidence.ignored import IgnoreRules
 from steno.judge import contents as judged
 from steno.judge.looks import KEPT, Identity, Look
 from steno.record import file_contents

@@ -15,8 +15,8 @@ from kernel_runs import READ, SECRET, WRITE, Run
 from sought import assert_nowhere
 from steno.bundle import blobs, frames, local_key
 from steno.capture import observed_git
-from steno.capture.ignore import IgnoreRules
 from steno.evidence import layout
+from steno.evidence.ignored import IgnoreRules
 from steno.record import kernel
 from watched import git
 

@@ -60,7 +60,7 @@ def call_spans(spans: Spans, run: Run, *, parent: str) -> Iterator[Data]:
 
 def _times_said(run: Run) -> dict[str, list[int]]:
     found: dict[str, list[int]] = defaultdict(list)
-    for line in run.messages():
+    for line in run.sdk_lines():
         if line.tool_call_id is not None and line.steno is not None and line.steno.at_ns is not None:
             found[line.tool_call_id].append(line.steno.at_ns)
     return found

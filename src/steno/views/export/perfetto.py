@@ -113,7 +113,7 @@ class ChromeTrace:
 
     def _told(self) -> Iterator[str]:
         """What policy decided, which is a fact, and what an agent says it did then, which is a claim."""
-        decided, said = self._of.decisions(), self._of.messages()
+        decided, said = self._of.policy_lines(), self._of.sdk_lines()
         if decided:
             yield thread_name(_DECISIONS, "policy decisions")
         for line in decided:

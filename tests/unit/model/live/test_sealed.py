@@ -8,8 +8,8 @@ from claims_told import hook
 from live_runs import LiveRun
 from steno.bundle.folder import Folder
 from steno.bundle.store import RunState
-from steno.capture.ignore import IgnoreRules
 from steno.evidence import intake, kinds
+from steno.evidence.ignored import IgnoreRules
 from steno.judge.happenings import CALL, FILE, NET, PROCESS, RUN, Happening
 from steno.model.live.ending import End, end_of
 from steno.model.live.following import following

@@ -1,0 +1,45 @@
+"""Which paths are not recorded: those that a configuration names, and what git keeps for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_GIT = b"/.git"
+
+
+class IgnoreRules:
+    """Absolute paths that are ignored, with all that lies below them."""
+
+    def __init__(self, paths: Iterable[bytes]) -> None:
+        self._exact = frozenset(paths)
+        self._below = tuple(sorted(path if path.endswith(b"/") else path + b"/" for path in self._exact))
+
+    def ignores(self, path: bytes) -> bool:
+        return self.names(path) or git_directory(path) is not None
+
+    def names(self, path: bytes) -> bool:
+        """Whether an entry stands for it, whatever git has to do with it."""
+        return path in self._exact or path.startswith(self._below)
+
+    def prefixes(self) -> list[bytes]:
+        return sorted(self._exact)
+
+
+def git_directory(path: bytes) -> bytes | None:
+    """The outermost `.git` that the path is, or lies in."""
+    before, found, after = (path + b"/").partition(_GIT)
+    while found and after[:1] != b"/":
+        more, found, after = after.partition(_GIT)
+        before += _GIT + more
+    return before + b"/.git" if found else None
+
+
+def is_plain(path: bytes) -> bool:
+    """An absolute path as the kernel would spell it; what could not be resolved may hold dots."""
+    if not path.startswith(b"/") or b"\0" in path:
+        return False
+    if path == b"/":
+        return True
+    if b"/." not in path and b"//" not in path and not path.endswith(b"/"):
+        return True
+    return all(name not in {b"", b".", b".."} for name in path.split(b"/")[1:])

@@ -1,0 +1,62 @@
+"""The rows of what the recording tells of itself: its events and gaps, the streams, the kept contents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steno.bundle.blobs import open_blobs
+from steno.evidence import canonical, kinds, layout
+from steno.evidence.layers import Layers
+from steno.judge.streams import recorded, tape_moments
+from steno.model import rows, so_far
+from steno.model.kernel_layer import checked
+from steno.model.record import Record
+
+_SURFACE = (
+    "filesystem_prefixes",
+    "filesystem_paths",
+    "network_endpoints",
+    "process_execs",
+    "mcp_tools",
+    "policy_decisions",
+)
+
+
+def gaps(record: Record) -> Iterator[rows.Gap]:
+    for gap in so_far.gaps(record):
+        yield rows.Gap(gap["reason"], gap["detail"], gap.get("lost_bytes"))
+
+
+def log(record: Record) -> Iterator[rows.LogEntry]:
+    for event in record.layers.events():
+        raw = kinds.to_json(event)
+        data = canonical.encode(raw["data"]).decode()
+        yield rows.LogEntry(event.seq, event.mono_ns, event.ts_ms, event.type, data)
+
+
+def output(record: Record) -> Iterator[rows.Output]:
+    for tape in recorded(record.layers):
+        yield from _pieces(record.layers, tape)
+
+
+def _pieces(layers: Layers, tape: str) -> Iterator[rows.Output]:
+    name, position = tape.rpartition("/")[2], 0
+    for moment in tape_moments(layers, tape):
+        yield rows.Output(name, position, moment.mono_ns, moment.data)
+        position += len(moment.data)
+
+
+def surface(record: Record) -> Iterator[rows.Capability]:
+    files = record.files
+    with checked(files, layout.SURFACE):
+        told = canonical.decode(b"".join(files.read(layout.SURFACE)))
+        for category in _SURFACE:
+            yield from (rows.Capability(category, entry) for entry in told[category])
+
+
+def blobs(record: Record) -> Iterator[rows.Blob]:
+    if not record.run.has(layout.BLOBS):
+        return
+    with checked(record.run, layout.BLOBS), open_blobs(record.run) as kept:
+        for blob, size, encrypted in kept.sizes():
+            yield rows.Blob(blob, size, encrypted)

@@ -1,0 +1,72 @@
+"""Tables of a run as documents, which a page carries: also of a record that lost something else.
+
+In: what follows from the evidence. Out: canonical JSON: for each column the values of all rows; the columns
+of a state stand below its name. Bytes are in base64. Each is written whole, as what it is made of is read.
+"""
+
+from __future__ import annotations
+
+import typing
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from steno.bundle.judged import Files
+from steno.evidence import canonical, layout
+from steno.model import rows
+from steno.model.file_rows import directory_renames, file_row
+from steno.model.kernel_layer import files_of
+
+PLACE = "tables"
+_ENDING = ".json"
+
+
+class _Source(NamedTuple):
+    row: type[rows.Row]
+    document: str  # that the rows are made of; a record without it has no such table
+    made: Callable[[Files], Iterable[rows.Row]]
+
+
+def _files(documents: Files) -> Iterator[rows.File]:
+    return (file_row(seen.file) for seen in files_of(documents))
+
+
+_SOURCES = {
+    "directory_renames": _Source(rows.DirectoryRename, layout.FILES, directory_renames),
+    "files": _Source(rows.File, layout.FILES, _files),
+}
+ROWS = {name: source.row for name, source in _SOURCES.items()}
+
+
+def path_of(name: str) -> str:
+    return f"{PLACE}/{name}{_ENDING}"
+
+
+PATHS = tuple(map(path_of, _SOURCES))
+
+
+def has(documents: Files, path: str) -> bool:
+    return documents.has(_source(path).document)
+
+
+def read(documents: Files, path: str) -> Iterator[bytes]:
+    """What is wrong with the record is told when the first block is asked for."""
+    source = _source(path)
+    yield canonical.encode(_in_columns(source.row, list(source.made(documents))))
+
+
+def _source(path: str) -> _Source:
+    return _SOURCES[path.removeprefix(f"{PLACE}/").removesuffix(_ENDING)]
+
+
+def _in_columns(row: type[rows.Row], found: Sequence[rows.Row]) -> dict[str, Any]:
+    hints = typing.get_type_hints(row)
+    return {
+        name: _column(hints[name], [getattr(one, name) for one in found]) for name in row.__struct_fields__
+    }
+
+
+def _column(hint: Any, values: list[Any]) -> Any:
+    if isinstance(hint, type) and issubclass(hint, rows.Row):
+        return _in_columns(hint, values)
+    return [b64encode(value).decode() if isinstance(value, bytes) else value for value in values]
