@@ -79,6 +79,7 @@ docs: $(VENV)/.ready
 	$(BIN)/python docs/generate_cli.py --write
 	$(BIN)/python tests/unit/redact/test_docs.py
 	$(BIN)/python docs/generate_model.py --write
+	$(BIN)/python docs/generate_tables.py --write
 	$(BIN)/python docs/generate_readme.py --write
 	$(BIN)/python native/generate.py --write
 

@@ -226,7 +226,7 @@ def test_a_file_of_the_record_that_is_gone_or_holds_something_else_is_named(
         expect(processes).to_contain_text("processes.json: it is not in this page: it cannot be made: ")
         expect(processes).not_to_contain_text("steno doctor")
         expect(said_in(page, "files")).to_contain_text(
-            "files.json: it is not in this page: it cannot be made: "
+            "tables/files.json: it is not in this page: it cannot be made: "
         )
         expect(said_in(page, "health")).to_contain_text("NOT what was sealed")
         timeline = said_in(page, "timeline")
@@ -254,15 +254,17 @@ def test_a_conclusion_of_another_shape_is_named_and_the_other_panels_go_on(
     page_of: PageOf, reports: Reports
 ) -> None:
     whole = reports.session_page.read_text(encoding="utf-8")
-    whole = with_content(whole, "files.json", lambda _: b"[[1]]")
+    whole = with_content(whole, "tables/files.json", lambda _: b"[[1]]")
     whole = with_content(whole, "observation-health.json", lambda _: b"1")
     changed = reports.session_page.with_name("other-shapes.html")
     changed.write_text(whole, encoding="utf-8")
     with page_of(changed) as page:
-        expect(said_in(page, "files")).to_contain_text("files.json: it does not hold what a record has there")
+        expect(said_in(page, "files")).to_contain_text(
+            "tables/files.json: it does not hold what a record has there"
+        )
         health = said_in(page, "health")
         expect(health).to_contain_text("observation-health.json: it does not hold what a record has there")
-        expect(health).to_contain_text("files.json is not what was concluded")
+        expect(health).to_contain_text("tables/files.json is not what was concluded")
         expect(said_in(page, "processes")).to_contain_text("git")
         assert "reading '" not in page.locator("body").inner_text()
 

@@ -3,7 +3,8 @@
 // In: what stands in the head, and files whose digests match. Out: sentences, none where all is as the files have it. Pure,
 // but for reading the document. How facts are worded is said in views/report/answers.py; a browser test holds both together.
 import { CALLS, PROCESSES } from "./layout";
-import type { Calls, Files, Model, Process, RunEvent } from "./model";
+import type { File } from "./made/tables";
+import type { Calls, Model, Process, RunEvent } from "./model";
 import type { Judgement, Page } from "./panel";
 
 const MOST_CHARACTERS = 300;
@@ -33,7 +34,7 @@ export interface Recorded {
   leftOut: Set<string>;
   redactions: Record<string, any> | null;
   calls: Calls | null;
-  files: Files | null;
+  files: File[] | null;
   processes: Process[];
 }
 
@@ -178,9 +179,9 @@ function holdRedactions(redactions: Record<string, any> | null, facts: Hold): vo
 }
 
 /** How many were changed, and how; those whose states are not kept are not in the file. */
-function holdFiles(files: Files | null, facts: Hold): void {
+function holdFiles(files: File[] | null, facts: Hold): void {
   if (!files) return;
-  const counts = countsOf(files.files.filter((file) => !file.by_others && file.change !== "none").map((file) => file.change));
+  const counts = countsOf(files.filter((file) => !file.changed_by_others && file.change !== "none").map((file) => file.change));
   const total = [...counts.values()].reduce((one, other) => one + other, 0);
   const first = total ? `${counted(total, "file")} changed (${inWords(counts)})` : "no file changed";
   facts("Files", [first], (lines) => !!lines[0]?.startsWith(cut(first)));

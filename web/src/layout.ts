@@ -1,5 +1,8 @@
 // The names of the parts of a page, as evidence/layout.py has them without its `evidence/`, and where the manifest has each.
 // In: a manifest of format 1 or 2. Out: for each of its files the part that carries it. A test holds the names against Python.
+import { TABLES } from "./made/tables";
+import type { Tables } from "./made/tables";
+
 export const MANIFEST = "manifest.json";
 export const EVENTS = "events.ndjson";
 export const KERNEL_TABLE = "syscalls.parquet";
@@ -21,12 +24,10 @@ export const CORRELATION = "correlation-report.json";
 export const CALLS = "calls.json";
 export const KERNEL_LINES = "syscalls.ndjson";
 export const PROCESSES = "processes.json";
-export const FILES = "files.json";
 export const REPO_BEFORE = "git-before.json";
 export const REPO_AFTER = "git-after.json";
 export const CAST = "session.cast";
-/** What whoever made the page concluded from the evidence. */
-export const JUDGED = new Set([
+const DOCUMENTS = [
   RUN,
   REDACTION_REPORT,
   HEALTH,
@@ -35,13 +36,16 @@ export const JUDGED = new Set([
   CALLS,
   KERNEL_LINES,
   PROCESSES,
-  FILES,
   REPO_BEFORE,
   REPO_AFTER,
   CAST,
-]);
+];
+export const tablePath = (name: keyof Tables) => `tables/${name}.json`;
+const TABLE_NAMES = Object.keys(TABLES) as (keyof Tables)[];
+/** What whoever made the page concluded from the evidence. */
+export const JUDGED = new Set([...DOCUMENTS, ...TABLE_NAMES.map(tablePath)]);
 /** Of these there is nothing where the kernel was not watched. */
-export const JUDGED_OF_KERNEL = new Set([PROCESSES, FILES, KERNEL_LINES]);
+export const JUDGED_OF_KERNEL = new Set([PROCESSES, KERNEL_LINES, tablePath("files")]);
 
 /** Evidence that format 1 has under another name; a stream and its index have the same. */
 const FIRST_NAMES: Record<string, string> = {

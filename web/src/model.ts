@@ -1,14 +1,17 @@
 // What the files of a page say, typed, read when it is first asked for and kept: the evidence, and what was concluded from
-// it. The names are those of docs/spec.md. All of it is hostile: these types are what should be there.
+// it. The names are those of docs/spec.md, docs/judgement.md and, of tables, docs/model.md. All of it is hostile: these types are what should be there.
 import { readArrivals } from "./arrivals";
 import type { Arrivals } from "./arrivals";
 import { readKernelEvents } from "./kernel";
 import type { KernelEvents } from "./kernel";
 import * as layout from "./layout";
+import { TABLES } from "./made/tables";
+import type { DirectoryRename, File, Tables } from "./made/tables";
 import { shapes } from "./shapes";
 import { SourceError } from "./source";
 import type { Source } from "./source";
 import { timeOf } from "./span";
+import { rowsOf } from "./tables";
 
 export interface RunEvent {
   seq: number;
@@ -42,39 +45,6 @@ export interface Process {
   outlived: boolean;
   threads: number;
   events: number;
-}
-
-export interface FileState {
-  exists?: boolean;
-  tombstone?: boolean;
-  unknown?: boolean;
-  type?: string;
-  mode?: number;
-  mtime?: number;
-  mtime_ns?: number | string;
-  size?: number;
-  uid?: number;
-  gid?: number;
-  target?: string;
-  blob?: string;
-  content?: string;
-}
-
-export interface FileEntry {
-  path: string;
-  path_b64?: string;
-  operations: string[];
-  before: FileState;
-  after: FileState;
-  change: "created" | "modified" | "deleted" | "metadata" | "none" | "unknown";
-  by_others?: boolean;
-  git?: unknown;
-}
-
-export interface Files {
-  files: FileEntry[];
-  git_repositories: { root: string; head: string | null; dirty: boolean }[];
-  directory_renames: { from: string; to: string; exchange?: boolean }[];
 }
 
 export interface Effects {
@@ -152,8 +122,12 @@ export class Model {
     return this.json(layout.CALLS, shapes.calls);
   }
 
-  files(): Promise<Files | null> {
-    return this.json(layout.FILES, shapes.files);
+  files(): Promise<File[] | null> {
+    return this.table("files");
+  }
+
+  async directoryRenames(): Promise<DirectoryRename[]> {
+    return (await this.table("directory_renames")) ?? [];
   }
 
   async processes(): Promise<Process[]> {
@@ -182,7 +156,7 @@ export class Model {
     return Math.max(1, timeOf(events[events.length - 1]?.mono_ns));
   }
 
-  /** The content of a file before or after, by the key that files.json gives; null where none is here. */
+  /** The content of a file before or after, by the key that `files` gives; null where none is here. */
   async blob(key: string): Promise<Blob | null> {
     const path = this.source.tableOf(layout.BLOBS);
     const found = (await this.blobIndex()).get(key);
@@ -214,6 +188,16 @@ export class Model {
       const value = await this.source.json<T>(path);
       if (!fits(value)) throw new SourceError(path, "it does not hold what a record has there");
       return value;
+    });
+  }
+
+  private table<N extends keyof Tables>(name: N): Promise<Tables[N][] | null> {
+    const path = layout.tablePath(name);
+    return this.once(path, async () => {
+      if (!this.source.has(path)) return null;
+      const rows = rowsOf<Tables[N]>(await this.source.json(path), TABLES[name]);
+      if (!rows) throw new SourceError(path, "it does not hold what a record has there");
+      return rows;
     });
   }
 

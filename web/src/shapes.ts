@@ -13,12 +13,6 @@ const listOf =
 export const shapes = {
   record: isRecord,
   health: (value) => isRecord(value) && isRecord(value.steno) && isRecord(value.steno.witness_disagreements),
-  files: (value) =>
-    isRecord(value) &&
-    listOf(
-      (one) =>
-        typeof one.path === "string" && isRecord(one.before) && isRecord(one.after) && Array.isArray(one.operations),
-    )(value.files),
   processes: (value) =>
     isRecord(value) && listOf((one) => typeof one.process === "number" && Array.isArray(one.execs))(value.processes),
   calls: (value) => isRecord(value) && listOf((one) => Array.isArray(one.rules))(value.calls) && listOf(() => true)(value.claims),

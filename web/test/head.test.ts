@@ -100,7 +100,7 @@ test("calls that the record contradicts or that were denied cannot be left out",
 });
 
 test("another number of changed or deleted files in the head is found", () => {
-  const files = { files: ["created", "deleted", "created", "none"].map((change) => ({ change })) };
+  const files = ["created", "deleted", "created", "none"].map((change) => ({ change }));
   const facts = { Files: ["3 files changed (2 created, 1 deleted), 9 read"], Deleted: ["1 file"] };
   assert.deepEqual(different(said(facts), recorded({}, { files })), []);
   assert.equal(different(said({ ...facts, Files: ["no file changed, 9 read"] }), recorded({}, { files })).length, 1);

@@ -10,7 +10,6 @@ test("a file of the record that holds something else is named, and read no furth
   for (const text of ['"x"', "1", "[[1]]", "null", '{"processes":"x"}', '{"processes":[null]}', '{"processes":[{"process":1}]}'])
     await assert.rejects(model(text).processes(), { message: "processes.json: it does not hold what a record has there" });
   for (const text of ["1", "{}", '{"steno":1}']) await assert.rejects(model(text).health(), /^Error: observation-health.json: /);
-  for (const text of ["[[]]", '{"files":[{"path":"/a"}]}']) await assert.rejects(model(text).files(), /^Error: files.json: /);
   for (const text of ["{}", '{"calls":[{}],"claims":[]}']) await assert.rejects(model(text).calls(), /^Error: calls.json: /);
 });
 

@@ -21,12 +21,13 @@ from spools import RUN_ID, sealed
 from steno.bundle.folder import Folder
 from steno.bundle.judged import JudgedFiles
 from steno.evidence import kinds, layout
+from steno.model import table_documents
 from steno.model.live import recorder
 from steno.site import live, pages, server
 from steno.site.server import LONGEST_HEAD
 from steno.views.report import parts
 from steno.views.report.extract import EXTRACT
-from steno.views.report.parts import LARGEST_BY_URL
+from steno.views.report.parts import JUDGED
 from support.run_builder import RunBuilder
 from waiting import SECONDS, until
 
@@ -114,14 +115,16 @@ def test_the_page_of_a_run_names_its_files_by_address(client: Client, runs: Path
         for path, part in parts.items():
             got = client.get(f"run/{RUN_ID}/{part['url'][2:]}")
             assert got.headers["content-type"] == "application/octet-stream"
-            if path in layout.JUDGED_FILES:  # made when it is asked for
-                assert got.body == judged.read_all(path, LARGEST_BY_URL)
+            if path in JUDGED:  # made when it is asked for
+                is_table = path in table_documents.PATHS
+                blocks = table_documents.read(judged, path) if is_table else judged.read(path)
+                assert got.body == b"".join(blocks)
                 assert (part["bytes"], part["sha256"]) == (None, None)
             else:
                 assert got.body == (runs / RUN_ID / part["sealed_as"]).read_bytes()
                 assert int(got.headers["content-length"]) == part["bytes"]
     assert data["judgement"]["root"] == json.loads((runs / RUN_ID / layout.MANIFEST).read_bytes())["root"]
-    assert data["judgement"]["files"] == {path: None for path in parts if path in layout.JUDGED_FILES}
+    assert data["judgement"]["files"] == {path: None for path in parts if path in JUDGED}
 
 
 def test_the_files_of_a_record_of_format_1_have_the_names_of_today(tmp_path: Path) -> None:

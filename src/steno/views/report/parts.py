@@ -1,9 +1,10 @@
 """What a page carries of a record: the evidence as it was sealed, and what follows from it, made here.
 
-Each is a `Part`, which the page has gzipped and in base64, or asks the server for. A file that is too large
-for a page, or that cannot be read, is named and left out. Of contents that are too large together, those of
-changed files come as an extract, which is in no manifest. Of a run that is not sealed the page carries what
-the spool has in clear.
+What follows are tables of the model, and documents where no table has what a panel shows. Each is a `Part`,
+which the page has gzipped and in base64, or asks the server for. A file that is too large for a page, or that
+cannot be read, is named and left out. Of contents that are too large together, those of changed files come
+as an extract, which is in no manifest. Of a run that is not sealed the page carries what the spool has in
+clear.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 from steno import __version__
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, layout
+from steno.model import table_documents
 from steno.model.evidence_files import EvidenceFile
 from steno.model.run import RULES, Files, Manifest, Run
 from steno.views.report.extract import EXTRACT, changed_contents
@@ -27,7 +29,21 @@ from steno.views.report.extract import EXTRACT, changed_contents
 LARGEST = 64 << 20  # of a part that a page carries
 LARGEST_BY_URL = 512 << 20  # of one that a page asks for: a browser holds a few of these
 _LEVEL, _GZIP = 9, 31
-JUDGED = layout.JUDGED_FILES
+# The rest of `layout.JUDGED_FILES` is told by tables.
+DOCUMENTS = (
+    layout.RUN,
+    layout.REDACTION_REPORT,
+    layout.HEALTH,
+    layout.SURFACE,
+    layout.CORRELATION,
+    layout.CALLS,
+    layout.KERNEL_LINES,
+    layout.PROCESSES,
+    layout.REPO_BEFORE,
+    layout.REPO_AFTER,
+    layout.CAST,
+)
+JUDGED = (*DOCUMENTS, *table_documents.PATHS)
 _BLOBS = layout.shown(layout.BLOBS)
 _NOT_OF_EVIDENCE = frozenset({layout.MANIFEST, EXTRACT, *JUDGED})
 
@@ -112,20 +128,30 @@ def _extract(documents: Files, run: Run) -> list[Part | LeftOut]:
 def _judged(files: Files, *, made: bool) -> Iterator[Part | LeftOut]:
     for path in JUDGED:
         try:
-            if files.has(path):
-                yield _kept(path, files.read(path)) if made else _asked_for(path, files)
-        except (OSError, ValueError) as error:
+            if _has(files, path):
+                yield _kept(path, _read(files, path)) if made else _asked_for(path, files)
+        except (OSError, ValueError, UnreadableBundleError) as error:
             yield LeftOut(path, None, f"it cannot be made: {_why(error)}")
 
 
+def _has(files: Files, path: str) -> bool:
+    return table_documents.has(files, path) if path in table_documents.PATHS else files.has(path)
+
+
+def _read(files: Files, path: str) -> Iterator[bytes]:
+    return table_documents.read(files, path) if path in table_documents.PATHS else files.read(path)
+
+
 def _why(error: Exception) -> str:
+    if isinstance(error, UnreadableBundleError) and isinstance(error.__cause__, Exception):
+        return _why(error.__cause__)  # the same without the place of the record
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}"
     return str(error)
 
 
 def _asked_for(path: str, files: Files) -> Part:
-    return Part(path, None, None, lambda: _no_larger(files.read(path), LARGEST_BY_URL, path))
+    return Part(path, None, None, lambda: _no_larger(_read(files, path), LARGEST_BY_URL, path))
 
 
 class _TooLargeError(OSError):
@@ -163,7 +189,7 @@ def _spooled(run: Run) -> Parts:
             _kept(layout.shown(path), _whole_lines(path, blocks)) for path, blocks in run.spooled_files()
         ]
         for path, blocks in run.documents_so_far():
-            if path in JUDGED and path != layout.HEALTH:
+            if path in DOCUMENTS and path != layout.HEALTH:
                 with suppress(OSError, ValueError):  # it needs what is written at the end only
                     found.append(_kept(path, blocks))
         found.append(_kept(layout.HEALTH, iter([canonical.encode(run.health)])))

@@ -1,7 +1,9 @@
 """A report looked at again: the evidence that it carries is verified, and what follows from it is made anew.
 
 In: a report that may be anybody's. Out: the verdict on its evidence, and whether what its maker concluded is
-what the rules of this Steno give. Of a page that lacks files of the record only the digests are compared.
+what the rules of this Steno give. Of a page that lacks files of the record only the digests are compared. The
+number of the rules does not cover the columns of tables and the words in them, so that a table that differs
+proves something of a page of this version only.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from pathlib import Path
 
 from steno import __version__
 from steno.evidence import compat
+from steno.model import table_documents
 from steno.model.run import RULES, Manifest, Run, Status, Verdict
-from steno.views.report.carried import Carried, carried
+from steno.views.report.carried import Carried, Judgement, carried
 from steno.views.report.document import document
 from steno.views.report.parts import JUDGED, Parts, parts_of
 from steno.views.report.subject import subject_of
@@ -57,18 +60,25 @@ def _compared(found: Carried, manifest: Manifest, again: Parts) -> SecondLook:
     told, made = found.judgement, {one.path: one.sha256 for one in again.inside if one.sealed_as is None}
     harmed = list(_harmed(found, manifest, again))
     cannot = {one.path for one in again.left_out}
-    different = [
-        f"{path}: {_how(path, found.concluded, made)}"
+    other = [
+        path
         for path in sorted({*found.concluded, *made} - cannot)
         if path in JUDGED and found.concluded.get(path) != made.get(path)
     ]
     if harmed:
         outcome = Outcome.DIFFERENT
-    elif not different:
+    elif not other:
         outcome = Outcome.SAME
     else:
-        outcome = Outcome.DIFFERENT if told.rules == RULES else Outcome.OTHER_RULES
+        outcome = Outcome.DIFFERENT if _proves(told, other) else Outcome.OTHER_RULES
+    different = [f"{path}: {_how(path, found.concluded, made)}" for path in other]
     return _look(found, outcome, len({*found.concluded} - cannot), [*harmed, *different])
+
+
+def _proves(told: Judgement, other: list[str]) -> bool:
+    """Whether what differs cannot be explained by the rules, or the version, of whoever made the page."""
+    by_same = told.steno == __version__ or not {*other} <= {*table_documents.PATHS}
+    return told.rules == RULES and by_same
 
 
 def _harmed(found: Carried, manifest: Manifest, again: Parts) -> Iterator[str]:

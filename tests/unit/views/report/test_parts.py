@@ -21,16 +21,18 @@ from steno.bundle.frames import KERNEL
 from steno.bundle.judged import JudgedFiles
 from steno.evidence import canonical, layout
 from steno.judge.rules import RULES
+from steno.model import table_documents
 from steno.model.finding import open_path
 from steno.model.run import Run
 from steno.views.report import parts
 from steno.views.report.extract import EXTRACT
-from steno.views.report.parts import Parts, parts_of
+from steno.views.report.parts import JUDGED, Parts, parts_of
 from support.reading import opened
 from support.run_builder import Content, RunBuilder
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "v1"
 BLOBS = "blobs.parquet"
+FILES = table_documents.path_of("files")
 WRITTEN = [(layout.STDOUT, 5, b"true")]
 
 
@@ -52,11 +54,7 @@ def test_a_page_carries_every_file_of_the_bundle_byte_for_byte(tmp_path: Path) -
     with opened(run) as folder:
         found = parts_of(folder)
         carried = embedded(found)
-    sealed = {
-        part["path"]: part["sealed_as"]
-        for part in found.data["parts"]
-        if part["path"] not in layout.JUDGED_FILES
-    }
+    sealed = {part["path"]: part["sealed_as"] for part in found.data["parts"] if part["path"] not in JUDGED}
     assert sealed["terminal/stdout"] == layout.STDOUT
     assert {name: carried[path] for path, name in sealed.items()} == {
         name: (run / name).read_bytes() for name in files_of(run)
@@ -69,11 +67,14 @@ def test_what_was_concluded_is_carried_beside_it_with_whose_word_it_is(tmp_path:
     with opened(run) as folder:
         found = parts_of(folder)
         judged = JudgedFiles.of(folder.folder)
-        concluded = {
-            path: content for path, content in embedded(found).items() if path in layout.JUDGED_FILES
+        concluded = {path: content for path, content in embedded(found).items() if path in JUDGED}
+        assert concluded == {
+            path: b"".join(table_documents.read(judged, path))
+            if path in table_documents.PATHS
+            else judged.read_all(path, 1 << 20)
+            for path in concluded
         }
-        assert concluded == {path: judged.read_all(path, 1 << 20) for path in concluded}
-    assert {layout.RUN, layout.CALLS, layout.FILES, layout.PROCESSES, layout.CAST} < set(concluded)
+    assert {layout.RUN, layout.CALLS, layout.CAST, *table_documents.PATHS} < set(concluded)
     assert found.data["judgement"] == {
         "rules": RULES,
         "steno": __version__,
@@ -179,9 +180,9 @@ def test_a_conclusion_that_cannot_be_made_is_named_with_the_reason(tmp_path: Pat
     (run / layout.FILE_LINES).unlink()
     with opened(run) as folder:
         found = parts_of(folder)
-    (left_out,) = (one for one in found.left_out if one.path == layout.FILES)
+    (left_out,) = (one for one in found.left_out if one.path == FILES)
     assert left_out.why == f"it cannot be made: {layout.FILE_LINES}: No such file or directory"
-    assert layout.PROCESSES in found.data["judgement"]["files"]
+    assert layout.RUN in found.data["judgement"]["files"]
 
 
 def _with_contents(store: Path) -> Path:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from steno.evidence import compat, layout
-from steno.model import connections
+from steno.model import connections, table_documents
 from steno.views import calls_text, file_diff, health_text
 from steno.views.report import answers
 from steno.views.report.extract import EXTRACT
-from steno.views.report.parts import JUDGED
+from steno.views.report.parts import DOCUMENTS
 
 ROOT = Path(__file__).parents[4]
 PANELS = ROOT / "web" / "src" / "panels"
@@ -63,7 +63,8 @@ def test_the_files_of_a_page_have_the_names_that_python_gives_them() -> None:
         name: known[name] if name == "EVIDENCE" else layout.shown(known[name]) for name in told
     } | {"EVIDENCE": f"{layout.EVIDENCE}/"}
     assert _listed(source, "TAPES", told) == [layout.shown(tape) for tape in layout.TAPES]
-    assert tuple(_listed(source, "JUDGED", told)) == JUDGED
+    assert tuple(_listed(source, "DOCUMENTS", told)) == DOCUMENTS
+    assert f"`{table_documents.path_of('${name}')}`" in source
 
 
 def test_a_record_of_format_1_is_read_by_the_same_names_in_the_front_end() -> None:

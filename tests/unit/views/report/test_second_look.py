@@ -22,6 +22,7 @@ from steno.cli.main import exit_code
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, layout
 from steno.judge.rules import RULES
+from steno.model import table_documents
 from steno.model.finding import open_path
 from steno.views.report import carried, document
 from steno.views.report.parts import parts_of
@@ -29,6 +30,7 @@ from steno.views.report.second_look import second_look
 from steno.views.verdicts import Outcome, PageStatus
 from support.run_builder import RunBuilder
 
+FILES = table_documents.path_of("files")
 GOLDEN = Path(__file__).parents[3] / "golden" / "v1"
 DATA_AGAIN = b'<script type="application/json" id="steno-page">{}</script>\n'
 DATA = re.compile(rb'(?<=id="steno-page">).*(?=</script>\n)')
@@ -99,25 +101,25 @@ def test_a_page_as_it_was_made_is_the_same(page: Path, capsys: pytest.CaptureFix
 def test_a_forged_conclusion_is_told_and_the_evidence_is_still_valid(
     page: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    forge(page, layout.FILES, b'"change":"modified"', b'"change":"none"')
+    forge(page, FILES, b'"change":["none","modified"]', b'"change":["none","none"]')
     assert looked_at(page) == (
         Status.VALID,
         Outcome.DIFFERENT,
-        ["files.json: is not what follows from the evidence"],
+        ["tables/files.json: is not what follows from the evidence"],
     )
     assert exit_code(["verify", str(page)]) == 1
     said = capsys.readouterr().out
     assert said.startswith("valid ")
     assert "judgement: not what these rules give" in said
-    assert "files.json: is not what follows from the evidence" in said
+    assert "tables/files.json: is not what follows from the evidence" in said
 
 
 def test_a_conclusion_that_does_not_agree_with_the_page_is_told_whatever_its_rules(page: Path) -> None:
-    with_content(page, layout.FILES, lambda whole: whole + b" ")
+    with_content(page, FILES, lambda whole: whole + b" ")
     with_data(page, lambda data: data["judgement"].update(rules=RULES + 1))
     status, outcome, problems = looked_at(page)
     assert (status, outcome) == (Status.VALID, Outcome.DIFFERENT)
-    assert problems[0] == "files.json: is not what the page says was concluded"
+    assert problems[0] == "tables/files.json: is not what the page says was concluded"
 
 
 def test_a_conclusion_that_is_missing_is_told(page: Path) -> None:
@@ -171,6 +173,14 @@ def test_conclusions_of_other_rules_are_told_as_that(page: Path, capsys: pytest.
     assert exit_code(["verify", str(page)]) == 3
     said = capsys.readouterr().out
     assert f"judgement: made by other rules (the page says rules {RULES + 1} of Steno {__version__}; " in said
+
+
+def test_a_table_with_other_words_of_another_steno_is_no_forgery(page: Path) -> None:
+    forge(page, FILES, b'"letter":["r","M"]', b'"letter":["r","changed"]')
+    with_data(page, lambda data: data["judgement"].update(steno="99.0"))
+    assert looked_at(page)[:2] == (Status.VALID, Outcome.OTHER_RULES)
+    forge(page, layout.RUN, b'"completed":true', b'"completed":false')
+    assert looked_at(page)[1] is Outcome.DIFFERENT  # the rules of both are the same
 
 
 def test_a_page_of_another_record_s_conclusions_is_told(page: Path) -> None:

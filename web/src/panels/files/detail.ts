@@ -1,8 +1,9 @@
 // One file: its states before and after, what changed in it, and what the run did with it.
-// In: an entry of files.json. Out: elements, each part drawn when it is known. What cannot be shown is said, with its reason.
+// In: a row of `files`. Out: elements, each part drawn when it is known. What cannot be shown is said, with its reason.
 import { fill, h } from "../../dom";
-import type { FileEntry, FileState } from "../../model";
+import type { File, FileState } from "../../made/tables";
 import type { App } from "../../panel";
+import { numberOf } from "../../tables";
 import { treeOf } from "../../tree";
 import { counted, duration, size, visible } from "../../words";
 import { table } from "../table";
@@ -10,16 +11,17 @@ import { contentOf, hasContent, isBinary, isExtracted } from "./contents";
 import type { Content } from "./contents";
 import { comparisonView, contentView } from "./diff/view";
 import type { Shape } from "./diff/rows";
-import { LETTER_HELP, LETTER_WORDS, gitClass, letterOf, modeWords, nameOf, stateWords } from "./facts";
+import { LETTER_HELP, LETTER_WORDS, afterWords, beforeWords, exists, letterOf, modeWords } from "./facts";
 import { HEX_SHOWN, hex } from "./hex";
 import { historyOf } from "./history";
 
+const SECOND = 1_000_000_000n;
 const EXTRACTED =
   "The contents below are from an extract, since blobs.parquet is too large for this page: no digest covers it, and this browser could not check them.";
 
 export interface DetailOptions {
   app: App;
-  file: FileEntry;
+  file: File;
   shape: Shape;
   reshape(shape: Shape): void;
 }
@@ -38,17 +40,17 @@ export function fileDetail(options: DetailOptions): HTMLElement {
   void drawContent(content, options).catch((error: Error) =>
     fill(content, h("p", { class: "alarm", role: "alert" }, visible(error.message))),
   );
-  const drawn = drawHistory(history, remarks, app, nameOf(file));
+  const drawn = drawHistory(history, remarks, app, file.path);
   void drawn.catch((error: Error) => fill(history, h("p", { class: "alarm", role: "alert" }, visible(error.message))));
   return h(
     "article",
-    { class: "file-detail", "aria-label": visible(nameOf(file)) },
-    h("h3", { class: "mono", tabindex: "-1" }, visible(nameOf(file))),
+    { class: "file-detail", "aria-label": visible(file.path) },
+    h("h3", { class: "mono", tabindex: "-1" }, visible(file.path)),
     h(
       "p",
       { class: "counts" },
       h("span", { class: `badge letter-${letterClass(letter)}`, title: LETTER_HELP[letter] }, LETTER_WORDS[letter]),
-      gitClass(file) ? h("span", { class: "badge muted" }, `git: ${gitClass(file)}`) : null,
+      file.git_class ? h("span", { class: "badge muted" }, visible(`git: ${file.git_class}`)) : null,
       h("span", { class: "muted" }, visible(file.operations.join(", "))),
     ),
     remarks,
@@ -62,12 +64,12 @@ export function letterClass(letter: string): string {
   return ({ "?": "unknown", "-": "looked" } as Record<string, string>)[letter] ?? letter;
 }
 
-function remarksOf(file: FileEntry): string[] {
+function remarksOf(file: File): string[] {
   const remarks: string[] = [];
-  if (file.path_b64 !== undefined) remarks.push("The name is not UTF-8: each byte that is not stands as \\xNN.");
+  if (file.path_bytes !== null) remarks.push("The name is not UTF-8: each byte that is not stands as \\xNN.");
   if (
-    file.before.mode !== undefined &&
-    file.after.mode !== undefined &&
+    file.before.mode !== null &&
+    file.after.mode !== null &&
     (file.before.mode & 0o7777) !== (file.after.mode & 0o7777)
   )
     remarks.push(`The mode changed from ${modeWords(file.before.mode)} to ${modeWords(file.after.mode)}.`);
@@ -76,47 +78,48 @@ function remarksOf(file: FileEntry): string[] {
     [file.before, "before"],
     [file.after, "after"],
   ] as const)
-    if (state.unknown || state.exists === undefined) remarks.push(`Its state ${when} the run is not known.`);
+    if (state.kind === null) remarks.push(`Its state ${when} the run is not known.`);
   return remarks;
 }
 
-function stateTable(file: FileEntry): HTMLElement {
-  const rows: [string, (state: FileState) => string][] = [
-    ["What", stateWords],
-    ["Size", sizeWords],
-    ["Mode", (state) => modeWords(state.mode)],
-    ["Owner", (state) => (state.uid === undefined ? "" : `${state.uid}:${state.gid}`)],
-    ["Modified", (state) => time(state)],
+function stateTable(file: File): HTMLElement {
+  const both = (words: (state: FileState) => string) => [words(file.before), words(file.after)] as const;
+  const rows: [string, readonly [before: string, after: string]][] = [
+    ["What", [beforeWords(file), afterWords(file)]],
+    ["Size", both(sizeWords)],
+    ["Mode", both((state) => modeWords(state.mode))],
+    ["Owner", both((state) => (state.uid === null ? "" : `${state.uid}:${state.gid}`))],
+    ["Modified", both(time)],
   ];
-  const shown = rows.filter(([, words]) => words(file.before) || words(file.after));
+  const shown = rows.filter(([, [before, after]]) => before || after);
   return table({
     caption: "Before and after",
     headings: ["State", "Before", "After"],
     things: shown,
-    class: ([, words]) => (words(file.before) === words(file.after) ? "state" : "state differs"),
-    cells: ([label, words]) => [label, words(file.before), words(file.after)],
+    class: ([, [before, after]]) => (before === after ? "state" : "state differs"),
+    cells: ([label, [before, after]]) => [label, before, after],
   });
 }
 
 function sizeWords(state: FileState): string {
-  if (state.size === undefined) return "";
-  const bytes = counted(Number(state.size), "byte");
-  return Number(state.size) < 1024 ? bytes : `${size(state.size)} (${bytes})`;
+  if (state.size === null) return "";
+  const bytes = counted(numberOf(state.size), "byte");
+  return numberOf(state.size) < 1024 ? bytes : `${size(state.size)} (${bytes})`;
 }
 
 function time(state: FileState): string {
-  const date = new Date(Number(state.mtime ?? NaN) * 1000);
+  if (state.mtime_ns === null) return "";
+  const nanoseconds = BigInt(state.mtime_ns);
+  const fraction = ((nanoseconds % SECOND) + SECOND) % SECOND;
+  const date = new Date(Number((nanoseconds - fraction) / SECOND) * 1000);
   if (Number.isNaN(date.getTime())) return "";
-  const fraction = String(state.mtime_ns ?? "")
-    .slice(-9)
-    .padStart(9, "0");
-  return `${date.toISOString().replace("T", " ").slice(0, -5)}.${fraction.slice(0, 6)} UTC`;
+  return `${date.toISOString().replace("T", " ").slice(0, -5)}.${String(fraction / 1000n).padStart(6, "0")} UTC`;
 }
 
 async function drawContent(host: HTMLElement, options: DetailOptions): Promise<void> {
   const { app, file } = options;
   if (!hasContent(file)) {
-    const [before, after] = [file.before.type ?? "nothing", file.after.type ?? "nothing"];
+    const [before, after] = [exists(file.before) ? file.before.kind : "nothing", exists(file.after) ? file.after.kind : "nothing"];
     return fill(host, before === after ? null : h("p", null, visible(`${before} before, ${after} after`)));
   }
   if (letterOf(file) === "t") return fill(host);
@@ -129,8 +132,8 @@ async function drawContent(host: HTMLElement, options: DetailOptions): Promise<v
 }
 
 /** What is withheld is said; the side that can be shown is. */
-function partly(before: Content, after: Content, file: FileEntry): (Node | null)[] {
-  const hadBoth = file.before.exists !== false && file.after.exists !== false;
+function partly(before: Content, after: Content, file: File): (Node | null)[] {
+  const hadBoth = file.before.kind !== "absent" && file.after.kind !== "absent";
   const remark = (when: string, content: Content): Node | null => {
     if (content.withheld === undefined) return null;
     return h(
@@ -149,10 +152,10 @@ function partly(before: Content, after: Content, file: FileEntry): (Node | null)
   ];
 }
 
-function oneSide(content: Content, file: FileEntry, side: "old" | "new"): Node {
+function oneSide(content: Content, file: File, side: "old" | "new"): Node {
   if (content.withheld !== undefined) return h("p", { class: "muted" }, visible(`Not shown: ${content.withheld}.`));
   const bytes = content.bytes!;
-  return isBinary(bytes) ? binary("Binary", bytes) : contentView(bytes, nameOf(file), side);
+  return isBinary(bytes) ? binary("Binary", bytes) : contentView(bytes, file.path, side);
 }
 
 function whole(before: Uint8Array, after: Uint8Array, options: DetailOptions): (Node | null)[] {
@@ -160,8 +163,8 @@ function whole(before: Uint8Array, after: Uint8Array, options: DetailOptions): (
   if (isBinary(before) || isBinary(after)) {
     return [
       h("p", null, "Binary files differ."),
-      file.before.exists ? binary("Before", before) : null,
-      file.after.exists ? binary("After", after) : null,
+      exists(file.before) ? binary("Before", before) : null,
+      exists(file.after) ? binary("After", after) : null,
     ];
   }
   if (equal(before, after))
@@ -175,7 +178,7 @@ function whole(before: Uint8Array, after: Uint8Array, options: DetailOptions): (
       button("unified", "Unified"),
       button("split", "Side by side"),
     ),
-    comparisonView(before, after, nameOf(file), shape),
+    comparisonView(before, after, file.path, shape),
   ];
 }
 

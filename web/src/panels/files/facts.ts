@@ -1,7 +1,7 @@
 // One recorded path in words: its letter, its sizes, its states.
-// In: an entry of files.json. Out: the words that `steno files` and `steno files --diff` use. Never reads a content.
-import { fromBytes } from "../../kernel";
-import type { FileEntry, FileState } from "../../model";
+// In: a row of `files`. Out: the words that `steno files` and `steno files --diff` use. Never reads a content.
+import type { File, FileState } from "../../made/tables";
+import { numberOf } from "../../tables";
 import { lookup, size, visible } from "../../words";
 
 export type Letter = "A" | "M" | "D" | "m" | "?" | "o" | "t" | "r" | "-";
@@ -30,8 +30,8 @@ export const LETTER_HELP: Record<Letter, string> = {
   "-": "asked about, listed, or tried in vain",
 };
 
-const LETTERS: Record<string, Letter> = { created: "A", modified: "M", deleted: "D", metadata: "m" };
-const WITH_SIZE = ["file", "symlink"];
+const ABSENT = "absent";
+const WITH_CONTENT = ["file", "symlink"];
 
 // Why a content was not kept, as views/file_diff.py puts it.
 const WHY: Record<string, string> = {
@@ -43,52 +43,43 @@ const WHY: Record<string, string> = {
   clean_git: "it is in git, as it was committed",
 };
 
-export function letterOf(file: FileEntry): Letter {
-  if (file.by_others) return "o";
-  if (file.change === "modified" && file.before.type === "directory" && file.after.type === "directory") return "m";
-  if (file.change !== "none") return lookup(LETTERS, file.change) ?? "?";
-  if (!file.before.exists && file.operations.includes("write")) return "t";
-  return file.operations.includes("read") || file.operations.includes("execute") ? "r" : "-";
+/** As the table has it; a letter of a newer Steno is one that is not known here. */
+export function letterOf(file: File): Letter {
+  return lookup(LETTER_WORDS, file.letter) === undefined ? "?" : (file.letter as Letter);
 }
 
-/** The name as text; bytes that are not UTF-8 stand as \xNN, as they do in the names of the kernel layer. */
-export function nameOf(file: FileEntry): string {
-  return file.path_b64 === undefined ? file.path : fromBase64(file.path_b64);
+/** False also where it is not known. */
+export function exists(state: FileState): boolean {
+  return state.kind !== null && state.kind !== ABSENT;
 }
 
-export function targetOf(state: FileState & { target_b64?: string }): string | null {
-  if (state.target === undefined) return null;
-  return state.target_b64 === undefined ? state.target : fromBase64(state.target_b64);
-}
-
-export function sizeText(file: FileEntry): string {
-  const before = bytesOf(file.before);
-  const after = bytesOf(file.after);
-  if (before === null || after === null) return "?";
-  if (file.change === "none" || file.change === "metadata") return hasSize(file.after) ? size(after) : "";
-  if (!hasSize(file.before) && !hasSize(file.after)) return "";
-  const grown = after - before;
+export function sizeText(file: File): string {
+  if (file.size_change === null) return "?";
+  const { before, after } = file;
+  if (file.change === "none" || file.change === "metadata") return hasContent(after) ? size(Math.max(numberOf(after.size), 0)) : "";
+  if (!hasContent(before) && !hasContent(after)) return "";
+  const grown = numberOf(file.size_change);
   return `${grown < 0 ? "−" : "+"}${size(Math.abs(grown))}`;
 }
 
-export function gitClass(file: FileEntry): string {
-  const git = file.git as { ignored?: boolean; tracked?: boolean; dirty?: boolean } | undefined;
-  if (!git) return "";
-  if (git.ignored) return "ignored";
-  if (!git.tracked) return "untracked";
-  return git.dirty ? "dirty" : "clean";
+/** What a file was, in a few words. */
+export function beforeWords({ before }: File): string {
+  return stateWords(before, "not there");
 }
 
-/** What a state is, in a few words. */
-export function stateWords(state: FileState): string {
-  if (state.unknown || state.exists === undefined) return "not known";
-  if (!state.exists) return state.tombstone ? "deleted" : "not there";
-  const target = targetOf(state);
-  return target === null ? (state.type ?? "?") : `${state.type} → ${visible(target)}`;
+/** What it is now. */
+export function afterWords(file: File): string {
+  return stateWords(file.after, file.change === "deleted" || file.letter === "t" ? "deleted" : "not there");
 }
 
-export function modeWords(mode: number | undefined): string {
-  if (mode === undefined) return "";
+function stateWords(state: FileState, absent: string): string {
+  if (state.kind === null) return "not known";
+  if (state.kind === ABSENT) return absent;
+  return state.target === null ? visible(state.kind) : `${visible(state.kind)} → ${visible(state.target)}`;
+}
+
+export function modeWords(mode: number | null): string {
+  if (mode === null) return "";
   const bits = [...Array(9).keys()].map((at) => (mode & (1 << (8 - at)) ? "rwx"[at % 3]! : "-"));
   if (mode & 0o4000) bits[2] = bits[2] === "x" ? "s" : "S";
   if (mode & 0o2000) bits[5] = bits[5] === "x" ? "s" : "S";
@@ -97,23 +88,9 @@ export function modeWords(mode: number | undefined): string {
 }
 
 export function whyNotKept(state: FileState): string {
-  return lookup(WHY, state.content ?? "") ?? "its content was not kept";
+  return lookup(WHY, state.no_content_reason ?? "") ?? "its content was not kept";
 }
 
-function bytesOf(state: FileState): number | null {
-  if (state.unknown || state.exists === undefined) return null;
-  if (!state.exists || !hasSize(state)) return 0;
-  return state.size === undefined ? null : Math.max(Number(state.size), 0);
-}
-
-function hasSize(state: FileState): boolean {
-  return WITH_SIZE.includes(state.type ?? "");
-}
-
-function fromBase64(text: string): string {
-  try {
-    return fromBytes(Uint8Array.from(atob(text), (one) => one.charCodeAt(0)));
-  } catch {
-    return text;
-  }
+function hasContent(state: FileState): boolean {
+  return WITH_CONTENT.includes(state.kind ?? "");
 }

@@ -1,7 +1,7 @@
 // The files of a run: what it changed, read and looked at, and what changed inside them.
-// In: files.json and blobs.parquet; without a kernel layer, what git saw. Out: a list, and the file that is looked at.
+// In: the table of files and blobs.parquet; without a kernel layer, what git saw. Out: a list, and the file that is looked at.
 import { fill, h } from "../../dom";
-import { FILES } from "../../layout";
+import { tablePath } from "../../layout";
 import type { App, Panel } from "../../panel";
 import { whenSeen } from "../../seen";
 import { gitSection, hasGit } from "./git";
@@ -16,12 +16,12 @@ export const files: Panel = {
   counted: "files changed, as the head counts them",
   async count(app) {
     const found = await app.model.files();
-    return found ? found.files.filter((file) => file.change !== "none" && !file.by_others).length : null;
+    return found ? found.filter((file) => file.change !== "none" && !file.changed_by_others).length : null;
   },
   async mount(host, app) {
     const found = await app.model.files();
-    if (!found) return fill(host, await withoutKernel(app, "The files of the run", FILES), await gitSection(app));
-    const made = new FilesView(app, found, await baseOf(app));
+    if (!found) return fill(host, await withoutKernel(app, "The files of the run", tablePath("files")), await gitSection(app));
+    const made = new FilesView(app, found, await app.model.directoryRenames(), await baseOf(app));
     view = made;
     fill(host, ...made.elements(), gitDetails(app));
     if (app.window.get()) await made.filter();

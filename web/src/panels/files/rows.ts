@@ -1,12 +1,12 @@
 // Which files are listed, in which order, flat or as a tree.
-// In: the entries of files.json and what the reader asked for. Out: rows. 5,000 files are sorted once; a keystroke in
+// In: the rows of `files` and what the reader asked for. Out: rows. 5,000 files are sorted once; a keystroke in
 // the search only filters.
-import type { FileEntry } from "../../model";
-import { letterOf, nameOf, sizeText } from "./facts";
+import type { File } from "../../made/tables";
+import { letterOf, sizeText } from "./facts";
 import type { Letter } from "./facts";
 
 export interface Listed {
-  file: FileEntry;
+  file: File;
   name: string;
   letter: Letter;
   size: string;
@@ -43,9 +43,9 @@ const ORDER: Letter[] = ["A", "M", "D", "?", "o", "t", "m", "r", "-"];
 const RANK: Record<Letter, number> = { A: 0, M: 0, D: 0, "?": 0, o: 1, t: 1, m: 2, r: 3, "-": 4 };
 export const CHANGED: readonly Letter[] = ["A", "M", "D", "?"];
 
-export function listedFiles(files: FileEntry[]): Listed[] {
+export function listedFiles(files: File[]): Listed[] {
   return files
-    .map((file) => ({ file, name: nameOf(file), letter: letterOf(file), size: sizeText(file) }))
+    .map((file) => ({ file, name: file.path, letter: letterOf(file), size: sizeText(file) }))
     .sort((one, other) => RANK[one.letter] - RANK[other.letter] || compareNames(one.name, other.name));
 }
 

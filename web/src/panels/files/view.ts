@@ -1,14 +1,14 @@
 // The list of files beside the one that is looked at.
-// In: files.json. Out: search, kinds, tree or flat, window, all of which only filter; the list holds only what is seen.
+// In: the tables of files and of renamed directories. Out: search, kinds, tree or flat, window, all of which only filter; the list holds only what is seen.
 import { fill, h } from "../../dom";
 import { VirtualList } from "../../list";
-import type { Files } from "../../model";
+import type { DirectoryRename, File } from "../../made/tables";
 import type { App } from "../../panel";
 import { counted, visible } from "../../words";
 import { namesIn } from "../names_in_window";
 import { fileDetail, letterClass } from "./detail";
 import type { Shape } from "./diff/rows";
-import { LETTER_HELP, LETTER_WORDS, gitClass, targetOf } from "./facts";
+import { LETTER_HELP, LETTER_WORDS, exists } from "./facts";
 import type { Letter } from "./facts";
 import { CHANGED, chosen, flatRows, letterCounts, listedFiles, treeRows } from "./rows";
 import type { Listed, Row } from "./rows";
@@ -39,10 +39,11 @@ export class FilesView {
 
   constructor(
     private readonly app: App,
-    private readonly files: Files,
+    files: File[],
+    private readonly directoryRenames: DirectoryRename[],
     private readonly base: string,
   ) {
-    this.all = listedFiles(files.files);
+    this.all = listedFiles(files);
     const letters = letterCounts(this.all).map(([letter]) => letter);
     const changes = letters.filter((letter) => CHANGED.includes(letter));
     this.kinds = new Set(changes.length ? changes : letters);
@@ -85,7 +86,7 @@ export class FilesView {
       return;
     }
     this.current = name;
-    const found = this.all.find((one) => isNamed(one, name));
+    const found = this.all.find((one) => one.name === name);
     if (!found) {
       fill(
         this.detail,
@@ -136,7 +137,7 @@ export class FilesView {
 
   /** Marks the file that is looked at, where the list has it. */
   private mark(): void {
-    const at = this.rows.findIndex((row) => row.kind === "file" && isNamed(row.listed, this.current));
+    const at = this.rows.findIndex((row) => row.kind === "file" && row.listed.name === this.current);
     if (at >= 0 && at !== this.list.selected) this.list.select(at);
   }
 
@@ -152,9 +153,8 @@ export class FilesView {
       ];
     }
     const { letter, file, size } = row.listed;
-    const target = targetOf(file.after.exists ? file.after : file.before);
-    const isFolder = (file.after.type ?? file.before.type) === "directory";
-    const ending = isFolder ? "/" : target === null ? "" : ` → ${target}`;
+    const { kind, target } = exists(file.after) ? file.after : file.before;
+    const ending = kind === "directory" ? "/" : target === null ? "" : ` → ${target}`;
     return [
       h(
         "span",
@@ -163,7 +163,7 @@ export class FilesView {
       ),
       h("span", { class: "name", title: visible(row.listed.name), ...indent }, visible(row.label + ending)),
       size,
-      gitClass(file),
+      visible(file.git_class ?? ""),
     ];
   }
 
@@ -218,11 +218,11 @@ export class FilesView {
   }
 
   private renames(): HTMLElement | null {
-    const { directory_renames: renames } = this.files;
-    if (!renames?.length) return null;
+    const renames = this.directoryRenames;
+    if (!renames.length) return null;
     const items = renames
       .slice(0, RENAMES_SHOWN)
-      .map((one) => h("li", { class: "mono" }, visible(one.from), one.exchange ? " ⇄ " : " → ", visible(one.to)));
+      .map((one) => h("li", { class: "mono" }, visible(one.old_path), one.exchanged ? " ⇄ " : " → ", visible(one.new_path)));
     const more = renames.length - items.length;
     return h(
       "details",
@@ -231,9 +231,4 @@ export class FilesView {
       h("ul", null, items, more > 0 ? h("li", null, `and ${more} more`) : null),
     );
   }
-}
-
-/** By its name as it is shown, or as the record writes it. */
-function isNamed(one: Listed, name: string): boolean {
-  return one.name === name || one.file.path === name;
 }

@@ -1,0 +1,231 @@
+// The rows of a run's tables; made by docs/generate_tables.py from src/steno/model/rows.py.
+/** A whole number as canonical JSON has it: beyond 2^53 as text. */
+export type Whole = number | string;
+
+/** What the values of a column are; of a state, those of each of its columns. */
+export type Kind = "boolean" | "number" | "string" | "string[]" | "number[]" | "Whole";
+export interface Shape {
+  [column: string]: Kind | `${Kind}?` | Shape;
+}
+
+/** A path at one moment. `kind` is `absent` where nothing was there, and null where that is not known. */
+export interface FileState {
+  kind: string | null;
+  mode: number | null;
+  size: Whole | null;
+  mtime_ns: Whole | null;
+  uid: number | null;
+  gid: number | null;
+  target: string | null;
+  target_bytes: string | null;
+  blob: string | null;
+  no_content_reason: string | null;
+}
+
+/** What is known of a run as a whole. */
+export interface RunInfo {
+  run_id: string;
+  name: string | null;
+  state: string;
+  command: string[];
+  cwd: string;
+  started_at_ms: Whole;
+  duration_ns: Whole;
+  command_ns: Whole | null;
+  exit_code: Whole | null;
+  signal: string | null;
+  completed: boolean;
+  /** Nothing that should be in the record is missing. */
+  complete: boolean;
+  observer: string;
+  kernel_layer: string;
+  machine: string;
+  steno_version: string;
+  format: Whole | null;
+  rules: Whole;
+  root: string | null;
+}
+
+/** A tool call, as an agent told of it or a proxy let it through, and what the kernel saw of it. */
+export interface Call {
+  call: Whole;
+  tool_call_id: string;
+  tool: string;
+  server: string | null;
+  verdict: string;
+  told_by: string | null;
+  corroboration: string | null;
+  decision: string | null;
+  reason: string | null;
+  started_ns: Whole | null;
+  ended_ns: Whole | null;
+  process: Whole | null;
+  n_events: Whole | null;
+  files_changed: string[];
+  files_read: string[];
+  programs: string[];
+  endpoints: string[];
+  input: string | null;
+}
+
+/** What an agent said held against what was seen: of one call, or of its last words. */
+export interface Check {
+  call: Whole | null;
+  rule: string;
+  result: string;
+  detail: string;
+}
+
+/** An address, and all that was done with it. */
+export interface Connection {
+  connection: Whole;
+  family: string;
+  address: string;
+  /** As people write it: 1.2.3.4:80, [::1]:80, a path. */
+  name: string;
+  operations: string[];
+  /** What came of connecting; null where nobody tried. */
+  result: string | null;
+  /** The same in words, with the errors of connecting. */
+  outcome: string | null;
+  errors: string[];
+  sent: boolean;
+  processes: Whole[];
+  times: Whole;
+  first_ns: Whole;
+  last_ns: Whole;
+}
+
+/** A directory that got another name, with everything in it. */
+export interface DirectoryRename {
+  old_path: string;
+  old_path_bytes: string | null;
+  new_path: string;
+  new_path_bytes: string | null;
+  /** With what had the other name. */
+  exchanged: boolean;
+}
+
+/** A call that the kernel saw. */
+export interface Event {
+  event: Whole;
+  at_ns: Whole;
+  /** null: it tells of the recording itself. */
+  process: Whole | null;
+  thread: Whole;
+  operation: string;
+  syscall: string | null;
+  requested: string | null;
+  path: string | null;
+  other: string | null;
+  outcome: "done" | "failed" | "unknown";
+  error: string | null;
+  argument: Whole;
+  argument2: Whole;
+  notes: string[];
+  found: FileState | null;
+}
+
+/** A program that a process became, or tried to become. */
+export interface Exec {
+  exec: Whole;
+  process: Whole;
+  at_ns: Whole;
+  requested: string | null;
+  executable: string | null;
+  arguments: string[];
+  interpreter: string | null;
+  outcome: "done" | "failed" | "unknown";
+  error: string | null;
+  privilege_lost: boolean;
+}
+
+/** A path that the run touched, before and after. */
+export interface File {
+  path: string;
+  path_bytes: string | null;
+  /** As `steno files` shows it. */
+  letter: string;
+  /** Of what is there: created, modified, deleted, metadata, none or unknown. */
+  change: string;
+  operations: string[];
+  /** null where it is not known. */
+  size_change: Whole | null;
+  before: FileState;
+  after: FileState;
+  changed_by_others: boolean;
+  git_root: string | null;
+  git_class: string | null;
+}
+
+/** What is missing from the record, and why. */
+export interface Gap {
+  reason: string;
+  detail: string;
+  lost_bytes: Whole | null;
+}
+
+/** An event of the recording itself, as it was recorded. */
+export interface LogEntry {
+  seq: Whole;
+  at_ns: Whole;
+  logged_at_ms: Whole;
+  kind: string;
+  data: string;
+}
+
+/** Bytes of a stream of the terminal, or of a pipe, as they came. */
+export interface Output {
+  stream: string;
+  position: Whole;
+  at_ns: Whole;
+  data: string;
+}
+
+/** A process that was seen, with the last program that it became. */
+export interface Process {
+  process: Whole;
+  parent: Whole | null;
+  pid: Whole | null;
+  program: string | null;
+  /** The command line of the last program that it became, quoted for a shell. */
+  command: string | null;
+  started_ns: Whole;
+  ended_ns: Whole | null;
+  exit_code: Whole | null;
+  signal: string | null;
+  /** When the recording ended. */
+  still_running: boolean;
+  threads: Whole;
+  n_events: Whole;
+  /** Its program; a copy of a process is what that is. */
+  label: string;
+  /** All that it was, its last command line in full. */
+  title: string;
+  /** The same number where two, with all that they started, did the same. */
+  alike: Whole;
+}
+
+/** A git repository that touched paths lie in. */
+export interface Repository {
+  root: string;
+  head: string | null;
+  dirty: boolean | null;
+}
+
+/** A name in the capability surface: what the run could do and did. */
+export interface Capability {
+  category: string;
+  entry: string;
+}
+
+/** Those that a page carries. */
+export interface Tables {
+  directory_renames: DirectoryRename;
+  files: File;
+}
+
+export const TABLES: Record<keyof Tables, Shape> = {
+  directory_renames: { old_path: "string", old_path_bytes: "string?", new_path: "string", new_path_bytes: "string?", exchanged: "boolean" },
+  files: { path: "string", path_bytes: "string?", letter: "string", change: "string", operations: "string[]", size_change: "Whole?", before: { kind: "string?", mode: "number?", size: "Whole?", mtime_ns: "Whole?", uid: "number?", gid: "number?", target: "string?", target_bytes: "string?", blob: "string?", no_content_reason: "string?" }, after: { kind: "string?", mode: "number?", size: "Whole?", mtime_ns: "Whole?", uid: "number?", gid: "number?", target: "string?", target_bytes: "string?", blob: "string?", no_content_reason: "string?" }, changed_by_others: "boolean", git_root: "string?", git_class: "string?" },
+};
