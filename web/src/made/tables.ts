@@ -46,6 +46,31 @@ export interface RunInfo {
   root: string | null;
 }
 
+/** What one process did to one path in one way, however often. */
+export interface Access {
+  process: Whole;
+  operation: string;
+  path: string;
+  path_bytes: string | null;
+  /** Read, write or read_write, where it was opened. */
+  access: string | null;
+  creates: boolean;
+  truncates: boolean;
+  outcome: "done" | "failed" | "unknown";
+  error: string | null;
+  times: Whole;
+  first_ns: Whole;
+  last_ns: Whole;
+}
+
+/** A content that the record keeps. `before` and `after` of a file name it. */
+export interface Blob {
+  blob: string;
+  size: Whole;
+  /** It holds a secret, and only the store that it was recorded in can read it. */
+  encrypted: boolean;
+}
+
 /** A tool call, as an agent told of it or a proxy let it through, and what the kernel saw of it. */
 export interface Call {
   call: Whole;
@@ -66,6 +91,24 @@ export interface Call {
   programs: string[];
   endpoints: string[];
   input: string | null;
+}
+
+/** A path that the run touched, before and after. */
+export interface File {
+  path: string;
+  path_bytes: string | null;
+  /** As `steno files` shows it. */
+  letter: string;
+  /** Of what is there: created, modified, deleted, metadata, none or unknown. */
+  change: string;
+  operations: string[];
+  /** null where it is not known. */
+  size_change: Whole | null;
+  before: FileState;
+  after: FileState;
+  changed_by_others: boolean;
+  git_root: string | null;
+  git_class: string | null;
 }
 
 /** What an agent said held against what was seen: of one call, or of its last words. */
@@ -94,6 +137,22 @@ export interface Connection {
   times: Whole;
   first_ns: Whole;
   last_ns: Whole;
+}
+
+/** What policy decided about a call of a tool, as its proxy told it. */
+export interface Decision {
+  seq: Whole;
+  tool_call_id: string;
+  tool: string;
+  server: string;
+  decision: string;
+  reason: string;
+  dry_run: boolean;
+  /** How the call ended; null where no end was seen. */
+  outcome: string | null;
+  started_ns: Whole;
+  ended_ns: Whole | null;
+  arguments: string | null;
 }
 
 /** A directory that got another name, with everything in it. */
@@ -174,6 +233,21 @@ export interface LogEntry {
   data: string;
 }
 
+/** What an agent or its framework said of itself: a claim, never a fact. */
+export interface Message {
+  seq: Whole;
+  source: string;
+  kind: string;
+  /** When it says that it was. */
+  told_ns: Whole | null;
+  tool_call_id: string | null;
+  tool: string | null;
+  server: string | null;
+  text: string | null;
+  input: string | null;
+  output: string | null;
+}
+
 /** Bytes of a stream of the terminal, or of a pipe, as they came. */
 export interface Output {
   stream: string;
@@ -194,7 +268,7 @@ export interface Process {
   ended_ns: Whole | null;
   exit_code: Whole | null;
   signal: string | null;
-  /** When the recording ended. */
+  /** When the recording ended; of a run that goes on, now. */
   still_running: boolean;
   threads: Whole;
   n_events: Whole;
