@@ -55,13 +55,13 @@ def decode_line(line: bytes) -> Any:
 
 def integer(value: int | str) -> int:
     """Read an integer that `encode` may have had to write as a string."""
-    if isinstance(value, int):
-        return value
+    if type(value) is not str:
+        return int(value)
     try:
         number = int(value)
     except ValueError:
         raise NotCanonicalError("not an integer") from None
-    if abs(number) <= SAFE_INTEGER or str(number) != value:
+    if -SAFE_INTEGER <= number <= SAFE_INTEGER or str(number) != value:
         raise NotCanonicalError("an integer is a string only beyond 2^53")
     return number
 
@@ -105,9 +105,12 @@ def _plain(value: Any, depth: int) -> Any:
                 raise _NotPlainError
         except TypeError:
             raise _NotPlainError from None
-        return {
-            key: item if type(item) in _WRITTEN_ALIKE else _plain(item, depth) for key, item in value.items()
-        }
+        plain = {}
+        for key, item in value.items():
+            kind = type(item)
+            stays = kind in _WRITTEN_ALIKE or (kind is int and -SAFE_INTEGER <= item <= SAFE_INTEGER)
+            plain[key] = item if stays else _plain(item, depth)
+        return plain
     if kind is list or kind is tuple:
         return [item if type(item) in _WRITTEN_ALIKE else _plain(item, depth) for item in value]
     raise _NotPlainError

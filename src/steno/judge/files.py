@@ -529,7 +529,7 @@ def _has_same_blob(before: dict[str, Any], after: dict[str, Any]) -> bool:
 
 
 def _differ(before: dict[str, Any], after: dict[str, Any], *names: str) -> bool:
-    return any(before.get(name) != after.get(name) for name in names)
+    return [before.get(name) for name in names] != [after.get(name) for name in names]
 
 
 def _lines(layers: Layers) -> Iterator[bytes]:
