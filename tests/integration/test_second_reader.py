@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,7 @@ ROOT = Path(__file__).parents[2]
 READER = ROOT / "docs" / "examples" / "read_record.py"
 GOLDEN = ROOT / "tests" / "golden" / "v2"
 PACKS = sorted(GOLDEN.glob("*.tar.gz"))
+OTHER_PYTHON = Path("/usr/bin/python3")
 LETTERS = {"created": "A", "deleted": "D", "modified": "M"}
 SCRIPT = """
 echo out; echo err >&2; cat
@@ -105,6 +107,34 @@ def test_a_packed_record_is_read_like_its_folder(steno: Steno, run: Path, tmp_pa
     assert answer(pack)[0] == 2
 
 
+@pytest.mark.skipif(
+    not OTHER_PYTHON.exists() or OTHER_PYTHON.resolve().name != f"python3.{sys.version_info.minor}",
+    reason="there is no other Python of this minor version that could use the same pyarrow",
+)
+def test_the_python_of_the_system_reads_a_packed_record_too() -> None:
+    """Debian 12 has 3.11.2, whose tarfile and shutil have no filters."""
+    place = {"PYTHONPATH": sysconfig.get_path("platlib"), "PATH": os.defpath}
+    pack = GOLDEN / "notify.tar.gz"
+    words = [str(OTHER_PYTHON), "-W", "error", str(READER), str(pack)]
+    said = subprocess.run(words, capture_output=True, timeout=SECONDS, check=False, env=place)
+    assert (said.returncode, said.stdout, said.stderr) == (0, read(pack).stdout, b"")
+
+
+@pytest.mark.parametrize("name", ["../beside", "/tmp/steno-beside", "evidence/../../beside", "evidence/link"])
+def test_nothing_of_a_pack_is_put_beside_its_folder(run: Path, tmp_path: Path, name: str) -> None:
+    pack = tmp_path / "run.tar.gz"
+    with tarfile.open(pack, "w:gz") as packed:
+        for path in files_of(run):
+            packed.add(run / path, path)
+        member = tarfile.TarInfo(name)
+        member.type = tarfile.SYMTYPE if name.endswith("link") else tarfile.REGTYPE
+        member.linkname = "/etc/hostname" * name.endswith("link")
+        packed.addfile(member)
+    assert answer(pack) == (1, "invalid:")
+    assert not (tmp_path / "beside").exists()
+    assert not Path("/tmp/steno-beside").exists()
+
+
 def _change_a_byte(run: Path, name: str) -> None:
     data = bytearray((run / name).read_bytes())
     data[len(data) // 2] ^= 1
@@ -163,6 +193,24 @@ def test_what_was_tampered_with_is_invalid_to_both(steno: Steno, run: Path, how:
     TAMPERED[how](run)
     assert answer(run) == (1, "invalid:")
     assert steno("verify", str(run)).returncode == 1
+
+
+@pytest.mark.parametrize("name", [layout.KERNEL_TABLE, layout.FILE_LINES])
+def test_a_table_that_was_taken_out_of_bundle_and_manifest_together_is_missed(
+    steno: Steno, tmp_path: Path, name: str
+) -> None:
+    with tarfile.open(GOLDEN / "notify.tar.gz") as packed:
+        packed.extractall(tmp_path / "run", filter="data")
+    assert answer(tmp_path / "run") == (0, "valid")
+    (tmp_path / "run" / name).unlink()
+    reseal(tmp_path / "run")
+    assert answer(tmp_path / "run") == (1, "invalid:")
+    assert steno("verify", str(tmp_path / "run")).returncode == 1
+
+
+def test_a_manifest_that_is_too_deep_is_invalid(run: Path) -> None:
+    (run / layout.MANIFEST).write_bytes(b"[" * 200_000)
+    assert answer(run) == (1, "invalid:")
 
 
 def test_a_changed_byte_of_any_file_is_found(run: Path) -> None:
