@@ -103,7 +103,8 @@ def chunks(layers: Layers) -> Chunks:
 
 
 def trace_source(facts: RunFacts) -> TraceSource:
-    return _SOURCES[facts.start.terminal.streams]
+    """A word of a newer Steno says nothing that this contract could tell."""
+    return _SOURCES.get(facts.start.terminal.streams, "merged")
 
 
 def trace(*tapes: Iterable[Piece], pid: int, pts: int) -> Iterator[bytes]:

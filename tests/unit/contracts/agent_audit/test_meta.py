@@ -114,6 +114,13 @@ def test_the_facts_of_a_recording_become_the_outcome() -> None:
     assert (how.steno_run_id, how.complete) == (BUNDLE_ID, True)
 
 
+def test_a_terminal_in_a_word_of_a_newer_steno_tells_no_source_of_the_trace() -> None:
+    begun = start()
+    terminal = msgspec.structs.replace(begun.terminal, streams="of_a_newer_steno")
+    layers = MemoryLayers(numbered([msgspec.structs.replace(begun, terminal=terminal), STARTED, FINISH]), {})
+    assert ended(layers, ()).trace_source == "merged"
+
+
 def test_a_signal_is_named_beside_the_exit_code() -> None:
     killed = kinds.CommandFinished(exit_code=143, signal="SIGTERM")
     how = of(STARTED, killed, kinds.RunFinish(exit_code=143, completed=True))
