@@ -200,6 +200,19 @@ def test_a_manifest_that_names_a_file_outside_is_refused(bundle: Path, name: str
     assert verdict_of(bundle).status is Status.INVALID
 
 
+def test_a_bundle_that_claims_another_format_lacks_the_files_of_it(bundle: Path) -> None:
+    told = canonical.decode((bundle / layout.MANIFEST).read_bytes())
+    complete = {"complete": True, "completed": True, "gaps": []}
+    body = {"schema": "steno.bundle.v1", "completeness": complete}
+    body |= {"run_id": told["run_id"], "files": told["files"]}
+    (bundle / layout.MANIFEST).write_bytes(canonical.encode({**body, "root": manifests._root(body)}))  # noqa: SLF001 - no writer makes one
+    verdict = verdict_of(bundle)
+    assert verdict.status is Status.INVALID
+    assert verdict.steps[-1].problems == [
+        "events.ndjson: should be there in a bundle of format 1, which the manifest says this is"
+    ]
+
+
 def test_a_run_that_was_cut_short_cannot_be_called_completed(tmp_path: Path) -> None:
     killed = tmp_path / "killed"
     small_spool(killed, finished=False)

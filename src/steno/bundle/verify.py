@@ -211,6 +211,12 @@ class _Verification:
         return [] if same else ["the content differs from the manifest"]
 
     def _check_events(self) -> list[str]:
+        if not self._layers.has(layout.EVENTS):
+            number = self._sealed.format
+            name = compat.name_in_first(layout.EVENTS) if number == compat.FIRST else layout.EVENTS
+            return [
+                f"{name}: should be there in a bundle of format {number}, which the manifest says this is"
+            ]
         seq, mono_ns = -1, 0
         for seq, event in enumerate(self._layers.events()):
             if event.run_id != self._sealed.run_id:
