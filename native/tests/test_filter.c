@@ -27,6 +27,8 @@ static bool should_stop(const struct call *call, bool split, const uint64_t args
         return args[2] & PROT_WRITE && args[3] & MAP_SHARED && !(args[3] & MAP_ANONYMOUS);
     case WHEN_SET_SECCOMP:
         return (uint32_t)args[0] == PR_SET_SECCOMP;
+    case WHEN_OTHERS_LIMIT:
+        return (uint32_t)args[0] && args[2];
     case WHEN_DUPFD:
         return split && ((uint32_t)args[1] == F_DUPFD || (uint32_t)args[1] == F_DUPFD_CLOEXEC);
     case WHEN_SPLIT:

@@ -61,6 +61,7 @@ static void what_is_recorded_under_a_condition_is_sent_under_it(const struct pro
 {
     static const uint32_t conditions[] = {
         [WHEN_ALWAYS] = 0, [WHEN_ADDRESS] = SHAPE_IF_ADDRESS, [WHEN_SHARED_WRITE] = SHAPE_IF_SHARED, [WHEN_SET_SECCOMP] = SHAPE_IF_SECCOMP,
+        [WHEN_OTHERS_LIMIT] = 0, /* sent always: the handler sees whose limit it is */
     };
     for (size_t i = 0; i < table->count; i++) {
         const struct call *call = &table->calls[i];

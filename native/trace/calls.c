@@ -114,6 +114,7 @@ static const struct call x86_64[] = {
     {292, CALL_RECORDED, WHEN_SPLIT, 0, on_dup, 0, -1, 2, 1, -1, -1, -1, 0}, /* dup3 */
     {297, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 2, 0, -1, -1, 0}, /* rt_tgsigqueueinfo */
     COUNTED(298 /* perf_event_open */), COUNTED(300 /* fanotify_init */), COUNTED(301 /* fanotify_mark */),
+    {302, CALL_RECORDED, WHEN_OTHERS_LIMIT, OP_REACH, on_limit, -1, -1, -1, -1, 0, -1, -1, 0}, /* prlimit64 */
     {303, CALL_RECORDED, WHEN_ALWAYS, OP_HANDLE, on_path, 0, 1, 4, -1, -1, -1, -1, TRAIT_AT_FOLLOW | TRAIT_EMPTY}, /* name_to_handle_at */
     {304, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN_HANDLE, on_open_handle, 0, -1, 2, 2, -1, -1, -1, 0}, /* open_by_handle_at */
     COUNTED(305 /* clock_adjtime */),
@@ -281,6 +282,7 @@ static const struct call i386[] = {
     {330, CALL_RECORDED, WHEN_SPLIT, 0, on_dup, 0, -1, 2, 1, -1, -1, -1, 0}, /* dup3 */
     {335, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 2, 0, -1, -1, 0}, /* rt_tgsigqueueinfo */
     COUNTED(336 /* perf_event_open */), COUNTED(338 /* fanotify_init */), COUNTED(339 /* fanotify_mark */),
+    {340, CALL_RECORDED, WHEN_OTHERS_LIMIT, OP_REACH, on_limit, -1, -1, -1, -1, 0, -1, -1, 0}, /* prlimit64 */
     {341, CALL_RECORDED, WHEN_ALWAYS, OP_HANDLE, on_path, 0, 1, 4, -1, -1, -1, -1, TRAIT_AT_FOLLOW | TRAIT_EMPTY}, /* name_to_handle_at */
     {342, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN_HANDLE, on_open_handle, 0, -1, 2, 2, -1, -1, -1, 0}, /* open_by_handle_at */
     COUNTED(343 /* clock_adjtime */),
@@ -419,6 +421,7 @@ static const struct call aarch64[] = {
     COUNTED(241 /* perf_event_open */),
     {242, CALL_RECORDED, WHEN_ALWAYS, OP_ACCEPT, on_number, -1, -1, -1, 0, -1, -1, -1, 0}, /* accept4 */
     {260, CALL_RECORDED, WHEN_ALWAYS, 0, on_wait, -1, -1, -1, -1, -1, -1, -1, 0}, /* wait4 */
+    {261, CALL_RECORDED, WHEN_OTHERS_LIMIT, OP_REACH, on_limit, -1, -1, -1, -1, 0, -1, -1, 0}, /* prlimit64 */
     COUNTED(262 /* fanotify_init */), COUNTED(263 /* fanotify_mark */),
     {264, CALL_RECORDED, WHEN_ALWAYS, OP_HANDLE, on_path, 0, 1, 4, -1, -1, -1, -1, TRAIT_AT_FOLLOW | TRAIT_EMPTY}, /* name_to_handle_at */
     {265, CALL_RECORDED, WHEN_ALWAYS, OP_OPEN_HANDLE, on_open_handle, 0, -1, 2, 2, -1, -1, -1, 0}, /* open_by_handle_at */

@@ -24,6 +24,7 @@ handler on_wait;
 handler on_signal;
 handler on_ptrace;
 handler on_reach;
+handler on_limit;
 handler on_number;
 handler on_seccomp;
 handler on_address;
@@ -55,6 +56,7 @@ handler on_dup;
     EACH(on_signal) \
     EACH(on_ptrace) \
     EACH(on_reach) \
+    EACH(on_limit) \
     EACH(on_number) \
     EACH(on_seccomp) \
     EACH(on_address) \
@@ -75,8 +77,9 @@ enum call_when {
     WHEN_ADDRESS = 1,
     WHEN_SHARED_WRITE = 2,
     WHEN_SET_SECCOMP = 3,
-    WHEN_SPLIT = 4,
-    WHEN_DUPFD = 5,
+    WHEN_OTHERS_LIMIT = 4,
+    WHEN_SPLIT = 5,
+    WHEN_DUPFD = 6,
 };
 
 /* How the path is meant; native/syscalls.toml tells. */

@@ -140,7 +140,7 @@ bool stops_beside_probe(const struct call *call, const uint64_t args[6])
     uint32_t argument = 0, value = 0;
     switch (beside_probe(call, &argument, &value)) {
     case ALWAYS:
-        return true;
+        return call->when != WHEN_OTHERS_LIMIT || ((uint32_t)args[0] && args[2]);
     case IF_BITS:
         return (uint32_t)args[argument] & value;
     case IF_VALUE:
@@ -198,6 +198,17 @@ static void put_verdict(struct writer *out, const struct call *call)
     case WHEN_SET_SECCOMP:
         PUT(out, LOAD(LOW(0)));
         PUT(out, UNLESS_EQUAL(PR_SET_SECCOMP, 1));
+        PUT(out, STOP);
+        PUT(out, PASS);
+        return;
+    case WHEN_OTHERS_LIMIT:
+        PUT(out, LOAD(LOW(0)));
+        PUT(out, UNLESS_EQUAL(0, 1));
+        PUT(out, PASS);
+        PUT(out, LOAD(LOW(2)));
+        PUT(out, UNLESS_EQUAL(0, 2));
+        PUT(out, LOAD(HIGH(2)));
+        PUT(out, IF_EQUAL(0, 1));
         PUT(out, STOP);
         PUT(out, PASS);
         return;

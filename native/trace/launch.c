@@ -332,6 +332,8 @@ static bool listen_once(struct launch *launch, int milliseconds)
     int ready = poll(waits, DRAINS + MAX_DRAINS, milliseconds);
     if (launch->ended && ready == 0)
         end_split(launch->run, false);
+    if (ready < 0 && errno == EINVAL)
+        _exit(NOT_EXECUTED); /* somebody took our right to open anything: better no observer than one that waits for ever */
     if (ready <= 0)
         return false;
     if (waits[SIGNALS].revents)

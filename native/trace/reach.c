@@ -1,4 +1,5 @@
-/* Calls that reach into another process: its memory, its registers, its descriptors; signals that would end or stop it.
+/* Calls that reach into another process: its memory, its registers, its descriptors, its limits; signals that would end or
+ * stop it.
  *
  * What a process outside the run does after that is nowhere in the record: it is told whose process it was. Whoever reaches into us could
  * write the record himself: the kernel refuses that to ordinary users, because we are not dumpable, and we refuse it to root.
@@ -129,6 +130,22 @@ void on_reach(struct stop *stop)
     if (by_descriptor && who == NOBODY && (pid < 0 || is_closed))
         who = NOT_KNOWN;
     tell_reach(stop, who, pid > 0 ? pid : 0, EPERM);
+}
+
+/* A process that may open nothing, or write nothing, observes nothing. The kernel asks for the same user only. */
+void on_limit(struct stop *stop)
+{
+    pid_t pid = (pid_t)argument(stop, stop->call->arg2);
+    bool sets = argument(stop, 2) != 0;
+    enum whose who = sets && pid && pid != stop->pid ? whose_number(stop, pid) : OF_THE_RUN;
+    if (!is_worth_telling(who))
+        return;
+    struct wire_event event = event_of(stop, OP_REACH);
+    if (who == OURS)
+        judge(stop, who, pid, EPERM, &event);
+    event.arg = who;
+    event.arg2 = (uint32_t)pid;
+    record_event(stop, &event);
 }
 
 /* While we are stopped every call of the run waits, and nobody would answer if we were killed. We are alone in our group; the recorder may

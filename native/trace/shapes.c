@@ -82,8 +82,8 @@ static void name_answer(struct probe_shape *shape, const struct call *call, bool
 static uint32_t wish_of(const struct call *call)
 {
     handler *serve = call->serve;
-    if (call->class == CALL_COUNTED || serve == on_fork || serve == on_number || serve == on_signal || serve == on_ptrace || serve == on_reach || serve == on_seccomp || serve == on_io_uring ||
-        serve == on_clone3)
+    if (call->class == CALL_COUNTED || serve == on_fork || serve == on_number || serve == on_signal || serve == on_ptrace ||
+        serve == on_reach || serve == on_limit || serve == on_seccomp || serve == on_io_uring || serve == on_clone3)
         return SHAPE_SEEN;
     if (serve == on_path || serve == on_unlinkat || serve == on_symlink || serve == on_exec)
         return two_paths(call, false);
