@@ -35,7 +35,6 @@ EVENTS, FILES = 100_000, 5_000
 PROCESSES = 200
 _LARGE = f"""
 import os, subprocess
-from support.reading import opened
 for number in range({PROCESSES}):
     subprocess.run(["true"])
 for number in range({FILES}):

@@ -21,6 +21,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.judged import JudgedFiles
 from steno.evidence import layout
 from steno.judge.rules import RULES
+from steno.views.report.parts import JUDGED
 from support.run_builder import RunBuilder
 
 # Every element with a text of its own in the green that says: shown to be right.
@@ -275,7 +276,9 @@ def test_it_is_said_what_is_evidence_and_what_was_concluded_from_it(
     with page_of(reports.session_page) as page:
         report = ReportPage(page)
         report.has_checked("evidence: ")
-        report.has_checked(f"concluded: 12 files as rules {RULES} of Steno {__version__} gave them")
+        report.has_checked(
+            f"concluded: {len(JUDGED)} files as rules {RULES} of Steno {__version__} gave them"
+        )
         health = said_in(page, "health")
         expect(health).to_contain_text(
             re.compile("digests of (\\d+) of \\1 files of evidence: all are those of the manifest")

@@ -1,8 +1,7 @@
 // Which rows of the kernel table are worth a mark: files that were changed and connections. Pure.
-import { resultWord } from "./errno";
+import { isUnderWay, resultWord } from "./errno";
 import type { KernelEvents } from "./kernel";
 import { CHANGING, O_ACCMODE, O_CREAT, O_PATH, O_TRUNC } from "./made/linux";
-import { isUnderWay } from "./panels/network/outcome";
 
 const CONNECTING = new Set(["connect", "bind", "listen", "accept", "send"]);
 const OPENING = new Set(["open", "open_handle"]);

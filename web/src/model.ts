@@ -6,7 +6,7 @@ import { readKernelEvents } from "./kernel";
 import type { KernelEvents } from "./kernel";
 import * as layout from "./layout";
 import { TABLES } from "./made/tables";
-import type { DirectoryRename, File, Tables } from "./made/tables";
+import type { Connection, DirectoryRename, File, Tables, Unaddressed } from "./made/tables";
 import { shapes } from "./shapes";
 import { SourceError } from "./source";
 import type { Source } from "./source";
@@ -128,6 +128,14 @@ export class Model {
 
   async directoryRenames(): Promise<DirectoryRename[]> {
     return (await this.table("directory_renames")) ?? [];
+  }
+
+  connections(): Promise<Connection[] | null> {
+    return this.table("connections");
+  }
+
+  async unaddressed(): Promise<Unaddressed[]> {
+    return (await this.table("unaddressed")) ?? [];
   }
 
   async processes(): Promise<Process[]> {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any
@@ -10,16 +10,25 @@ from typing import Any
 from steno.evidence.linux_numbers import THERE_ALREADY, UNDER_WAY
 from steno.judge import surface_names
 from steno.model import rows
-from steno.model.kernel_layer import NO_ERROR, Line, Process, whole
-from steno.model.sockets_used import Kind, SocketsUsed
+from steno.model.kernel_layer import NO_ERROR, Line, Process, bytes_of, whole
+from steno.model.sockets_used import Kind, SocketsUsed, words_for
 
-# The page says the same: web/src/panels/network.
 CONNECTED, NOT_SEEN, FAILED = "connected", "attempted, outcome not seen", "refused or failed"
 ADDRESS_SET = "address set, sending not seen"
 CONNECTED_OR_SET = "connected, or only an address set"
 _IS_CONNECTED = {"ok", THERE_ALREADY}
 # The kernel goes on without the caller, or was never asked: what came of it is told later, if at all.
 _IS_OPEN = {"unknown", *UNDER_WAY}
+_CONNECT = "connect"
+# In the order in which they are told.
+_DONE = {
+    _CONNECT: CONNECTED,
+    "send": "sent to",
+    "bind": "bound",
+    "listen": "listened on",
+    "accept": "accepted",
+}
+_NO_ERRNO = "failed"
 _INTERNET = {"inet", "inet6"}
 _RESULTS = {
     CONNECTED: "connected",
@@ -37,6 +46,7 @@ class Endpoint:
         self.address_b64 = address_b64
         self.operations: Counter[str] = Counter()
         self.results: Counter[str] = Counter()
+        self.results_of: defaultdict[str, set[str]] = defaultdict(set)  # by the operation
         self.connects: Counter[str] = Counter()  # the results of these alone, on sockets that can connect
         self.settings: Counter[str] = Counter()  # the same of datagram sockets, which only note an address
         self.either: Counter[str] = Counter()  # and of those that may be the one or the other
@@ -52,8 +62,7 @@ class Endpoint:
     @property
     def name(self) -> str:
         """`1.2.3.4:80`, `[::1]:80`, or the path of a unix socket."""
-        family, _, rest = self.address.partition(":")
-        return rest if family in _INTERNET or (family == "unix" and rest) else self.address
+        return _name(self.address)
 
     @property
     def failures(self) -> list[str]:
@@ -66,7 +75,6 @@ class Endpoint:
         """What came of connecting to it; None where nobody tried."""
         if not self._tried:
             return None
-        failed = f"{FAILED}: {', '.join(sorted(self._tried))}"
         best_first = (
             (self.connects, _IS_CONNECTED, CONNECTED),
             (self.either, _IS_CONNECTED, CONNECTED_OR_SET),
@@ -74,7 +82,33 @@ class Endpoint:
             (self.settings, _IS_CONNECTED, ADDRESS_SET),
             (self.settings, _IS_OPEN, NOT_SEEN),
         )
-        return next((words for results, wanted, words in best_first if results.keys() & wanted), failed)
+        return next(
+            (words for results, wanted, words in best_first if results.keys() & wanted), _failed(self._tried)
+        )
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        """What came of all that was tried, by the operation."""
+        found = {}
+        for operation, done in _DONE.items():
+            results = self.results_of.get(operation, set())
+            if operation == _CONNECT and self.outcome is not None:
+                found[operation] = self.outcome
+            elif "ok" in results:
+                found[operation] = done
+            elif results:
+                found[operation] = NOT_SEEN if "unknown" in results else _failed(results)
+        return found
+
+    @property
+    def calls(self) -> list[str]:
+        """The operations, each with its errors; a connect that is under way, or was there, is none."""
+        told = []
+        for operation in sorted(self.operations):
+            no_error = _IS_OPEN | _IS_CONNECTED if operation == _CONNECT else NO_ERROR
+            errors = sorted(self.results_of[operation] - no_error)
+            told.append(f"{operation} ({', '.join(errors)})" if errors else operation)
+        return told
 
     @property
     def _tried(self) -> Counter[str]:
@@ -91,7 +125,8 @@ class Endpoint:
         self.last_ns = max(last, self.last_ns)
         self.operations[line.op] += line.count
         self.results[line.result] += line.count
-        if line.op == "connect":
+        self.results_of[line.op].add(line.result)
+        if line.op == _CONNECT:
             self._connects_of(kind)[line.result] += line.count
         elif line.op == "send":
             self.sends[line.result] += line.count
@@ -146,14 +181,19 @@ class Network:
     def table_rows(self) -> Iterator[rows.Connection]:
         numbers = count(1)
         for one in (*self.endpoints, *self.unix):
+            address = bytes_of(one.address, one.address_b64).decode("utf-8", "backslashreplace")
+            outcomes = one.outcomes
             yield rows.Connection(
                 connection=next(numbers),
                 family=one.family,
-                address=one.address,
-                name=one.name,
+                address=address,
+                name=_name(address),
                 operations=sorted(one.operations),
+                calls=one.calls,
                 result=_RESULTS.get(one.outcome, "failed") if one.outcome else None,
                 outcome=one.outcome,
+                came_of_all=_in_words(outcomes),
+                all_failed=bool(outcomes) and all(words.startswith(FAILED) for words in outcomes.values()),
                 errors=one.failures,
                 sent=one.was_sent_to,
                 processes=sorted(one.processes),
@@ -161,3 +201,29 @@ class Network:
                 first_ns=one.first_ns,
                 last_ns=one.last_ns,
             )
+
+    def unaddressed_rows(self) -> Iterator[rows.Unaddressed]:
+        sockets: Counter[str] = Counter()
+        for numbers, times in sorted(self.sockets.items()):
+            sockets[words_for(numbers)] += times
+        yield from (rows.Unaddressed("socket", kind, times) for kind, times in sockets.items())
+        for operation, times in sorted(self.addressless.items()):
+            yield rows.Unaddressed(operation, None, times)
+
+
+def _name(address: str) -> str:
+    family, _, rest = address.partition(":")
+    return rest if family in _INTERNET or (family == "unix" and rest) else address
+
+
+def _failed(errors: Iterable[str]) -> str:
+    told = {"errno not seen" if error == _NO_ERRNO else error for error in errors}
+    return f"{FAILED}: {', '.join(sorted(told))}"
+
+
+def _in_words(outcomes: dict[str, str]) -> str | None:
+    told = [
+        words if operation == _CONNECT or words == _DONE[operation] else f"{operation}: {words}"
+        for operation, words in outcomes.items()
+    ]
+    return "; ".join(told) or None

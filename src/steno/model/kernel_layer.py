@@ -190,11 +190,10 @@ class KernelLayer:
         self.layers = record.layers
 
     def told_processes(self) -> list[dict[str, Any]]:
-        return read_json(self.judged, layout.PROCESSES, _Processes).processes
+        return told_processes(self.judged)
 
     def processes(self) -> list[Process]:
-        with checked(self.judged, layout.PROCESSES):
-            return msgspec.convert(self.told_processes(), list[Process])
+        return processes_of(self.judged)
 
     def files(self) -> list[Seen]:
         return files_of(self.judged)
@@ -207,12 +206,7 @@ class KernelLayer:
         return read_json(self.judged, layout.FILES, _Repositories).git_repositories
 
     def lines(self, category: str) -> Iterator[Line]:
-        """The lines of one category, in order."""
-        with checked(self.judged, layout.KERNEL_LINES):
-            for text in lines_of(self.judged, layout.KERNEL_LINES, MAX_LINE, ValueError):
-                found = _line.decode(text)
-                if found.category == category:
-                    yield found
+        return lines_in(self.judged, category)
 
 
 def sealed_layer(record: Record) -> KernelLayer:
@@ -227,6 +221,24 @@ def files_of(documents: Files) -> list[Seen]:
     with checked(documents, layout.FILES):
         files = msgspec.convert(told, list[File])
     return [Seen(one, file) for one, file in zip(told, files, strict=True)]
+
+
+def processes_of(documents: Files) -> list[Process]:
+    with checked(documents, layout.PROCESSES):
+        return msgspec.convert(told_processes(documents), list[Process])
+
+
+def told_processes(documents: Files) -> list[dict[str, Any]]:
+    return read_json(documents, layout.PROCESSES, _Processes).processes
+
+
+def lines_in(documents: Files, category: str) -> Iterator[Line]:
+    """The lines of one category, in order."""
+    with checked(documents, layout.KERNEL_LINES):
+        for text in lines_of(documents, layout.KERNEL_LINES, MAX_LINE, ValueError):
+            found = _line.decode(text)
+            if found.category == category:
+                yield found
 
 
 def renames_of(documents: Files) -> list[Rename]:

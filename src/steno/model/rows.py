@@ -186,23 +186,34 @@ class DirectoryRename(Row, frozen=True):
 class Connection(Row, frozen=True):
     """An address, and all that was done with it."""
 
-    connection: int
+    connection: Small
     family: str
     address: str
     name: str  # as people write it: 1.2.3.4:80, [::1]:80, a path
     operations: list[str]
+    calls: list[str]  # the same, each with the errors that it ended with
     result: str | None  # what came of connecting; None where nobody tried
     outcome: str | None  # the same in words, with the errors of connecting
+    came_of_all: str | None  # of all that was tried: connected, sent to, bound …
+    all_failed: bool  # all that was tried is known to have failed
     errors: list[str]
     sent: bool
-    processes: list[int]
-    times: int
+    processes: list[Small]
+    times: Small
     first_ns: int
     last_ns: int
 
     @property
     def is_unix(self) -> bool:
         return self.family == "unix"
+
+
+class Unaddressed(Row, frozen=True):
+    """Sockets that were made, or calls on a descriptor whose address is not told."""
+
+    operation: str
+    sockets: str | None  # what kind of sockets were made, as `inet stream`
+    times: Small
 
 
 class Call(Row, frozen=True):

@@ -411,7 +411,7 @@ class Run:
             found += [self.surface, self.calls, self.checks, self.decisions, self.messages, self.blobs]
         if self._observed is not None:
             found += [self.processes, self.execs, self.files, self.connections, self.directory_renames]
-            found += [self.repositories, self.events]
+            found += [self.repositories, self.events, self.unaddressed]
         return {table.name: table for table in sorted(found, key=lambda table: table.name)}
 
     @property
@@ -451,6 +451,10 @@ class Run:
     @property
     def connections(self) -> Table[rows.Connection]:
         return self._table("connections", rows.Connection, self._connections)
+
+    @property
+    def unaddressed(self) -> Table[rows.Unaddressed]:
+        return self._table("unaddressed", rows.Unaddressed, self._unaddressed)
 
     @property
     def repositories(self) -> Table[rows.Repository]:
@@ -548,6 +552,9 @@ class Run:
 
     def _connections(self) -> Iterator[rows.Connection]:
         return self.network.table_rows()
+
+    def _unaddressed(self) -> Iterator[rows.Unaddressed]:
+        return self.network.unaddressed_rows()
 
     def _call_rows(self) -> Iterator[rows.Call]:
         return self.told_calls.table_rows()

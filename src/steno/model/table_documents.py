@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 from steno.bundle.judged import Files
 from steno.evidence import canonical, layout
 from steno.model import rows
+from steno.model.connections import Network
 from steno.model.file_rows import directory_renames, file_row
-from steno.model.kernel_layer import files_of
+from steno.model.kernel_layer import files_of, lines_in, processes_of
 
 PLACE = "tables"
 _ENDING = ".json"
@@ -23,7 +24,7 @@ _ENDING = ".json"
 
 class _Source(NamedTuple):
     row: type[rows.Row]
-    document: str  # that the rows are made of; a record without it has no such table
+    document: str  # without it a record has no such table
     made: Callable[[Files], Iterable[rows.Row]]
 
 
@@ -31,9 +32,19 @@ def _files(documents: Files) -> Iterator[rows.File]:
     return (file_row(seen.file) for seen in files_of(documents))
 
 
+def _network(documents: Files) -> Network:
+    return Network(lines_in(documents, "net"), processes_of(documents))
+
+
 _SOURCES = {
+    "connections": _Source(
+        rows.Connection, layout.PROCESSES, lambda documents: _network(documents).table_rows()
+    ),
     "directory_renames": _Source(rows.DirectoryRename, layout.FILES, directory_renames),
     "files": _Source(rows.File, layout.FILES, _files),
+    "unaddressed": _Source(
+        rows.Unaddressed, layout.PROCESSES, lambda documents: _network(documents).unaddressed_rows()
+    ),
 }
 ROWS = {name: source.row for name, source in _SOURCES.items()}
 

@@ -8,13 +8,11 @@ have been). Addresses without a peer are left out, as they are of the surface. N
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from steno.model.rows import Connection
 from steno.model.run import Run
-from steno.model.sockets_used import words_for
 from steno.views import measures
 from steno.views.paint import Paint
 from steno.views.plain import columns, cut, listed, pad, visible
@@ -40,7 +38,7 @@ def to_json(run: Run) -> dict[str, Any]:
 
 
 def lines(run: Run, paint: Paint, *, width: int | None) -> Iterator[str]:
-    found, names = run.network, run.descent.labels
+    names = run.descent.labels
     connections = list(run.connections)
     endpoints = [one for one in connections if not one.is_unix]
     unix = [one for one in connections if one.is_unix]
@@ -50,11 +48,12 @@ def lines(run: Run, paint: Paint, *, width: int | None) -> Iterator[str]:
         if endpoints:
             yield ""
         yield from _table(unix, "UNIX SOCKET", names, paint, width)
-    sockets: Counter[str] = Counter()
-    for numbers, count in sorted(found.sockets.items()):
-        sockets[words_for(numbers)] += count
-    rest = [f"{words}: {measures.counted(count, 'socket')}" for words, count in sockets.items()]
-    rest += [f"{op} on a descriptor: {count}" for op, count in sorted(found.addressless.items())]
+    rest = [
+        f"{one.sockets}: {measures.counted(one.times, 'socket')}"
+        if one.sockets is not None
+        else f"{one.operation} on a descriptor: {one.times}"
+        for one in run.unaddressed
+    ]
     if rest:
         if connections:
             yield ""
@@ -101,8 +100,7 @@ def _cells(one: Connection, names: dict[int, str]) -> tuple[str, ...]:
 
 
 def _calls(one: Connection) -> str:
-    calls = ", ".join(one.operations)
-    return f"{calls} ({', '.join(one.errors)})" if one.errors else calls
+    return ", ".join(one.calls)
 
 
 def _shown(one: Connection) -> str:

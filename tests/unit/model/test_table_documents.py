@@ -39,6 +39,8 @@ def rows_of(row: type[rows.Row], columns: dict[str, Any]) -> list[rows.Row]:
 def _values(hint: Any, column: Any) -> list[Any]:
     if isinstance(column, dict):
         return rows_of(hint, column)
+    if typing.get_origin(hint) is list:
+        return [_values(typing.get_args(hint)[0], one) for one in column]
     arguments = {hint, *typing.get_args(hint)}
     if int in arguments:
         return [canonical.integer(one) if one is not None else None for one in column]

@@ -121,20 +121,26 @@ export interface Check {
 
 /** An address, and all that was done with it. */
 export interface Connection {
-  connection: Whole;
+  connection: number;
   family: string;
   address: string;
   /** As people write it: 1.2.3.4:80, [::1]:80, a path. */
   name: string;
   operations: string[];
+  /** The same, each with the errors that it ended with. */
+  calls: string[];
   /** What came of connecting; null where nobody tried. */
   result: string | null;
   /** The same in words, with the errors of connecting. */
   outcome: string | null;
+  /** Of all that was tried: connected, sent to, bound …. */
+  came_of_all: string | null;
+  /** All that was tried is known to have failed. */
+  all_failed: boolean;
   errors: string[];
   sent: boolean;
-  processes: Whole[];
-  times: Whole;
+  processes: number[];
+  times: number;
   first_ns: Whole;
   last_ns: Whole;
 }
@@ -293,13 +299,25 @@ export interface Capability {
   entry: string;
 }
 
+/** Sockets that were made, or calls on a descriptor whose address is not told. */
+export interface Unaddressed {
+  operation: string;
+  /** What kind of sockets were made, as `inet stream`. */
+  sockets: string | null;
+  times: number;
+}
+
 /** Those that a page carries. */
 export interface Tables {
+  connections: Connection;
   directory_renames: DirectoryRename;
   files: File;
+  unaddressed: Unaddressed;
 }
 
 export const TABLES: Record<keyof Tables, Shape> = {
+  connections: { connection: "number", family: "string", address: "string", name: "string", operations: "string[]", calls: "string[]", result: "string?", outcome: "string?", came_of_all: "string?", all_failed: "boolean", errors: "string[]", sent: "boolean", processes: "number[]", times: "number", first_ns: "Whole", last_ns: "Whole" },
   directory_renames: { old_path: "string", old_path_bytes: "string?", new_path: "string", new_path_bytes: "string?", exchanged: "boolean" },
   files: { path: "string", path_bytes: "string?", letter: "string", change: "string", operations: "string[]", size_change: "Whole?", before: { kind: "string?", mode: "number?", size: "Whole?", mtime_ns: "Whole?", uid: "number?", gid: "number?", target: "string?", target_bytes: "string?", blob: "string?", no_content_reason: "string?" }, after: { kind: "string?", mode: "number?", size: "Whole?", mtime_ns: "Whole?", uid: "number?", gid: "number?", target: "string?", target_bytes: "string?", blob: "string?", no_content_reason: "string?" }, changed_by_others: "boolean", git_root: "string?", git_class: "string?" },
+  unaddressed: { operation: "string", sockets: "string?", times: "number" },
 };

@@ -37,7 +37,6 @@ DOCUMENTS = (
     layout.SURFACE,
     layout.CORRELATION,
     layout.CALLS,
-    layout.KERNEL_LINES,
     layout.PROCESSES,
     layout.REPO_BEFORE,
     layout.REPO_AFTER,

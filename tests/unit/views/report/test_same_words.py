@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from steno.evidence import compat, layout
-from steno.model import connections, table_documents
+from steno.model import table_documents
 from steno.views import calls_text, file_diff, health_text
 from steno.views.report import answers
 from steno.views.report.extract import EXTRACT
@@ -100,18 +100,6 @@ def test_a_sound_record_is_called_the_same_before_and_after_the_check() -> None:
     for status in ("valid", "incomplete"):
         for words in vars(answers)["_BANNERS"][status]:
             assert f'"{words}"' in source
-
-
-def test_what_came_of_an_endpoint_is_said_as_in_the_view() -> None:
-    source = (PANELS / "network" / "outcome.ts").read_text(encoding="utf-8")
-    for words in (
-        connections.CONNECTED,
-        connections.CONNECTED_OR_SET,
-        connections.ADDRESS_SET,
-        connections.NOT_SEEN,
-        connections.FAILED,
-    ):
-        assert f'"{words}"' in source
 
 
 def test_every_verdict_on_a_call_is_explained_the_worst_first() -> None:
