@@ -72,7 +72,7 @@ def _worth(looked_at: SecondLook) -> Status:
     """What cannot be compared is not shown to be right."""
     if looked_at.outcome is Outcome.DIFFERENT:
         return Status.INVALID
-    is_right = looked_at.outcome is Outcome.SAME and looked_at.page is not PageStatus.DIFFERENT
+    is_right = looked_at.outcome is Outcome.SAME and looked_at.page in {None, PageStatus.SAME}
     return Status.VALID if is_right else Status.INCOMPLETE
 
 

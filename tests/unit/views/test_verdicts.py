@@ -35,7 +35,7 @@ def test_several_verdicts_have_the_exit_code_of_the_worst(found: list[Status], c
     ("outcome", "page", "code", "words"),
     [
         (Outcome.SAME, PageStatus.SAME, 0, "judgement: same ("),
-        (Outcome.SAME, PageStatus.NOT_COMPARED, 0, "its script were not compared"),
+        (Outcome.SAME, PageStatus.NOT_COMPARED, 3, "its script were not compared"),
         (Outcome.SAME, PageStatus.DIFFERENT, 3, "is not what this Steno makes"),
         (Outcome.OTHER_RULES, PageStatus.NOT_COMPARED, 3, "judgement: made by other rules ("),
         (Outcome.NOT_COMPARED, PageStatus.NOT_COMPARED, 3, "judgement: not compared ("),

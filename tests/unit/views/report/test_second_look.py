@@ -202,12 +202,14 @@ def test_a_forged_head_is_told_beside_files_that_are_right(
     assert "its head or its script is not what this Steno makes" in capsys.readouterr().out
 
 
-def test_the_head_of_another_steno_is_not_compared(page: Path) -> None:
+def test_the_head_of_another_steno_is_not_compared_and_so_not_shown_to_be_right(page: Path) -> None:
+    """Who forges the head has to say no more than another version."""
+    page.write_bytes(page.read_bytes().replace(b"<code>make test</code>", b"<code>true</code>"))
     with_data(page, lambda data: data["judgement"].update(steno="99.0"))
     _, found = second_look(page)
     assert found is not None
     assert (found.outcome, found.page) == (Outcome.SAME, PageStatus.NOT_COMPARED)
-    assert exit_code(["verify", str(page)]) == 0
+    assert exit_code(["verify", str(page)]) == 3
 
 
 def test_of_a_page_that_left_something_out_only_the_digests_are_compared(
