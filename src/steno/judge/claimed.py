@@ -122,15 +122,25 @@ _LEADING = re.compile(
 _UNSAID = re.compile(
     r"\b(?:not|no|n't|never|none|if|once|until|unless|when|whether|should|would|could|will|may|might|must|cannot"
     r"|make|making|ensure|ensures|so that|need|needs|want|verify that|check that|to have|before|far from"
-    r"|most|some|many|few|half|almost|nearly|only|other|remaining|rest|except|of)\b"
-    r"|n['\u2019]t\b",
+    r"|most|some|many|few|half|almost|nearly|only|other|remaining|rest|except|of|without"
+    r"|check|see|believe|think|guess|assum\w*|suppos\w*|presum\w*|apparently|probably|perhaps|expect\w*|hope\w*"
+    r"|previously|earlier|originally|initially|yesterday|last|said|says|told|claim\w*|report\w*|provided)\b"
+    r"|n['\u2019]t\b|[\"\u201c]\Z",
+    re.IGNORECASE,
+)
+# Right behind the phrase comes its end, a figure, or a word that takes nothing away: "all tests pass the flag"
+# and "all tests passed before my change" say something else.
+_CLOSED = re.compile(
+    r"[*_`)\]]*[ \t]*(?:\Z|\n|[.!,;]|-\s|[(:]\s*[0-9]|[^\x00-\u1fff\w\u2018-\u201f]"
+    r"|(?:now|again|and|so|after|successfully)\b|(?:in|with) (?:[0-9]|no\b))",
     re.IGNORECASE,
 )
 # Behind the phrase, there or in what follows, such words take something away from it.
 _LIMITED = re.compile(
     r"\b(?:except|but|besides|apart|aside|other than|save for|only|however|although|though|unless|if"
     r"|once|when|until|while|still|not|without|locally|should|would|will|fail\w*|broken|breaks?|error\w*"
-    r"|skip\w*|flak\w*|times? out|timed out|crash\w*)\b|n['\u2019]t\b|\?",
+    r"|skip\w*|flak\w*|times? out|timed out|crash\w*"
+    r"|nearly|almost|[0-9]+ (?:out )?of [0-9]+)\b|n['\u2019]t\b|\?",
     re.IGNORECASE,
 )
 _NOTHING_FAILED = re.compile(
@@ -249,7 +259,8 @@ def says_tests_pass(message: str) -> str | None:
         before = _SENTENCE_END.split(message[max(0, start - _SENTENCE) : start])[-1]
         after = _NOTHING_FAILED.sub("", message[found.end() : found.end() + _SENTENCE])
         is_whole = found.group().lower().startswith(_WHOLE) or _LEADING.fullmatch(before)
-        if is_whole and not _UNSAID.search(before) and not _LIMITED.search(after):
+        is_closed = is_whole and _CLOSED.match(message, found.end())
+        if is_closed and not _UNSAID.search(before) and not _LIMITED.search(after):
             return found.group()
     return None
 
