@@ -7,16 +7,19 @@ there. The file is replaced as a whole or not at all, and the pins of other serv
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from steno.errors import BadPolicyError, BadRequestError
 from steno.mcp import pins, policy_file
+from steno.mcp.constraints import quoted
 from steno.mcp.pins import ServerPins
 from steno.mcp.tool_lister import list_tools
 
 SECONDS = 30
+_SHOWN = 3
 
 
 class Change(NamedTuple):
@@ -54,14 +57,20 @@ def pin(policy: Path, command: list[str], label: str, *, is_default: bool = Fals
         )
     servers = policy_file.read_pins(path) if path.exists() else {}
     pinned = pin_server(command, label)
-    if is_default and servers.get(label) and servers[label].keys().isdisjoint(pinned.tools):
+    lost = sorted(servers.get(label, {}).keys() - pinned.tools.keys())
+    if is_default and lost:
         raise BadRequestError(
-            f"another server is pinned as {label!r}: it has none of these tools",
-            hint="give this one a name of its own with --label, or the same label to replace the pins",
+            f"{label!r} is pinned with tools that this server lacks, as another server may: {_few(lost)}",
+            hint=f"`--label {shlex.quote(label)}` replaces these pins; another label keeps them",
         )
     changes = _changes(servers.get(label, {}), pinned.tools)
     _replace(path, pins.write({**servers, label: pinned.tools}))
     return Pinning(path, label, len(pinned.tools), changes)
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(map(quoted, names[:_SHOWN])) + more
 
 
 def pin_server(command: list[str], label: str, seconds: float = SECONDS) -> Pinned:

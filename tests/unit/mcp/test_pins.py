@@ -316,11 +316,11 @@ def test_pins_of_another_server_are_not_replaced_by_chance(
 ) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("version: 1\ndefault: allow\npins: pins.json\n")
-    tools = {"a": [{"name": "one"}], "b": [{"name": "two"}]}
+    tools = {"a": [{"name": "one"}, {"name": "read"}], "b": [{"name": "two"}, {"name": "read"}]}
     monkeypatch.setattr(pinning, "list_tools", lambda command, _: tools[command[0]])
     pinning.pin(policy, ["a"], "x", is_default=True)
     before = (tmp_path / "pins.json").read_bytes()
-    with pytest.raises(BadRequestError, match="another server"):
+    with pytest.raises(BadRequestError, match="another server may: 'one'"):
         pinning.pin(policy, ["b"], "x", is_default=True)
     assert (tmp_path / "pins.json").read_bytes() == before
     assert [change.what for change in pinning.pin(policy, ["b"], "x").changes] == ["removed", "added"]
