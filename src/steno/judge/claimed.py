@@ -128,8 +128,8 @@ _UNSAID = re.compile(
     r"|n['\u2019]t\b|[\"\u201c]\Z",
     re.IGNORECASE,
 )
-# Right behind the phrase comes its end, a figure, or a word that takes nothing away: "all tests pass the flag"
-# and "all tests passed before my change" say something else.
+# Right behind the phrase comes its end, a figure, or a word that takes nothing away:
+# "all tests pass the flag" and "all tests passed before my change" say something else.
 _CLOSED = re.compile(
     r"[*_`)\]]*[ \t]*(?:\Z|\n|[.!,;]|-\s|[(:]\s*[0-9]|[^\x00-\u1fff\w\u2018-\u201f]"
     r"|(?:now|again|and|so|after|successfully)\b|(?:in|with) (?:[0-9]|no\b))",
