@@ -75,12 +75,6 @@ static bool lies_in_git(const char *path)
     return false;
 }
 
-/* Git links its objects and changes their modes and times without end, and never what they hold. */
-static bool leaves_content(enum op op)
-{
-    return op == OP_LINK || op == OP_CHMOD || op == OP_CHOWN || op == OP_UTIMES;
-}
-
 static uint32_t slot_of(const struct keeping *keeping, uint64_t dev, uint64_t ino)
 {
     uint64_t identity[2] = {dev, ino};
@@ -264,7 +258,9 @@ static bool needs_nothing(struct keeping *keeping, enum op op, const struct plac
 /* Why its content is not to be copied, one of CONTENT_; 0: it is. */
 static uint32_t excuse_for(const struct run *run, enum op op, const struct place *place)
 {
-    if (is_ignored(run, place->resolved) || (leaves_content(op) && lies_in_git(place->resolved)))
+    /* Git links its objects without end. A link leaves the file as it was, so that it can be copied later; a new mode or
+     * another time does not. */
+    if (is_ignored(run, place->resolved) || (op == OP_LINK && lies_in_git(place->resolved)))
         return CONTENT_IGNORED;
     return (uint64_t)place->found.st_size > run->options.max_blob ? CONTENT_TOO_LARGE : 0;
 }

@@ -37,6 +37,10 @@ DISASTERS = {
     "truncated": 'find "$HOME" -type f -exec truncate -s 0 {} +',
     "overwritten": 'find "$HOME" -type f | while read -r file; do echo ruined >"$file"; done',
     "closed": 'chmod -R 000 "$HOME"',
+    "closed, opened and removed": 'chmod -R 000 "$HOME"; chmod -R 755 "$HOME"; rm -rf "$HOME"',
+    "touched and removed": 'find "$HOME" -type f -exec touch -d 2001-02-03 {} +; rm -rf "$HOME"',
+    "taken away and removed": 'cd "$HOME/.." && mkdir t && mv home/* home/.[!.]* t; rm -rf t',
+    "shredded": 'find "$HOME" -type f -exec shred -u {} +',
     "made anew": 'rm -rf "$HOME"; mkdir -p "$HOME/repo" && cd "$HOME/repo" && git init -q',
 }
 

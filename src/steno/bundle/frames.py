@@ -40,6 +40,7 @@ _MOST_CONTENT = max(wire.CONTENT.values())
 _LATE, _EXCHANGE = wire.NOTES["late"], wire.NOTES["exchange"]
 _ELSEWHERE = wire.NOTES["other_root"] | wire.NOTES["deleted"]  # another's name, or none
 _KEPT = wire.CONTENT["kept"]
+_IDENTITY = 5  # dev, ino, size, mtime_ns, ctime_ns: the same file with the same content
 _RENAMES = frozenset({"rename", "rename_to", "moved_to"})
 _CODES = {op.name: op.code for op in wire.OPS.values()}
 _OPENS = frozenset({_CODES["open"], _CODES["open_handle"]})
@@ -70,7 +71,10 @@ class Touched(NamedTuple):
 
 
 class KeptContent(NamedTuple):
-    """A content that the helper kept, and the paths at which it was found, in order of first sight."""
+    """A content that the helper kept, and the paths at which it was found, in order of first sight.
+
+    What went elsewhere with a directory above it was found under its earlier name, too.
+    """
 
     state: wire.State  # of the first look that tells of it
     paths: list[bytes]
@@ -297,8 +301,15 @@ class _TouchedPaths:
     def kept(self) -> dict[int, KeptContent]:
         """Every content that a row tells of, by its number."""
         strings = self._frames.strings
+        found_first: dict[tuple[int, ...], list[int]] = {}
+        for key, first in self._first.items() if self._kept else ():
+            if first is not None:
+                found_first.setdefault(first[:_IDENTITY], []).append(key)
         return {
-            number: KeptContent(_with_times(told), [strings[key] for key in paths])
+            number: KeptContent(
+                _with_times(told),
+                [strings[key] for key in dict.fromkeys([*paths, *found_first.get(told[:_IDENTITY], ())])],
+            )
             for number, (told, paths) in self._kept.items()
         }
 

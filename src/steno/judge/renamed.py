@@ -3,8 +3,9 @@
 In: layers with a kernel table, and the paths that `files.json` has. Out, in its words: the renames of
 directories and of what is older than the run, in the order of the rows, each of the latter with its device
 and inode; the names of files that had several; and the strays, which are the other ends of such renames that
-`files.json` has no line for, because they are ignored or inside `.git`. The state after of a stray is the one
-that it had when it was renamed: nobody looked later. Never looks at a file.
+`files.json` has no line for, because they are ignored or inside `.git`. Of a stray the content before is
+known if it was kept under another name; the state after is the one that it had when it was renamed: nobody
+looked later. Never looks at a file.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from steno.evidence.layers import Layers
 from steno.judge.distinct import distinct_rows
 from steno.judge.files import COLUMNS, Touched, state
 from steno.judge.kernel_rows import RowBatch, batches, named_text
+from steno.judge.looks import KEPT
 from steno.judge.operations import has_failed
 
 _EXCHANGE = wire.NOTES["exchange"]
@@ -156,6 +158,11 @@ class _Things(Touched):
                 )
             )
 
+    def _kept_before(self, path: bytes) -> dict[str, str]:
+        first = self.first(path)
+        look = None if first is None else first.look
+        return {} if look is None or look.content != KEPT or look.blob is None else {"blob": look.blob}
+
     def strays(self, listed: Collection[bytes]) -> Iterator[dict[str, Any]]:
         after: dict[bytes, dict[str, Any]] = {}
         crossing: dict[bytes, None] = {}
@@ -177,7 +184,7 @@ class _Things(Touched):
             yield {
                 **named_text("path", path),
                 "operations": sorted(self.operations(path)),
-                "before": before,
+                "before": before | self._kept_before(path),
                 "after": after.get(path, {"unknown": True}),
                 "change": "unknown",
             }

@@ -22,6 +22,7 @@ from steno.restore.states import ABSENT, FileRecords, HardLink, Kind, State, is_
 from steno.restore.tasks import Assignment, Direction, Task, assign
 
 _SHOWN = 3
+_NOT_KEPT = "it is not brought back, as no state of its place is kept"
 
 
 class Do(StrEnum):
@@ -177,7 +178,9 @@ class _Planner:
             self._plan.conflicts.append(Problem(task.path, f"{where} above it is {name_of(now.blocked)} now"))
             return
         judgement = self._judge.judge(task, now)
-        if judgement.impossible:
+        if judgement.impossible and not now.state.exists and task.path in self._assignment.unlisted:
+            self._plan.notes.append(Problem(task.path, f"{_NOT_KEPT}: {judgement.impossible}"))
+        elif judgement.impossible:
             self._plan.impossible.append(Problem(task.path, judgement.impossible))
         elif judgement.conflict and not self._force:
             self._plan.conflicts.append(Problem(task.path, judgement.conflict))
