@@ -50,7 +50,8 @@ _ATTRIBUTES = frozenset(
     b" fingerprint thumbprint header headers param params arg args attr attribute column table map mapping"
     b" list set dict iter iterator func generator factory getter parser reader writer stream buffer agent"
     b" request response event events timeout interval period date time timestamp created updated"
-    b" issued encryption encryptor mode fd scope scopes audience checking check management".split()
+    b" issued encryption encryptor mode fd scope scopes audience checking check management number"
+    b" numbers details provided".split()
 )
 _PLURALS = frozenset((b"tokens", b"keys", b"secrets", b"passwords", b"auths", b"cookies"))
 _HEADERS = frozenset(
@@ -101,7 +102,7 @@ def strength_of(name: bytes) -> Strength:
         words.pop()
     if not words or words[-1] in _ATTRIBUTES:
         return Strength.NONE
-    if words[-2:] == [b"error", b"code"]:
+    if words[-2:] == [b"error", b"code"] or words == [b"with", b"credentials"]:
         return Strength.NONE
     strengths = [_strength_of_word(words, position) for position in range(len(words))]
     return max(strengths)

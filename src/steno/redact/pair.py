@@ -124,11 +124,23 @@ def _is_secret_value(pair: Pair, value: bytes) -> bool:
 
 
 def _is_computed(pair: Pair, value: bytes) -> bool:
-    return values.is_pattern(value) or (not pair.quote and values.is_expression(value))
+    if values.is_pattern(value):
+        return True
+    return not pair.quote and (values.is_expression(value) or _goes_on_as_code(pair, value))
+
+
+def _goes_on_as_code(pair: Pair, value: bytes) -> bool:
+    """`credentials=given_1 or None`, `private_key: Ed25519PrivateKey | Ed448PrivateKey`."""
+    if is_upper(pair.name) or not (values.is_identifier(value) or values.is_dotted(value)):
+        return False
+    rest = pair.data[pair.end : pair.end + REACH]
+    return rest.startswith((b" or ", b" || ", b" ?? ") if pair.separator == b"=" else b" | ")
 
 
 def _is_binary(pair: Pair, value: bytes) -> bool:
-    """A short piece of compiled code between bytes that no text has."""
+    """A short piece of compiled code between bytes that no text has, or the type and length of a string."""
+    if value[1:2] and value[1:2] < b" " and value[1:2] not in b"\t\r\n\x1b":
+        return True
     around = pair.data[pair.end : pair.end + 1] + value[-1:]
     return len(value) < BINARY_MOST and any(byte < 32 and byte not in b"\t\r\n\x1b" for byte in around)  # noqa: PLR2004
 
@@ -241,6 +253,12 @@ def _is_secret_word(pair: Pair, value: bytes) -> bool:
         return values.looks_random(value)
     if values.is_short_number(value):
         return pair.strength == Strength.PASSWORD and len(value) > SMALL_NUMBER
+    return _is_secret_phrase(pair, value)
+
+
+def _is_secret_phrase(pair: Pair, value: bytes) -> bool:
+    if pair.separator == b"=" and b" " in value and not values.has_digit(value):
+        return False  # several words that may be code
     if not values.is_identifier(value):
         return (not pair.spaced and not _is_explained(pair, value)) or pair.ends_line()
     return _is_secret_identifier(pair, value)
@@ -294,9 +312,27 @@ def _is_in_option_list(pair: Pair) -> bool:
     return pair.following == b";" or (pair.following == b"," and bool(after) and after not in b" \t\r\n)")
 
 
+def _is_secret_property(pair: Pair, value: bytes) -> bool:
+    """Of `map.put("password", "name")` the value may be a name, too; a digit says that it is none."""
+    if not pair.quote or values.is_template(value) or values.is_sentence(value) or values.is_prose(value):
+        return False
+    if pair.strength == Strength.WEAK or not values.has_digit(value):
+        return values.looks_random(value)
+    return pair.strength == Strength.PASSWORD or not (values.is_path(value) or values.is_short_number(value))
+
+
+def _is_secret_definition(pair: Pair, value: bytes) -> bool:
+    """Headers of C define the names of keys; those say much of what they name."""
+    if pair.strength == Strength.WEAK or b"\\" in value or not _is_secret_property(pair, value):
+        return False
+    return set(words_of(pair.name)).isdisjoint(words_of(value))
+
+
 _OF_RULES: Mapping[str, Callable[[Pair, bytes], bool]] = {
     "query-parameter": _is_secret_parameter,
     "netrc": _is_secret_of_netrc,
     "option": _is_secret_argument,
     "variable": _is_secret_argument,
+    "definition": _is_secret_definition,
+    "property-call": _is_secret_property,
 }

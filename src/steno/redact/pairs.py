@@ -29,12 +29,21 @@ _PLACEHOLDER = b"[REDACTED:"
 
 _WORD = WORD + rb"[A-Za-z0-9_-]*"
 _BLANKS = rb"[ \t]*"
-# A Go or TypeScript declaration names the type between the name and the sign.
+# A declaration names the type between the name and the sign: `var x string =` as Go does, `x: string =` as
+# TypeScript, Kotlin, Swift, Rust and Python do, and C says after the name that it is an array.
+_STRING = rb"(?:[Ss]tring|str|bytes|SecretStr|CharSequence)"
+_TYPE = (
+    rb"&?(?:'static[ \t]+)?(?:"
+    + _STRING
+    + rb"|(?:Final|Optional|Option|ClassVar)[\[<]&?(?:'static[ \t]+)?"
+    + _STRING
+    + rb"[\]>]|Final|any|Any|None|object)[?!]?(?:[ \t]*\|[ \t]*(?:None|null|undefined))?"
+)
 _PARTS = (
     _WORD,
-    rb"[\"'`]?\]?",
+    rb"[\"'`]?\]?|\[[0-9]{0,5}\]",
     _BLANKS + rb"(?:string[ \t]+)?",
-    rb":{1,3}=|=>|==|!=|\?{1,2}=|[+.]=|[:=]",
+    rb":[ \t]*" + _TYPE + rb"[ \t]*=|:{1,3}=|=>|==|!=|\?{1,2}=|[+.]=|[:=]",
     _BLANKS,
 )
 _OPTION_NAME = rb"(?:^|[\s\"'`(\[,])--?[A-Za-z0-9_-]*?" + _WORD
@@ -42,24 +51,34 @@ _OPTION_GAP = rb"[\"']?,?[ \t]+"
 _ENTRY = rb"(?:^|[+<>:\t-]|\xe2\x86\x92)[ \t]*|(?:login|machine|account)[ \t]+[^\s]+[ \t]+"
 _NETRC = rb"(?:" + _ENTRY + rb")(?:password|passwd)[ \t]+[^\s=:]"
 _SETTER = rb"\b(?:ENV|ARG|setenv|setx|set[ \t]+-[A-Za-z]+)[ \t]+[A-Za-z0-9_]*?" + _WORD + rb"[ \t]+[^\s=:]"
+_DEFINITION = rb"\#[ \t]*define[ \t]+[A-Za-z0-9_]*?" + _WORD + rb"[ \t]+\""
+_CALL = (
+    rb"\b(?i:(?:set_?property|put_?env|set_?env|put|set|set_?secret|set_?header|add_?header))"
+    rb"\([ \t]*[\"'](?:[A-Za-z0-9_.-]*?" + _WORD + rb")"
+)
+_CALL_GAP = rb"[\"'],[ \t]*[\"']"
 _TRIGGERS = (
     b"".join(b"(?:" + part + b")" for part in _PARTS),
     _OPTION_NAME + _OPTION_GAP + rb"[^\s=:,)|\]]",
     _NETRC,
     _SETTER,
+    _DEFINITION,
+    _CALL + _CALL_GAP,
 )
 _TRIGGER = compile_rule(b"(?m)" + b"|".join(_TRIGGERS))
 PREFILTER = b"|".join(b"(?:" + trigger + b")" for trigger in _TRIGGERS)
 
 # The same where backslashes and percent escapes may stand before quotes, blanks and signs.
-_CODED = rb"(?:[\\\"'`\]]|u00(?:2[27]|5[cCdD]|60)|x(?:2[27]|5[cCdD]|60)|%(?:2[27]|5[cCdD]|60))*"
-_CODED_SIGN = rb"[:=]|[?+.!]\??(?:=|%3|\\)|%3[adAD]|\\u003[adAD]|\\x3[adAD]"
+_CODED = rb"(?:[\\\"'`\]]|\[[0-9]*\]|u00(?:2[27]|5[cCdD]|60)|x(?:2[27]|5[cCdD]|60)|%(?:2[27]|5[b-dB-D]|60))*"
+_CODED_SIGN = rb"[:=]|[?+.!]\??(?:=|%3|\\)|%3[adAD]|(?:%3[fF]|%2[bBeE]){1,2}%3[dD]|\\u003[adAD]|\\x3[adAD]"
 HINT = b"|".join(
     (
-        _WORD + _CODED + CODED_BLANK + rb"*(?:string[ \t]+)?(?:" + _CODED_SIGN + rb")",
+        _WORD + _CODED + CODED_BLANK + rb"*(?:string" + CODED_BLANK + rb"+)?(?:" + _CODED_SIGN + rb")",
         rb"-[A-Za-z0-9_-]*" + _WORD + rb"[\\\"',]*" + CODED_BLANK,
         rb"(?:password|passwd)" + CODED_BLANK,
         rb"(?:ENV|ARG|setenv|setx|set(?:" + CODED_BLANK + rb")+-[A-Za-z]+)" + CODED_BLANK,
+        rb"(?:\#|%23)" + CODED_BLANK + rb"*define" + CODED_BLANK,
+        rb"(?i:property|env|put|set|secret|header)(?:\(|%28)" + CODED_BLANK + rb"*(?:[\\\"']|%2)",
     )
 )
 
@@ -72,10 +91,23 @@ _NETRC_ENTRY = re.compile(_NETRC, re.MULTILINE)
 _BARE = re.compile(rb"[^\s\"'`\x00\x1b,;&<>(){}\[\]|]*")
 _QUERY = re.compile(rb"[^\s\"'`\x00\x1b&#<>;]*")
 _NONBLANK = re.compile(rb"[^\s\x00\x1b]*")
-_OPENING = re.compile(rb"[bBrRuUfF$]{0,2}([\"'`])")
+_OPENING = re.compile(rb"(?:[bBrRuUfF$@]{0,2}|(?:\[\]byte|String::from|SecretStr)\()([\"'`])")
+_DEFINED = re.compile(_DEFINITION)
+_CALLED = re.compile(b"(" + _CALL + b")" + _CALL_GAP)
+_WORDS = re.compile(
+    rb"(?![^\r\n]*\b(?:and|or|if|else|not|in|is|new|await|then)\b)"
+    rb"[^\s()\[\]{}\"'`;=+*|&<>$,._]+(?: +[^\s()\[\]{}\"'`;=+*|&<>$,._]+)* *(?:\#.*)?"
+)
 _SCHEME = re.compile(
     rb"(?:bearer|basic|digest|token|negotiate|apikey|ntlm|aws4-hmac-sha256)[ \t]+", re.IGNORECASE
 )
+
+
+_STRENGTHS = {
+    "option": strength_of_option,
+    "netrc": strength_in_environment,
+    "variable": strength_in_environment,
+}
 
 
 class Reading(NamedTuple):
@@ -128,6 +160,7 @@ def _assignment(data: bytes, lines: Lines, match: re.Match[bytes]) -> Pair | Non
     _, closing, gap, separator, gap_right = match.groups()
     begin = match.end()
     start, name = _name_before(data, match.start(), match.end(1))
+    is_typed = separator[-2:-1] not in b":" and separator.startswith(b":")
     is_option = name.startswith(b"--")
     strength = (strength_of_option if is_option else strength_of)(name.strip(b"-"))
     if strength == Strength.NONE or data[max(0, start - len(_PLACEHOLDER)) : start] == _PLACEHOLDER:
@@ -144,8 +177,8 @@ def _assignment(data: bytes, lines: Lines, match: re.Match[bytes]) -> Pair | Non
         name=name,
         name_start=start,
         strength=strength,
-        separator=separator,
-        spaced=b" " in gap or b"\t" in gap,
+        separator=b"=" if is_typed else separator,
+        spaced=is_typed or b" " in gap or b"\t" in gap,
         quoted_name=b'"' in closing or b"'" in closing,
         rule="option" if is_option and separator == b"=" else "secret-pair",
     )
@@ -167,8 +200,13 @@ def _spoken(data: bytes, lines: Lines, match_start: int, match_end: int) -> Pair
         rule, end = "option", option.end()
     elif _NETRC_ENTRY.fullmatch(data, match_start, match_end) is not None:
         rule = "netrc"
+    elif _DEFINED.fullmatch(data, match_start, match_end) is not None:
+        rule = "definition"
+    elif (called := _CALLED.fullmatch(data, match_start, match_end)) is not None:
+        rule, end = "property-call", called.end(1)
     start, name = _name_before(data, end, end)
-    strength = (strength_of_option if rule == "option" else strength_in_environment)(name.strip(b"-"))
+    judge = _STRENGTHS.get(rule, strength_of)
+    strength = judge(name.strip(b"-"))
     if strength == Strength.NONE or (rule == "option" and strength == Strength.WEAK):
         return None
     if rule == "netrc" and not _begins_entry(data, start):
@@ -274,7 +312,7 @@ def _find_bare_end(pair: Pair, begin: int) -> None:
         _leave_out_punctuation(pair)
     else:
         pair.end = run_end(_BARE, data, begin)
-        if _is_yaml(pair):
+        if _is_yaml(pair) or _is_ini(pair):
             _extend_to_comment(pair)
     pair.is_open = _reaches_end(data, pair.end) or (pair.rule == "netrc" and pair.lacks_netrc_word())
 
@@ -303,6 +341,18 @@ def _is_yaml(pair: Pair) -> bool:
         and pair.data[pair.start - 1 : pair.start] == b" "
         and pair.following not in {b"(", b"[", b"{", b","}
         and pair.opens_line()
+    )
+
+
+def _is_ini(pair: Pair) -> bool:
+    """`password = two words 2`, at the start of a line, and nothing that only code has."""
+    return (
+        pair.separator == b"="
+        and pair.spaced
+        and pair.strength == Strength.PASSWORD
+        and pair.following == b" "
+        and pair.opens_line_unindented()
+        and _WORDS.fullmatch(pair.data, pair.start, pair.lines.end(pair.start)) is not None
     )
 
 

@@ -219,9 +219,10 @@ _PROGRAMS = (
         + rb"[\"']?,?[ \t]*(?:\r?\n[ \t]*)?[\"']?\b(?i:value)[\"']?[ \t]*[:=][ \t]*[\"']?",
         value=rb"[^\s\"',<>{}\[\]$][^\s\"',<>{}\[\]]*",
         partial=rb"[^\s\"',<>{}\[\]]+",
-        hint=_SECRET_ELEMENT + rb"[^A-Za-z0-9\n][^\n]{0,20}(?i:value)",
+        hint=_SECRET_ELEMENT + rb"(?:[^A-Za-z0-9\n][^\n]{0,20}(?i:value)|[\"']?,?[ \t]*\r?$)",
         needs_digit=True,
-        trigger=_SECRET_ELEMENT + rb"[\"']?,?[ \t]*(?:\r?\n[ \t]*)?[\"']?\b(?i:value)",
+        # Before the second of two lines there may be a prefix, which a view takes away.
+        trigger=_SECRET_ELEMENT + rb"[\"']?,?[ \t]*(?:\r?\n[^\n\"'=]*)?[\"']?\b(?i:value)",
         examples=(
             Example(b"- name: DB_PASSWORD\n  value: hunter2", b"hunter2"),
             Example(b'{"name": "API_TOKEN", "value": "x1y2"}', b"x1y2"),
@@ -244,20 +245,6 @@ _PROGRAMS = (
             b"<keyboard>us</keyboard>",
             b"<password>${env.PW}</password>",
         ),
-    ),
-    Rule(
-        name="property-call",
-        description='calls with a name and a value: `setProperty("X_TOKEN", "x1")`',
-        before=rb"\b(?i:set_?property|put_?env|set_?env|put|set|set_?secret|set_?header|add_?header)"
-        rb"\([ \t]*[\"'][A-Za-z0-9_.-]*" + _SECRET_ELEMENT + rb"[\"'],[ \t]*[\"']",
-        value=rb"[^\"'\\\s]{4,}",
-        after=rb"[\"']",
-        partial=rb"[^\"'\\\s]+",
-        needs_digit=True,
-        hint=rb"(?i:property|env|put|set|secret|header)(?:\(|%28)(?:[ \t+]|%20)*(?:[\\\"']|%2)",
-        trigger=_SECRET_ELEMENT + rb"[\"'],[ \t]*[\"']",
-        examples=(Example(b'System.setProperty("X_TOKEN", "hunter2");', b"hunter2"),),
-        counterexamples=(b'map.put("token", "name")', b'setProperty("X_TOKEN", token)'),
     ),
     Rule(
         name="sql-password",

@@ -51,7 +51,7 @@ def _prefixed(
         value=letters + b"{%d,}" % least,
         partial=letters + b"+",
         trigger=before + letters + b"{4}",
-        hint=hint + rb"[A-Za-z0-9+/=_.~%\\-]{4}",
+        hint=hint.replace(b"=", rb"(?:=|%3[dD])") + rb"[A-Za-z0-9+/=_.~%\\-]{4}",
         examples=tuple(Example(b"got " + prefix + body + b" ok", body) for prefix in prefixes),
         counterexamples=(*(prefix + body[:3] for prefix in prefixes), *counterexamples),
     )

@@ -19,10 +19,10 @@ _MASKED = re.compile(
 _REFERENCE = re.compile(
     rb"""(?: \$[A-Z_][A-Z0-9_]* | \$[a-z_]+ | \$\{[A-Za-z0-9_.]*\} | \$\(.* | \$\{\{.*\}\}
          | %[A-Z_][A-Z0-9_]*% | <[^<>]*> | \{\{.*\}\} | \{[^{}]*\} | %\(?\w*\)?[sdr] | \.\.\. | [xX]{3,}
-         | \#\{[^{}]*\} | @\w+@ | \$\w+::\w+ | :\w+:\w+: | \xe2\x80\xa6 | \w{0,8}\.\.\.
+         | __[a-z]+__ | \#\{[^{}]*\} | @\w+@ | \$\w+::\w+ | :\w+:\w+: | \xe2\x80\xa6 | \w{0,8}\.\.\.
          | (?:[Yy]our|YOUR|[Mm]y|MY)[-_ ]?(?:\w+[-_ ])?(?:[Tt]oken|TOKEN|[Kk]ey|KEY|[Ss]ecret|SECRET)
          | (?:[Bb]earer|[Bb]asic|[Tt]oken)?\s*
-           (?:\{[^{}]*\}|\$\{[A-Za-z0-9_.]*\}|%s|\$\w+|<[^<>]*>)(?::(?:\{[^{}]*\}|\$\w+))?
+           (?:\{[^{}]*\}|\$\{[A-Za-z0-9_.]*\}|%s|\$\w+|<[^<>]*>)(?::(?:\{[^{}]*\}|\$\w+|<[^<>]*>))?
          )\Z""",
     re.VERBOSE | re.DOTALL,
 )
@@ -44,10 +44,12 @@ _WORDS_ONLY = re.compile(rb"[A-Za-z`'\"_.,:;()/-]+\Z")
 _ABOUT_SECRETS = frozenset(b"password passwords token tokens secret key keys credential credentials".split())
 _ANNOTATION = re.compile(
     rb"[A-Za-z_][\w.]*(?:\[[\w., |\[\]]*\])?(?: \| [A-Za-z_][\w.\[\]]*)+(?: = [^ ]+)?[,)]?\Z"
-    rb"|(?:str|bytes|bool|int|float|Optional\[\w+\]|SecretStr)\??(?: = [^ ]+)?[,;)]?\Z"
+    rb"|(?:str|string|bytes|bool|int|float|Optional\[\w+\]|SecretStr)\??(?: = [^ ]+)?[,;)]?\Z"
+    rb"|(?:[A-Z][a-z]+|[A-Z]+(?=[A-Z][a-z]))(?:[A-Z][a-z]+)+;\Z"
 )
 _EXPRESSION = re.compile(
     rb"[A-Za-z_$][\w.$?\[\]]* (?:\|\||&&|\?\?|or|and|if) |[A-Za-z_$]{1,2}[+-][0-9]{1,2}\Z"
+    rb"|new [A-Z]\w*\("
 )
 _PATTERN = re.compile(rb"\(\?[:=!<iPsmx]|\[\^|[\])][+*](?:[^A-Za-z0-9]|\Z)|\\[swdb]|\.\*")
 _COLOUR = re.compile(rb"#(?:[0-9a-fA-F]{3,4}){1,2}\Z|0[xb]\Z")
@@ -83,6 +85,7 @@ RANDOM_LENGTH = 12
 RANDOM_PART = 20
 RANDOM_RUNS = 5
 RANDOM_DIGITS = 2
+EMOJI_MOST = 8
 
 
 def is_masked(value: bytes) -> bool:
@@ -116,7 +119,9 @@ def is_path(value: bytes) -> bool:
 
 
 def is_public(value: bytes) -> bool:
-    """A colour, the address of a page, a public key."""
+    """A colour, the address of a page, a public key, an emoji."""
+    if len(value) <= EMOJI_MOST and all(byte >= 128 for byte in value):  # noqa: PLR2004 - no ASCII
+        return True
     return _COLOUR.match(value) is not None or _PUBLIC_KEY.match(value) is not None or _is_plain_url(value)
 
 
@@ -165,6 +170,10 @@ def is_template(value: bytes) -> bool:
     return places > 0 and letters < (
         TEMPLATE_LETTERS if any(b"0" <= bytes((byte,)) <= b"9" for byte in rest) else TEMPLATE_WORDS
     )
+
+
+def has_digit(value: bytes) -> bool:
+    return value.translate(None, b"0123456789") != value
 
 
 def is_word(value: bytes) -> bool:
