@@ -224,14 +224,18 @@ def test_a_file_of_the_record_that_is_gone_or_holds_something_else_is_named(
     (run / layout.INDEX).unlink()
     with page_of(reports.page(run, "other-contents")) as page:
         processes = said_in(page, "processes")
-        expect(processes).to_contain_text("processes.json: it is not in this page: it cannot be made: ")
+        expect(processes).to_contain_text(
+            "tables/processes.json: it is not in this page: it cannot be made: "
+        )
         expect(processes).not_to_contain_text("steno doctor")
         expect(said_in(page, "files")).to_contain_text(
             "tables/files.json: it is not in this page: it cannot be made: "
         )
         expect(said_in(page, "health")).to_contain_text("NOT what was sealed")
         timeline = said_in(page, "timeline")
-        expect(timeline).to_contain_text("Processes cannot be shown: processes.json: it is not in this page")
+        expect(timeline).to_contain_text(
+            "Processes cannot be shown: tables/processes.json: it is not in this page"
+        )
         expect(timeline).to_contain_text("Changes and connections cannot be shown: syscalls.parquet: ")
         expect(timeline).to_contain_text("Output cannot be shown: the record has none of its times.")
         expect(timeline.locator(".legend")).not_to_contain_text("change")

@@ -2,10 +2,11 @@
 // can be told from the checked files is told again here, the run itself from its events, and whatever differs is named.
 // In: what stands in the head, and files whose digests match. Out: sentences, none where all is as the files have it. Pure,
 // but for reading the document. How facts are worded is said in views/report/answers.py; a browser test holds both together.
-import { CALLS, PROCESSES } from "./layout";
-import type { File } from "./made/tables";
-import type { Calls, Model, Process, RunEvent } from "./model";
+import { CALLS, tablePath } from "./layout";
+import type { File, Process } from "./made/tables";
+import type { Calls, Model, RunEvent } from "./model";
 import type { Judgement, Page } from "./panel";
+import { hasEnded } from "./tree";
 
 const MOST_CHARACTERS = 300;
 const MOST_LINES = 12;
@@ -133,7 +134,7 @@ export function different(said: Said, recorded: Recorded): string[] {
   hold("Title", said.about, cut(command, IN_TITLE));
   hold("Command", said.command, cut(command));
   hold("When and where", said.when.replace(/, for [^,]*/, ""), whenAndWhere(run));
-  const isEndKnown = run.exit_code !== null || run.signal !== null || !recorded.leftOut.has(PROCESSES);
+  const isEndKnown = run.exit_code !== null || run.signal !== null || !recorded.leftOut.has(tablePath("processes"));
   if (isEndKnown) facts("Result", [resultOf(run, recorded.processes)].map(unspelled));
   const gaps = gapsOf(run);
   facts("Gaps", some(gaps.lines), (lines) =>
@@ -230,8 +231,8 @@ function resultOf(run: Run, processes: Process[]): string {
   if (signal !== null) return `ended by ${signal} (exit code ${code})`;
   if (code !== null) return `exit code ${code}`;
   const first = processes.reduce<Process | null>((one, other) => (one && one.process < other.process ? one : other), null);
-  if (!first?.exit) return "not known: the end was not seen";
-  const how = first.exit.signal ? `by ${first.exit.signal}` : `with exit code ${first.exit.code}`;
+  if (!first || !hasEnded(first)) return "not known: the end was not seen";
+  const how = first.signal ? `by ${first.signal}` : `with exit code ${first.exit_code}`;
   return `not seen by the recorder; the kernel saw the command end ${how}`;
 }
 

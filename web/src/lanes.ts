@@ -24,7 +24,7 @@ interface Block {
 export function lanesOf(tree: Tree, whole: Span): Lanes {
   const spanOf = new Map<number, Span>();
   for (const [number, process] of tree.known) {
-    const from = timeOf(process.first_ns);
+    const from = timeOf(process.started_ns);
     const ended = process.ended_ns === null ? whole.to : timeOf(process.ended_ns);
     spanOf.set(number, { from, to: Math.max(from, ended) });
   }

@@ -22,7 +22,6 @@ export const HEALTH = "observation-health.json";
 export const SURFACE = "capability-surface.json";
 export const CORRELATION = "correlation-report.json";
 export const CALLS = "calls.json";
-export const PROCESSES = "processes.json";
 export const REPO_BEFORE = "git-before.json";
 export const REPO_AFTER = "git-after.json";
 export const CAST = "session.cast";
@@ -33,7 +32,6 @@ const DOCUMENTS = [
   SURFACE,
   CORRELATION,
   CALLS,
-  PROCESSES,
   REPO_BEFORE,
   REPO_AFTER,
   CAST,
@@ -43,7 +41,7 @@ const TABLE_NAMES = Object.keys(TABLES) as (keyof Tables)[];
 /** What whoever made the page concluded from the evidence. */
 export const JUDGED = new Set([...DOCUMENTS, ...TABLE_NAMES.map(tablePath)]);
 /** Of these there is nothing where the kernel was not watched. */
-export const JUDGED_OF_KERNEL = new Set([PROCESSES, ...TABLE_NAMES.map(tablePath)]);
+export const JUDGED_OF_KERNEL = new Set(TABLE_NAMES.map(tablePath));
 
 /** Evidence that format 1 has under another name; a stream and its index have the same. */
 const FIRST_NAMES: Record<string, string> = {

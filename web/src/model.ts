@@ -6,12 +6,12 @@ import { readKernelEvents } from "./kernel";
 import type { KernelEvents } from "./kernel";
 import * as layout from "./layout";
 import { TABLES } from "./made/tables";
-import type { Connection, DirectoryRename, File, Tables, Unaddressed } from "./made/tables";
+import type { Connection, DirectoryRename, Exec, File, Process, Tables, Unaddressed } from "./made/tables";
 import { shapes } from "./shapes";
 import { SourceError } from "./source";
 import type { Source } from "./source";
 import { timeOf } from "./span";
-import { rowsOf } from "./tables";
+import { push, rowsOf } from "./tables";
 
 export interface RunEvent {
   seq: number;
@@ -19,32 +19,6 @@ export interface RunEvent {
   mono_ns: number;
   type: string;
   data: Record<string, unknown>;
-}
-
-export interface Exec {
-  at_ns: number;
-  requested: string | null;
-  path: string | null;
-  argv: string[];
-  argc: number;
-  argv_cut: boolean;
-  interpreter: { path: string; argument: string | null } | null;
-  result: string;
-  privilege_lost: boolean;
-}
-
-export interface Process {
-  process: number;
-  parent: number;
-  pid: number;
-  first_ns: number;
-  ended_ns: number | null;
-  execs: Exec[];
-  exit: { code?: number; signal?: string; core?: boolean } | null;
-  exit_known: string;
-  outlived: boolean;
-  threads: number;
-  events: number;
 }
 
 export interface Effects {
@@ -139,7 +113,16 @@ export class Model {
   }
 
   async processes(): Promise<Process[]> {
-    return (await this.json<{ processes: Process[] }>(layout.PROCESSES, shapes.processes))?.processes ?? [];
+    return (await this.table("processes")) ?? [];
+  }
+
+  /** The programs that each process became, or tried to become, by its number. */
+  execs(): Promise<Map<number, Exec[]>> {
+    return this.once("execs by process", async () => {
+      const found = new Map<number, Exec[]>();
+      for (const one of (await this.table("execs")) ?? []) push(found, one.process, one);
+      return found;
+    });
   }
 
   runEvents(): Promise<RunEvent[]> {

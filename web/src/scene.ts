@@ -5,7 +5,8 @@ import type { Lanes } from "./lanes";
 import type { KernelEvents } from "./kernel";
 import { marksOf } from "./marks";
 import type { KernelMarks } from "./marks";
-import type { Call, Process, RunEvent } from "./model";
+import type { Exec, Process } from "./made/tables";
+import type { Call, RunEvent } from "./model";
 import { signal } from "./panel";
 import type { App, Signal, Span } from "./panel";
 import { timeOf } from "./span";
@@ -22,6 +23,7 @@ export interface Scene {
   /** What the timeline shows of it. */
   view: Signal<Span>;
   tree: Tree;
+  execs: Map<number, Exec[]>;
   lanes: Lanes;
   calls: TimedCall[];
   /** Places of `calls`, the worst last: drawn in this order none hides behind a harmless one. */
@@ -50,9 +52,10 @@ export function sceneOf(app: App): Promise<Scene> {
 
 async function make(app: App): Promise<Scene> {
   const { model } = app;
-  const [events, processes, calls, output] = await Promise.all([
+  const [events, processes, execs, calls, output] = await Promise.all([
     model.runEvents(),
     model.processes(),
+    model.execs(),
     model.calls(),
     outputTimes(app),
   ]);
@@ -63,6 +66,7 @@ async function make(app: App): Promise<Scene> {
     whole,
     view: signal(whole),
     tree,
+    execs,
     lanes: lanesOf(tree, whole),
     calls: timedCalls,
     callsToDraw: worstLast(timedCalls),
@@ -75,14 +79,14 @@ async function make(app: App): Promise<Scene> {
 export function wholeOf(events: RunEvent[], processes: Process[], calls: Span[], output: ArrayLike<number>): Span {
   const times = (type: string) => events.filter((one) => one.type === type).map((one) => timeOf(one.mono_ns));
   const last = timeOf(events[events.length - 1]?.mono_ns);
-  const isOpen = processes.some((one) => one.ended_ns === null || one.outlived);
+  const isOpen = processes.some((one) => one.ended_ns === null || one.still_running);
   const outputs = output.length ? [output[0]!, output[output.length - 1]!] : [];
   const finished = times("command_finished");
   const starts = [...times("command_started").slice(0, 1), ...outputs, ...calls.map((one) => one.from)];
   const ends = [...(finished.length && !isOpen ? finished : [last]), ...outputs, ...calls.map((one) => one.to)];
   for (const one of processes) {
-    starts.push(timeOf(one.first_ns));
-    ends.push(timeOf(one.ended_ns ?? one.first_ns));
+    starts.push(timeOf(one.started_ns));
+    ends.push(timeOf(one.ended_ns ?? one.started_ns));
   }
   const [from, to] = [least(starts), -least(ends.map((at) => -at))];
   return { from, to: Math.max(to, from + 1) };

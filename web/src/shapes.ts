@@ -13,7 +13,5 @@ const listOf =
 export const shapes = {
   record: isRecord,
   health: (value) => isRecord(value) && isRecord(value.steno) && isRecord(value.steno.witness_disagreements),
-  processes: (value) =>
-    isRecord(value) && listOf((one) => typeof one.process === "number" && Array.isArray(one.execs))(value.processes),
   calls: (value) => isRecord(value) && listOf((one) => Array.isArray(one.rules))(value.calls) && listOf(() => true)(value.claims),
 } satisfies Record<string, Fits>;

@@ -32,6 +32,12 @@ export function numberOf(value: Whole | null): number {
   return value === null ? NaN : Number(value);
 }
 
+export function push<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  const list = lists.get(key);
+  if (list) list.push(value);
+  else lists.set(key, [value]);
+}
+
 function lengthOf(columns: Columns, shape: Shape): number {
   for (const name of Object.keys(shape)) {
     const column = own(columns, name);

@@ -1,6 +1,7 @@
 // Who started whom, as `steno tree` has it: equal processes share a row, a crowd of one program is cut short. Pure.
 // Never trusts the numbers: a circle of parents is opened, and no depth exhausts the stack.
-import type { Exec, Process } from "./model";
+import type { Process } from "./made/tables";
+import { push } from "./tables";
 
 const TOP = 0;
 const CROWD = 20;
@@ -12,11 +13,8 @@ export interface Tree {
   below: Map<number, number[]>;
   /** Parents before their children. */
   order: number[];
-  /** What each one is: the program that it ran last; a copy is what its parent is. */
+  /** What each one is, as the table says. */
   programs: Map<number, string>;
-  commands: Map<number, string>;
-  /** Two processes have the same one when they, and all below them, did the same. */
-  kinds: Map<number, number>;
 }
 
 export interface Row {
@@ -36,21 +34,21 @@ export function treeOf(processes: Process[]): Tree {
     known,
     below: new Map(),
     order: [],
-    programs: new Map(),
-    commands: new Map(),
-    kinds: new Map(),
+    programs: programsOf(processes),
   };
   place(tree);
-  for (const number of tree.order) name(tree, known.get(number)!);
-  sort(tree);
   return tree;
+}
+
+export function programsOf(processes: Process[]): Map<number, string> {
+  return new Map(processes.map((one) => [one.process, one.label]));
 }
 
 function place(tree: Tree): void {
   const numbers = [...tree.known.keys()].sort((one, other) => one - other);
   const started = new Map<number, number[]>();
   for (const number of numbers) {
-    const parent = tree.known.get(number)!.parent;
+    const parent = tree.known.get(number)!.parent ?? TOP;
     push(started, tree.known.has(parent) && parent !== number ? parent : TOP, number);
   }
   const placed = new Set([TOP]);
@@ -65,61 +63,6 @@ function place(tree: Tree): void {
       const children = started.get(number) ?? [];
       for (let at = children.length - 1; at >= 0; at--) waiting.push([children[at]!, number]);
     }
-  }
-}
-
-export function push<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
-  const list = lists.get(key);
-  if (list) list.push(value);
-  else lists.set(key, [value]);
-}
-
-function name(tree: Tree, process: Process): void {
-  const started = (process.execs ?? []).filter((one) => one.result === "ok" || one.result === "unknown");
-  const last = started[started.length - 1];
-  if (last) {
-    tree.programs.set(process.process, programOf(last));
-    const chain = [...started.slice(0, -1).map(programOf), commandOf(last)];
-    tree.commands.set(process.process, chain.join(" → "));
-    return;
-  }
-  const above = tree.programs.get(process.parent) ?? "a process";
-  tree.programs.set(process.process, above);
-  const failed = process.execs?.[process.execs.length - 1];
-  const tried = failed ? ` could not run ${failed.requested ?? failed.path ?? "?"}: ${failed.result}` : "";
-  tree.commands.set(process.process, `(${above}, forked)${tried}`);
-}
-
-export function programOf(exec: Exec): string {
-  const path = exec.requested ?? exec.path ?? exec.argv[0] ?? "?";
-  return path.slice(path.lastIndexOf("/") + 1) || "?";
-}
-
-/** The command in the words of a shell. What a program calls itself is a claim; the executed file is the fact. */
-export function commandOf(exec: Exec): string {
-  const file = exec.requested ?? exec.path ?? "?";
-  if (!exec.argv.length) return quoted(file);
-  let words = exec.argv.map(quoted).join(" ");
-  const base = (path: string | null | undefined) => (path ?? "").split("/").pop() ?? "";
-  const own = base(exec.argv[0]).replace(/^-/, "");
-  if (own !== base(exec.requested) && own !== base(exec.path)) words = `${quoted(file)} (as ${words})`;
-  if (exec.argv_cut) words += " …";
-  return words;
-}
-
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'"'"'`)}'`;
-}
-
-function sort(tree: Tree): void {
-  const numbered = new Map<string, number>();
-  for (let at = tree.order.length - 1; at >= 0; at--) {
-    const number = tree.order[at]!;
-    const { exit, outlived } = tree.known.get(number)!;
-    const below = (tree.below.get(number) ?? []).map((child) => tree.kinds.get(child)!).sort((a, b) => a - b);
-    const kind = JSON.stringify([tree.commands.get(number), exit, outlived, below]);
-    if (!numbered.has(kind)) numbered.set(kind, numbered.size);
-    tree.kinds.set(number, numbered.get(kind)!);
   }
 }
 
@@ -150,7 +93,7 @@ export function rowsOf(tree: Tree, isOpen: (key: string, isRest: boolean) => boo
 
 function alike(tree: Tree, numbers: number[]): { numbers: number[]; isRest: boolean }[] {
   const kinds = new Map<number, number[]>();
-  for (const number of numbers) push(kinds, tree.kinds.get(number)!, number);
+  for (const number of numbers) push(kinds, tree.known.get(number)!.alike, number);
   const program = (group: number[]) => tree.programs.get(group[0]!)!;
   const crowds = new Map<string, number>();
   for (const group of kinds.values()) crowds.set(program(group), (crowds.get(program(group)) ?? 0) + 1);
@@ -184,11 +127,19 @@ export function withAncestors(tree: Tree, numbers: Iterable<number>): Set<number
 }
 
 export function hasFailed(process: Process): boolean {
-  return process.exit !== null && (process.exit.signal !== undefined || process.exit.code !== 0);
+  return process.signal !== null || (process.exit_code ?? 0) !== 0;
+}
+
+/** Whether its end was not seen, or it had none. */
+export function isOpen(process: Process): boolean {
+  return process.still_running || !hasEnded(process);
+}
+
+export function hasEnded(process: Process): boolean {
+  return process.signal !== null || process.exit_code !== null;
 }
 
 export function endingOf(process: Process): string {
-  if (process.outlived) return "alive";
-  if (process.exit === null) return "?";
-  return process.exit.signal !== undefined ? String(process.exit.signal) : String(process.exit.code);
+  if (process.still_running) return "alive";
+  return process.signal ?? (process.exit_code === null ? "?" : String(process.exit_code));
 }

@@ -131,7 +131,7 @@ test("the run itself is read from its events, and is complete where it ended wit
 });
 
 test("an end that only the kernel saw is told from the processes", () => {
-  const ended = recorded({ exit_code: null }, { processes: [{ process: 1, exit: { signal: "SIGTERM" } }] });
+  const ended = recorded({ exit_code: null }, { processes: [{ process: 1, signal: "SIGTERM", exit_code: null }] });
   const result = ["not seen by the recorder; the kernel saw the command end by SIGTERM"];
   assert.deepEqual(different(said({ Result: result }, { troubles: " · end not seen" }), ended), []);
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Process, RunEvent } from "../src/model";
+import type { Process } from "../src/made/tables";
+import type { RunEvent } from "../src/model";
 import { wholeOf } from "../src/scene";
 
 const events = [
@@ -9,7 +10,7 @@ const events = [
   { type: "command_finished", mono_ns: 600 },
   { type: "run_finish", mono_ns: 1000 },
 ] as unknown as RunEvent[];
-const process = (first_ns: number, ended_ns: number | null) => ({ first_ns, ended_ns, outlived: false }) as Process;
+const process = (started_ns: number, ended_ns: number | null) => ({ started_ns, ended_ns, still_running: false }) as Process;
 
 test("the timeline is from the command's start to its end", () => {
   assert.deepEqual(wholeOf(events, [process(510, 590)], [], []), { from: 500, to: 600 });

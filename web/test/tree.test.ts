@@ -1,40 +1,56 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { lanesOf } from "../src/lanes";
-import type { Exec, Process } from "../src/model";
-import { rowsOf, treeOf, withAncestors } from "../src/tree";
+import type { Process } from "../src/made/tables";
+import { endingOf, hasFailed, isOpen, rowsOf, treeOf, withAncestors } from "../src/tree";
 
-function exec(...argv: string[]): Exec {
-  const path = `/usr/bin/${argv[0]}`;
-  return { at_ns: 0, requested: path, path, argv, argc: argv.length, argv_cut: false, interpreter: null, result: "ok", privilege_lost: false };
-}
+const kinds: string[] = [];
 
-function process(number: number, parent: number, from: number, to: number | null, ...argv: string[]): Process {
+/** Alike where the words are. */
+function process(number: number, parent: number | null, from: number, to: number | null, title = "", ended: Partial<Process> = {}): Process {
+  if (!kinds.includes(title)) kinds.push(title);
   return {
     process: number,
     parent,
     pid: 1000 + number,
-    first_ns: from,
+    program: null,
+    command: null,
+    started_ns: from,
     ended_ns: to,
-    execs: argv.length ? [exec(...argv)] : [],
-    exit: { code: 0 },
-    exit_known: "kernel",
-    outlived: false,
+    exit_code: 0,
+    signal: null,
+    core_dumped: false,
+    end_known: "kernel",
+    still_running: false,
     threads: 1,
-    events: 1,
+    n_events: 1,
+    label: title.split(" ")[0]!,
+    title,
+    alike: kinds.indexOf(title),
+    ...ended,
   };
 }
 
 const everything = (_: string, isRest: boolean) => !isRest;
 const whole = { from: 0, to: 1000 };
 
-test("children stand below their parent, and a copy is what its parent is", () => {
-  const tree = treeOf([process(1, 0, 0, 100, "sh"), process(2, 1, 10, 20, "ls", "a b"), process(3, 1, 30, 40)]);
-  assert.deepEqual(rowsOf(tree, everything).map((row) => [row.depth, tree.commands.get(row.numbers[0]!)]), [
+test("children stand below their parent, with the words of the table", () => {
+  const tree = treeOf([process(1, null, 0, 100, "sh"), process(2, 1, 10, 20, "ls 'a b'"), process(3, 1, 30, 40, "(sh, forked)")]);
+  assert.deepEqual(rowsOf(tree, everything).map((row) => [row.depth, tree.known.get(row.numbers[0]!)!.title]), [
     [0, "sh"],
     [1, "ls 'a b'"],
     [1, "(sh, forked)"],
   ]);
+  assert.deepEqual([...tree.programs.values()], ["sh", "ls", "(sh,"]);
+});
+
+test("how a process ended is told of the worst first", () => {
+  const [alive, killed, failed, unseen] = [{ still_running: true }, { signal: "SIGKILL", exit_code: null }, { exit_code: 2 }, { exit_code: null }].map(
+    (ended) => process(1, null, 0, 1, "sh", ended),
+  ) as [Process, Process, Process, Process];
+  assert.deepEqual([alive, killed, failed, unseen].map(endingOf), ["alive", "SIGKILL", "2", "?"]);
+  assert.deepEqual([alive, killed, failed, unseen].map(hasFailed), [false, true, true, false]);
+  assert.deepEqual([alive, killed, failed, unseen].map(isOpen), [true, false, false, true]);
 });
 
 test("processes that did the same share a row", () => {
@@ -44,7 +60,7 @@ test("processes that did the same share a row", () => {
 });
 
 test("a crowd of one program is cut short until somebody opens it", () => {
-  const many = Array.from({ length: 30 }, (_, place) => process(place + 2, 1, place, place + 1, "gcc", `f${place}.c`));
+  const many = Array.from({ length: 30 }, (_, place) => process(place + 2, 1, place, place + 1, `gcc f${place}.c`));
   const tree = treeOf([process(1, 0, 0, 400, "make"), ...many]);
   const rows = rowsOf(tree, everything);
   assert.equal(rows.length, 1 + 10 + 1);

@@ -71,6 +71,8 @@ class Descent:
 
 def _command(one: Exec) -> str:
     words = shlex.join(one.argv) if one.argv else one.requested or one.path or "?"
+    if one.argv_cut:
+        words += " …"
     names = {path.rpartition("/")[2] for path in (one.requested, one.path) if path}
     if one.argv and names and one.argv[0].rpartition("/")[2].removeprefix("-") not in names:
         # Its own name for itself is a claim; the file that was executed is the fact.

@@ -36,6 +36,8 @@ class Interpreter(msgspec.Struct, frozen=True):
 
 class Exec(msgspec.Struct, frozen=True):
     argv: list[str]
+    argc: Whole = 0
+    argv_cut: bool = False
     requested: str | None = None
     path: str | None = None
     interpreter: Interpreter | None = None
@@ -56,6 +58,7 @@ class Exec(msgspec.Struct, frozen=True):
 class Exit(msgspec.Struct, frozen=True):
     code: int | None = None
     signal: str | None = None
+    core: bool = False
 
 
 class Process(msgspec.Struct, frozen=True):
@@ -65,6 +68,7 @@ class Process(msgspec.Struct, frozen=True):
     ended_ns: Whole | None = None
     execs: list[Exec] = []
     exit: Exit | None = None
+    exit_known: str = "unknown"
     outlived: bool = False
     pid: Whole | None = None
     threads: int = 0

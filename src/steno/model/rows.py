@@ -51,21 +51,23 @@ class RunInfo(Row, frozen=True):
 class Process(Row, frozen=True):
     """A process that was seen, with the last program that it became."""
 
-    process: int
-    parent: int | None
-    pid: int | None
+    process: Small
+    parent: Small | None
+    pid: Small | None
     program: str | None
     command: str | None  # the command line of the last program that it became, quoted for a shell
     started_ns: int
     ended_ns: int | None
-    exit_code: int | None
+    exit_code: Small | None
     signal: str | None
+    core_dumped: bool
+    end_known: str  # by whom its end is told: kernel, asked (it only asked for it) or unknown
     still_running: bool  # when the recording ended; of a run that goes on, now
-    threads: int
-    n_events: int
+    threads: Small
+    n_events: Small
     label: str  # its program; a copy of a process is what that is
     title: str  # all that it was, its last command line in full
-    alike: int  # the same number where two, with all that they started, did the same
+    alike: Small  # the same number where two, with all that they started, did the same
 
     @property
     def has_failed(self) -> bool:
@@ -80,12 +82,14 @@ class Process(Row, frozen=True):
 class Exec(Row, frozen=True):
     """A program that a process became, or tried to become."""
 
-    exec: int
-    process: int
+    exec: Small
+    process: Small
     at_ns: int
     requested: str | None
     executable: str | None
     arguments: list[str]
+    n_arguments: int  # with those that are not kept
+    arguments_cut: bool
     interpreter: str | None
     outcome: Outcome
     error: str | None

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from steno.bundle.judged import Files
 from steno.evidence import canonical, layout
-from steno.model import rows
+from steno.model import kernel_rows, rows
 from steno.model.connections import Network
+from steno.model.descent import Descent
 from steno.model.file_rows import directory_renames, file_row
 from steno.model.kernel_layer import files_of, lines_in, processes_of
 
@@ -36,12 +37,23 @@ def _network(documents: Files) -> Network:
     return Network(lines_in(documents, "net"), processes_of(documents))
 
 
+def _processes(documents: Files) -> Iterator[rows.Process]:
+    found = processes_of(documents)
+    return kernel_rows.processes(found, Descent(found), goes_on=False)
+
+
+def _execs(documents: Files) -> Iterator[rows.Exec]:
+    return kernel_rows.execs(processes_of(documents))
+
+
 _SOURCES = {
     "connections": _Source(
         rows.Connection, layout.PROCESSES, lambda documents: _network(documents).table_rows()
     ),
     "directory_renames": _Source(rows.DirectoryRename, layout.FILES, directory_renames),
+    "execs": _Source(rows.Exec, layout.PROCESSES, _execs),
     "files": _Source(rows.File, layout.FILES, _files),
+    "processes": _Source(rows.Process, layout.PROCESSES, _processes),
     "unaddressed": _Source(
         rows.Unaddressed, layout.PROCESSES, lambda documents: _network(documents).unaddressed_rows()
     ),

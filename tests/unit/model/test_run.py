@@ -71,6 +71,24 @@ def test_processes_say_what_they_are_and_which_did_the_same(tmp_path: Path) -> N
     assert len({one[2] for one in found.values()}) == 3
 
 
+def test_processes_say_who_told_of_their_end_and_programs_how_many_arguments_they_had(tmp_path: Path) -> None:
+    builder = RunBuilder("sh").process("sh", code=None).exit(signal=11, core=True).process("true", code=None)
+    builder.exit(told=False).process("cc", "a", code=None, argc=9, notes=("argv_cut",))
+    with steno.open(sealed(builder, tmp_path)) as run:
+        ends = [(one.signal, one.exit_code, one.core_dumped, one.end_known) for one in run.processes]
+        assert ends == [
+            ("SIGSEGV", None, True, "kernel"),
+            (None, 0, False, "asked"),
+            (None, None, False, "unknown"),
+        ]
+        assert [one.title for one in run.processes] == ["sh", "true", "cc a …"]
+        assert [(one.n_arguments, one.arguments_cut) for one in run.execs] == [
+            (1, False),
+            (1, False),
+            (9, True),
+        ]
+
+
 def test_files_have_their_letter_and_what_was_there_before_and_after(tmp_path: Path) -> None:
     with opened(worked(), tmp_path) as run:
         files = {file.path: file for file in run.files}

@@ -193,12 +193,15 @@ export interface Event {
 
 /** A program that a process became, or tried to become. */
 export interface Exec {
-  exec: Whole;
-  process: Whole;
+  exec: number;
+  process: number;
   at_ns: Whole;
   requested: string | null;
   executable: string | null;
   arguments: string[];
+  /** With those that are not kept. */
+  n_arguments: Whole;
+  arguments_cut: boolean;
   interpreter: string | null;
   outcome: "done" | "failed" | "unknown";
   error: string | null;
@@ -264,26 +267,29 @@ export interface Output {
 
 /** A process that was seen, with the last program that it became. */
 export interface Process {
-  process: Whole;
-  parent: Whole | null;
-  pid: Whole | null;
+  process: number;
+  parent: number | null;
+  pid: number | null;
   program: string | null;
   /** The command line of the last program that it became, quoted for a shell. */
   command: string | null;
   started_ns: Whole;
   ended_ns: Whole | null;
-  exit_code: Whole | null;
+  exit_code: number | null;
   signal: string | null;
+  core_dumped: boolean;
+  /** By whom its end is told: kernel, asked (it only asked for it) or unknown. */
+  end_known: string;
   /** When the recording ended; of a run that goes on, now. */
   still_running: boolean;
-  threads: Whole;
-  n_events: Whole;
+  threads: number;
+  n_events: number;
   /** Its program; a copy of a process is what that is. */
   label: string;
   /** All that it was, its last command line in full. */
   title: string;
   /** The same number where two, with all that they started, did the same. */
-  alike: Whole;
+  alike: number;
 }
 
 /** A git repository that touched paths lie in. */
@@ -311,13 +317,17 @@ export interface Unaddressed {
 export interface Tables {
   connections: Connection;
   directory_renames: DirectoryRename;
+  execs: Exec;
   files: File;
+  processes: Process;
   unaddressed: Unaddressed;
 }
 
 export const TABLES: Record<keyof Tables, Shape> = {
   connections: { connection: "number", family: "string", address: "string", name: "string", operations: "string[]", calls: "string[]", result: "string?", outcome: "string?", came_of_all: "string?", all_failed: "boolean", errors: "string[]", sent: "boolean", processes: "number[]", times: "number", first_ns: "Whole", last_ns: "Whole" },
   directory_renames: { old_path: "string", old_path_bytes: "string?", new_path: "string", new_path_bytes: "string?", exchanged: "boolean" },
+  execs: { exec: "number", process: "number", at_ns: "Whole", requested: "string?", executable: "string?", arguments: "string[]", n_arguments: "Whole", arguments_cut: "boolean", interpreter: "string?", outcome: "string", error: "string?", privilege_lost: "boolean" },
   files: { path: "string", path_bytes: "string?", letter: "string", change: "string", operations: "string[]", size_change: "Whole?", before: { kind: "string?", mode: "number?", size: "Whole?", mtime_ns: "Whole?", uid: "number?", gid: "number?", target: "string?", target_bytes: "string?", blob: "string?", no_content_reason: "string?" }, after: { kind: "string?", mode: "number?", size: "Whole?", mtime_ns: "Whole?", uid: "number?", gid: "number?", target: "string?", target_bytes: "string?", blob: "string?", no_content_reason: "string?" }, changed_by_others: "boolean", git_root: "string?", git_class: "string?" },
+  processes: { process: "number", parent: "number?", pid: "number?", program: "string?", command: "string?", started_ns: "Whole", ended_ns: "Whole?", exit_code: "number?", signal: "string?", core_dumped: "boolean", end_known: "string", still_running: "boolean", threads: "number", n_events: "number", label: "string", title: "string", alike: "number" },
   unaddressed: { operation: "string", sockets: "string?", times: "number" },
 };

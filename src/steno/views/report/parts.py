@@ -37,7 +37,6 @@ DOCUMENTS = (
     layout.SURFACE,
     layout.CORRELATION,
     layout.CALLS,
-    layout.PROCESSES,
     layout.REPO_BEFORE,
     layout.REPO_AFTER,
     layout.CAST,

@@ -240,7 +240,8 @@ def test_a_record_of_format_1_is_judged_again_without_its_old_conclusions(tmp_pa
     assert found is not None
     assert (verdict.status, found.outcome, found.problems) == (Status.INCOMPLETE, Outcome.SAME, [])
     assert "processes.json" in verdict.notes[0]
-    forge(page, layout.PROCESSES, b'"outlived":false', b'"outlived":true')
+    processes = table_documents.path_of("processes")
+    forge(page, processes, b'"still_running":[false', b'"still_running":[true')
     assert looked_at(page)[1] is Outcome.DIFFERENT
 
 

@@ -4,7 +4,7 @@ import { fill, h } from "../../dom";
 import type { File, FileState } from "../../made/tables";
 import type { App } from "../../panel";
 import { numberOf } from "../../tables";
-import { treeOf } from "../../tree";
+import { programsOf } from "../../tree";
 import { counted, duration, size, visible } from "../../words";
 import { table } from "../table";
 import { contentOf, hasContent, isBinary, isExtracted } from "./contents";
@@ -195,7 +195,7 @@ function binary(label: string, bytes: Uint8Array): HTMLElement {
 async function drawHistory(host: HTMLElement, remarks: HTMLElement, app: App, name: string): Promise<void> {
   const events = await app.model.kernelEvents();
   if (!events) return fill(host, h("p", { class: "muted" }, "The table of calls is not in this page."));
-  const { programs } = treeOf(await app.model.processes());
+  const programs = programsOf(await app.model.processes());
   const found = await historyOf(events, name);
   const renamed = (names: string[], words: string): Node[] =>
     names.map((other) =>

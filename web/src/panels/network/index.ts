@@ -7,7 +7,7 @@ import type { Connection, Unaddressed } from "../../made/tables";
 import type { App, Panel } from "../../panel";
 import { whenSeen } from "../../seen";
 import { numberOf } from "../../tables";
-import { treeOf } from "../../tree";
+import { programsOf } from "../../tree";
 import { counted, duration, lookup, visible } from "../../words";
 import { namesIn } from "../names_in_window";
 import { table } from "../table";
@@ -125,7 +125,7 @@ function who(one: Connection, { app, programs }: Shown): HTMLElement {
 
 async function shownWith(app: App): Promise<Shown> {
   const surface = (await app.model.surface())?.steno ?? {};
-  return { app, programs: treeOf(await app.model.processes()).programs, names: surface.names ?? {} };
+  return { app, programs: programsOf(await app.model.processes()), names: surface.names ?? {} };
 }
 
 function restWords(one: Unaddressed): string {

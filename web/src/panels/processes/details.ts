@@ -1,10 +1,11 @@
 // Everything that is known of one process.
 import { h } from "../../dom";
-import type { Exec } from "../../model";
+import type { Exec } from "../../made/tables";
 import type { App } from "../../panel";
 import type { Scene } from "../../scene";
 import { clock, lasting, lengthOf } from "../../span";
-import { programOf } from "../../tree";
+import { numberOf } from "../../tables";
+import { hasEnded } from "../../tree";
 import { counted, visible } from "../../words";
 
 const MOST_CHILDREN = 30;
@@ -39,9 +40,9 @@ export function detailsOf(
       alike.length > 1 ? fact("Alike", `the first of ${counted(alike.length, "process", "processes")} that did the same`) : null,
       fact("Ended", ending(scene, number)),
       fact("Ran", `${process.ended_ns === null ? "from" : `${lasting(lengthOf(span))}, from`} ${clock(span.from)}`),
-      fact("Pid", `${process.pid}${process.threads > 1 ? `, ${process.threads} threads` : ""}`),
-      fact("Events", process.events.toLocaleString("en")),
-      fact("Started by", tree.known.has(process.parent) ? link(process.parent) : "the recorder, or nobody that was seen"),
+      fact("Pid", `${process.pid ?? "not known"}${process.threads > 1 ? `, ${process.threads} threads` : ""}`),
+      fact("Events", process.n_events.toLocaleString("en")),
+      fact("Started by", process.parent !== null && tree.known.has(process.parent) ? link(process.parent) : "the recorder, or nobody that was seen"),
       children.length
         ? fact(
             "Started",
@@ -50,7 +51,7 @@ export function detailsOf(
           )
         : null,
     ),
-    ...programs(process.execs),
+    ...programs(scene.execs.get(number) ?? []),
   ].filter((one) => one !== null) as HTMLElement[];
 }
 
@@ -59,26 +60,26 @@ function action(text: string, click: () => void): HTMLElement {
 }
 
 function ending(scene: Scene, number: number): string {
-  const { exit, exit_known, outlived } = scene.tree.known.get(number)!;
-  if (outlived) return "still alive when the recording ended";
-  if (exit === null) return "not seen";
-  const how = exit.signal === undefined ? `exit ${exit.code}` : `by ${exit.signal}${exit.core ? ", with a core" : ""}`;
-  return `${visible(how)} (${exit_known === "kernel" ? "told by the kernel" : visible(exit_known)})`;
+  const one = scene.tree.known.get(number)!;
+  if (one.still_running) return "still alive when the recording ended";
+  if (!hasEnded(one)) return "not seen";
+  const how = one.signal === null ? `exit ${one.exit_code}` : `by ${one.signal}${one.core_dumped ? ", with a core" : ""}`;
+  return `${visible(how)} (${one.end_known === "kernel" ? "told by the kernel" : visible(one.end_known)})`;
 }
 
 /** What it executed. Tries that failed on the way along PATH are one line. */
 function programs(execs: Exec[]): HTMLElement[] {
-  const worked = execs.filter((one) => one.result === "ok" || one.result === "unknown");
+  const worked = execs.filter((one) => one.outcome !== "failed");
   const failed = execs.length - worked.length;
   const made = worked.map((exec) =>
     h(
       "section",
       { class: "exec" },
-      h("h4", null, visible(exec.path ?? exec.requested ?? programOf(exec)), h("small", null, ` at ${clock(exec.at_ns)}`)),
-      h("ol", { class: "argv", start: 0 }, exec.argv.slice(0, MOST_WORDS).map(argument)),
-      exec.argv.length > MOST_WORDS ? h("p", null, `${exec.argv.length - MOST_WORDS} more are in processes.json.`) : null,
-      exec.argv_cut ? h("p", null, `${exec.argc - exec.argv.length} more arguments are not kept.`) : null,
-      exec.interpreter ? h("p", null, `Run by ${visible(exec.interpreter.path)}.`) : null,
+      h("h4", null, visible(exec.executable ?? exec.requested ?? "?"), h("small", null, ` at ${clock(numberOf(exec.at_ns))}`)),
+      h("ol", { class: "argv", start: 0 }, exec.arguments.slice(0, MOST_WORDS).map(argument)),
+      exec.arguments.length > MOST_WORDS ? h("p", null, `${exec.arguments.length - MOST_WORDS} more are in the record.`) : null,
+      exec.arguments_cut ? h("p", null, `${numberOf(exec.n_arguments) - exec.arguments.length} more arguments are not kept.`) : null,
+      exec.interpreter ? h("p", null, `Run by ${visible(exec.interpreter)}.`) : null,
       exec.privilege_lost ? h("p", { class: "is-warn" }, "It ran without the privilege of its set-user-id bit.") : null,
     ),
   );

@@ -1,18 +1,19 @@
 // The process tree: who started whom, what each one ran, how it ended. Equal ones share a row, as in `steno tree`.
 import { h } from "../../dom";
-import { PROCESSES } from "../../layout";
+import { tablePath } from "../../layout";
 import { VirtualList } from "../../list";
 import type { App, Panel } from "../../panel";
 import { sceneOf } from "../../scene";
 import type { Scene } from "../../scene";
 import { whenSeen } from "../../seen";
 import { clock, lasting, lengthOf, overlaps } from "../../span";
-import { endingOf, hasFailed, rowsOf, withAncestors } from "../../tree";
+import { endingOf, hasFailed, isOpen, rowsOf, withAncestors } from "../../tree";
 import type { Row } from "../../tree";
 import { counted, visible } from "../../words";
 import { withoutKernel } from "../without_layer";
 import { detailsOf } from "./details";
 
+const PATH = tablePath("processes");
 const MOST_COMMAND = 400;
 const panes = new WeakMap<HTMLElement, Processes>();
 
@@ -21,11 +22,11 @@ export const processes: Panel = {
   title: "Processes",
   counted: "processes",
   async count(app) {
-    return app.source.has(PROCESSES) ? (await app.model.processes()).length : null;
+    return app.source.has(PATH) ? (await app.model.processes()).length : null;
   },
   async mount(host, app) {
-    if (!app.source.has(PROCESSES)) {
-      host.append(await withoutKernel(app, "What processes there were", PROCESSES));
+    if (!app.source.has(PATH)) {
+      host.append(await withoutKernel(app, "What processes there were", PATH));
       return;
     }
     const pane = new Processes(app, await sceneOf(app));
@@ -138,11 +139,12 @@ class Processes {
   private fits(number: number): boolean {
     if (!this.inWindow(number)) return false;
     if (this.words === "") return true;
-    const { tree } = this.scene;
+    const { tree, execs } = this.scene;
+    const { title, pid } = tree.known.get(number)!;
     return (
-      tree.commands.get(number)!.toLowerCase().includes(this.words) ||
-      String(tree.known.get(number)!.pid) === this.words ||
-      tree.known.get(number)!.execs.some((one) => (one.path ?? "").toLowerCase().includes(this.words))
+      title.toLowerCase().includes(this.words) ||
+      String(pid) === this.words ||
+      (execs.get(number) ?? []).some((one) => (one.executable ?? "").toLowerCase().includes(this.words))
     );
   }
 
@@ -151,7 +153,7 @@ class Processes {
     const members = row.numbers.map((one) => tree.known.get(one)!);
     const spans = row.numbers.map((one) => lanes.spanOf.get(one)!);
     const total = spans.reduce((sum, span) => sum + lengthOf(span), 0);
-    const events = members.reduce((sum, one) => sum + one.events, 0);
+    const events = members.reduce((sum, one) => sum + one.n_events, 0);
     return [
       this.command(row),
       row.isRest ? failures(members.filter(hasFailed).length) : visible(endingOf(members[0]!)),
@@ -164,10 +166,10 @@ class Processes {
   private command(row: Row): HTMLElement {
     const { tree } = this.scene;
     const mark = row.hasMore ? (row.isOpen ? "▾" : "▸") : "";
-    const program = tree.programs.get(row.numbers[0]!)!;
+    const { label, title } = tree.known.get(row.numbers[0]!)!;
     const words = row.isRest
-      ? `${row.numbers.length.toLocaleString("en")} more of ${program}`
-      : tree.commands.get(row.numbers[0]!)!;
+      ? `${row.numbers.length.toLocaleString("en")} more of ${label}`
+      : title;
     return h(
       "span",
       { class: "tree-cell", style: { "padding-left": `${Math.min(row.depth, 40) * 14}px` } },
@@ -180,9 +182,8 @@ class Processes {
   private dress(row: Row): Record<string, string | null> {
     const members = row.numbers.map((one) => this.scene.tree.known.get(one)!);
     const isBad = members.some(hasFailed);
-    const isOpen = members.some((one) => one.outlived || one.exit === null);
     return {
-      class: isBad ? "is-bad" : isOpen ? "is-warn" : "is-plain",
+      class: isBad ? "is-bad" : members.some(isOpen) ? "is-warn" : "is-plain",
       "aria-level": String(row.depth + 1),
       "aria-expanded": row.hasMore ? String(row.isOpen) : null,
     };

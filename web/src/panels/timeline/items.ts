@@ -4,7 +4,7 @@ import { hasFailed as rowFailed, isUnseen } from "../../marks";
 import type { App, Span } from "../../panel";
 import type { Kernel, Scene } from "../../scene";
 import { clock, lasting, lengthOf } from "../../span";
-import { endingOf, hasFailed } from "../../tree";
+import { endingOf, hasEnded, hasFailed, isOpen } from "../../tree";
 import { counted, visible } from "../../words";
 
 export type Item =
@@ -43,18 +43,18 @@ export function tell(item: Item, scene: Scene, kernel: Kernel | null): Told {
 function process(number: number, scene: Scene): Told {
   const one = scene.tree.known.get(number)!;
   const span = scene.lanes.spanOf.get(number)!;
-  const ended = one.outlived
+  const ended = one.still_running
     ? "still alive when the recording ended"
-    : one.exit === null
+    : !hasEnded(one)
       ? "its end was not seen"
-      : `${one.exit.signal === undefined ? "exit" : "ended by"} ${visible(endingOf(one))}`;
+      : `${one.signal === null ? "exit" : "ended by"} ${visible(endingOf(one))}`;
   return {
-    title: short(scene.tree.commands.get(number) ?? "?"),
+    title: short(one.title),
     lines: [
       `${ended} · ${one.ended_ns === null ? "from" : lasting(lengthOf(span)) + " from"} ${clock(span.from)}`,
-      `pid ${one.pid} · ${counted(one.events, "event")}`,
+      `pid ${one.pid} · ${counted(one.n_events, "event")}`,
     ],
-    role: hasFailed(one) ? "bad" : one.outlived || one.exit === null ? "warn" : "",
+    role: hasFailed(one) ? "bad" : isOpen(one) ? "warn" : "",
   };
 }
 

@@ -1,6 +1,6 @@
 // What the timeline cannot show, and why: said where it would be.
 // In: which files are in the page, and whether the kernel table could be read. Out: sentences, none where nothing is missing.
-import { INDEX, KERNEL_TABLE, PROCESSES, TAPES } from "../../layout";
+import { INDEX, KERNEL_TABLE, TAPES, tablePath } from "../../layout";
 import type { App } from "../../panel";
 import type { Kernel, Scene } from "../../scene";
 import { visible } from "../../words";
@@ -9,7 +9,8 @@ import { isInManifest, reason } from "../without_layer";
 export async function missing(app: App, scene: Scene): Promise<string[]> {
   const found: string[] = [];
   const say = async (what: string, path: string) => found.push(`${what} cannot be shown: ${(await reason(app, path)).why}`);
-  if (!app.source.has(PROCESSES)) await say("Processes", PROCESSES);
+  const processes = tablePath("processes");
+  if (!app.source.has(processes)) await say("Processes", processes);
   if (!app.source.has(KERNEL_TABLE)) await say("Changes and connections", KERNEL_TABLE);
   else {
     const read = await scene.kernel.catch((error: Error) => error);

@@ -1,5 +1,5 @@
 // Draws the timeline as its chart has it.
-import { hasFailed } from "../../tree";
+import { hasFailed, isOpen } from "../../tree";
 import type { Span } from "../../panel";
 import { lengthOf, placeOf, ticks } from "../../span";
 import { bars, heights, verdictColour } from "../../overview";
@@ -127,8 +127,7 @@ function lanes({ context, width, height, colour }: Brush, chart: Chart, marked: 
       const room = Math.max(Math.min(to, width + 2) - left, 1);
       drawn = left + room;
       const process = scene.tree.known.get(number)!;
-      const isOpen = process.outlived || process.exit === null;
-      context.fillStyle = hasFailed(process) ? colour["fill-bad"]! : isOpen ? colour["fill-warn"]! : colour.bar!;
+      context.fillStyle = hasFailed(process) ? colour["fill-bad"]! : isOpen(process) ? colour["fill-warn"]! : colour.bar!;
       context.fillRect(left, top, room > 3 ? room - 1 : room, BAR);
       const shown = { kind: "process", number } as const;
       if (isSame(marked.hover, shown) || isSame(marked.focus, shown))
