@@ -173,7 +173,7 @@ class BlobReader:
         return key in self._places
 
     def is_encrypted(self, key: str) -> bool:
-        return self._place(key)[2] == ENCRYPTED
+        return self._place(key)[2] != CLEAR
 
     def read(self, key: str, secret_key: bytes | None = None) -> bytes:
         """The content; one that is encrypted needs the key of the store that it was recorded in."""
@@ -184,7 +184,7 @@ class BlobReader:
                 self._group = self._source.read_row_group(group, columns=["content"]).column(0)
                 self._at = group
             content: bytes = self._group[row].as_py()
-        return content if cipher == CLEAR else _decrypted(secret_key, key, content)
+        return _in_clear(cipher, secret_key, key, content)
 
     def sizes(self) -> Iterator[tuple[str, int, bool]]:
         """Of every blob its key, the length of the content in clear, and whether it is encrypted."""
@@ -206,7 +206,7 @@ class BlobReader:
                 with _one_error():
                     key, content, cipher = (rows.column(name)[row].as_py() for name in _schema().names)
                 try:
-                    yield key, content if cipher == CLEAR else _decrypted(secret_key, key, content)
+                    yield key, _in_clear(cipher, secret_key, key, content)
                 except BlobsError:
                     yield key, None
 
@@ -286,6 +286,12 @@ def _checked(file: Any) -> parquet.ParquetFile:
         if group.num_rows > GROUP_ROWS or group.total_byte_size > MAX_BLOB + GROUP_BYTES:
             raise BlobsError(f"row group {number} is larger than any that is written")
     return source
+
+
+def _in_clear(cipher: str, secret_key: bytes | None, key: str, content: bytes) -> bytes:
+    if cipher not in {CLEAR, ENCRYPTED}:
+        raise BlobsError(f"the blob {key!r} is encrypted in a way that only a newer Steno knows: {cipher!r}")
+    return content if cipher == CLEAR else _decrypted(secret_key, key, content)
 
 
 def _decrypted(secret_key: bytes | None, key: str, content: bytes) -> bytes:

@@ -50,6 +50,20 @@ def test_what_is_written_is_read_back(folder: Folder) -> None:
         assert list(opened.contents()) == [(key, opened.read(key)) for key in opened.keys()]  # noqa: SIM118
 
 
+def test_a_cipher_of_a_newer_steno_makes_that_content_unreadable_and_is_told_as_such(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blobs, "ENCRYPTED", "of-a-newer-steno")
+    write(folder, ("before:/a", SECRET), secret=True)
+    monkeypatch.undo()
+    with open_blobs(folder) as opened:
+        assert opened.is_encrypted("before:/a")
+        assert list(opened.contents(KEY)) == [("before:/a", None)]
+        for key in (None, KEY):
+            with pytest.raises(BlobsError, match="newer Steno knows: 'of-a-newer-steno'"):
+                opened.read("before:/a", key)
+
+
 def test_without_a_blob_there_is_no_file(folder: Folder) -> None:
     write(folder)
     assert [entry.path for entry in folder.entries() if entry.regular] == []
