@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Protocol
 
@@ -114,6 +116,22 @@ def clean_git(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     for name, value in IDENTITY.items():
         monkeypatch.setenv(name, value)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Where the time went: by folder, of both workers together."""
+    seconds: defaultdict[str, float] = defaultdict(float)
+    tests: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                folder = "/".join(Path(report.nodeid.partition("::")[0]).parent.parts[:3])
+                seconds[folder] += report.duration
+                tests[folder] += report.when == "call"
+    if len(seconds) > 1:
+        terminalreporter.write_sep("=", "time by folder")
+        for folder, taken in sorted(seconds.items(), key=itemgetter(1), reverse=True):
+            terminalreporter.write_line(f"{taken:8.1f}s {tests[folder]:6} tests  {folder}")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

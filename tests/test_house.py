@@ -86,6 +86,20 @@ def test_the_outside_formats_are_called_by_their_names() -> None:
     assert not {name_of(path) for path in [*SOURCES, *TESTS, *pages] if other.search(path.read_text())}
 
 
+def test_no_table_is_read_by_threads_of_a_library() -> None:
+    """One that lets go of a file while Python ends takes the program with it, and what it printed."""
+    reading = {"read_row_group", "read_row_groups", "iter_batches", "read_table"}
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in reading
+            ):
+                given = {word.arg: ast.unparse(word.value) for word in node.keywords}
+                assert given.get("use_threads") == "False", f"{name_of(path)}:{node.lineno}"
+
+
 def test_every_error_says_when_it_is_raised() -> None:
     found = [
         value

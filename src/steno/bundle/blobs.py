@@ -181,7 +181,9 @@ class BlobReader:
         with _one_error():
             if group != self._at:  # neighbours in the file are mostly asked for one after the other
                 self._at, self._group = -1, None
-                self._group = self._source.read_row_group(group, columns=["content"]).column(0)
+                self._group = self._source.read_row_group(
+                    group, columns=["content"], use_threads=False
+                ).column(0)
                 self._at = group
             content: bytes = self._group[row].as_py()
         return _in_clear(cipher, secret_key, key, content)
@@ -190,7 +192,7 @@ class BlobReader:
         """Of every blob its key, the length of the content in clear, and whether it is encrypted."""
         for group in range(self._source.num_row_groups):
             with _one_error():
-                rows = self._source.read_row_group(group, columns=["key", "content", "cipher"])
+                rows = self._source.read_row_group(group, columns=_schema().names, use_threads=False)
                 lengths = [len(content.as_buffer() or b"") for content in rows.column("content")]
                 keys, ciphers = rows.column("key").to_pylist(), rows.column("cipher").to_pylist()
             for key, length, cipher in zip(keys, lengths, ciphers, strict=True):
@@ -201,7 +203,7 @@ class BlobReader:
         """Every blob in order of the file; None for one that is encrypted and cannot be opened."""
         for group in range(self._source.num_row_groups):
             with _one_error():
-                rows = self._source.read_row_group(group, columns=["key", "content", "cipher"])
+                rows = self._source.read_row_group(group, columns=_schema().names, use_threads=False)
             for row in range(rows.num_rows):
                 with _one_error():
                     key, content, cipher = (rows.column(name)[row].as_py() for name in _schema().names)
@@ -222,7 +224,7 @@ class BlobReader:
         with parquet.ParquetWriter(out, _schema(), **_WRITING) as writer:
             for group in sorted({group for key, (group, *_) in self._places.items() if wanted(key)}):
                 with _one_error():
-                    rows = self._source.read_row_group(group, columns=_schema().names)
+                    rows = self._source.read_row_group(group, columns=_schema().names, use_threads=False)
                     chosen = []
                     for row, key in enumerate(rows.column("key").to_pylist()):
                         size = len(rows.column("content")[row].as_buffer() or b"")
@@ -243,7 +245,7 @@ class BlobReader:
         places: dict[str, tuple[int, int, str]] = {}
         for group in range(self._source.num_row_groups):
             with _one_error():
-                rows = self._source.read_row_group(group, columns=["key", "cipher"])
+                rows = self._source.read_row_group(group, columns=["key", "cipher"], use_threads=False)
                 pairs = zip(rows.column("key").to_pylist(), rows.column("cipher").to_pylist(), strict=True)
                 for row, (key, cipher) in enumerate(pairs):
                     if key in places:

@@ -214,7 +214,7 @@ def _last_seen(spool: Folder) -> int:
     from pyarrow import compute, parquet
 
     with os.fdopen(spool.open(layout.KERNEL_TABLE), "rb") as file:
-        times = parquet.read_table(file, columns=["mono_ns"]).column(0)
+        times = parquet.read_table(file, columns=["mono_ns"], use_threads=False).column(0)
     last: int = compute.max(times).as_py() or 0
     return last if last <= canonical.SAFE_INTEGER else 0
 

@@ -40,7 +40,7 @@ def write_masked(source: BinaryIO, target: BinaryIO, redactor: Redactor) -> None
         read = parquet.ParquetFile(source, read_dictionary=list(COLUMNS))
         with kernel_table.writer(target, read.schema_arrow) as writer:
             for number in range(read.num_row_groups):
-                group = read.read_row_group(number).combine_chunks()
+                group = read.read_row_group(number, use_threads=False).combine_chunks()
                 for name in _TEXTS[layout.KERNEL_TABLE]:
                     column = group.column(name).chunk(0)
                     masked = _masked(column.dictionary.to_pylist(), redactor)
@@ -59,7 +59,7 @@ def _strings(path: str, file: BinaryIO) -> Iterator[list[bytes]]:
         read = parquet.ParquetFile(file, read_dictionary=_TEXTS[path])
         names = [*_TEXTS[path], *(name for name in _KEYS[path] if name in read.schema_arrow.names)]
         for number in range(read.num_row_groups):
-            group = read.read_row_group(number, columns=names)
+            group = read.read_row_group(number, columns=names, use_threads=False)
             for name in names:
                 yield [_bytes(word) for word in compute.unique(group.column(name)).to_pylist() if word]
 

@@ -144,7 +144,7 @@ def _rows_of_parquet(path: Path, table: Table[Any], rows: int) -> str | None:
             too_large = any(not 0 <= group.total_byte_size <= _MOST_GROUP for group in groups)
             if about.num_rows != rows or too_large or not file.schema_arrow.equals(table.schema):
                 return None
-            batches = file.iter_batches(batch_size=BATCH)
+            batches = file.iter_batches(batch_size=BATCH, use_threads=False)
             told = chain.from_iterable(batch.to_pylist() for batch in batches)
             return _digest_of_rows(map(json_line, told))[0]
     except (OSError, ValueError, pa.ArrowException):
