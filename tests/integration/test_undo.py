@@ -151,7 +151,9 @@ def test_a_secret_without_its_key_is_named_and_stops_the_undo(
 ) -> None:
     (store / local_key.LOCAL_KEY).unlink()
     assert here("undo", "@last") == 1
-    assert f"steno: impossible: {root}/sub/deleted: its content holds a secret" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert f"steno: impossible: {root}/sub/deleted: its content holds a secret" in said
+    assert said.endswith("; --force leaves out what is impossible\n")
     assert (root / "created").exists()
     assert here("undo", "@last", "--force", "--json") == 1
     found = json.loads(capfd.readouterr().out)

@@ -163,9 +163,17 @@ def _tell(outcome: Outcome) -> None:
         say(line)
     if outcome.failed is None:
         say("nothing was changed")
-        say_hint("--dry-run shows the whole plan; --force overwrites what was changed since")
+        say_hint(f"--dry-run shows the whole plan; --force {' and '.join(_what_force_does(plan))}")
     else:
         print_lines([visible(summary_line(outcome)), *(visible(line) for line in trash_lines(outcome))])
+
+
+def _what_force_does(plan: Plan) -> list[str]:
+    said = {
+        "overwrites what was changed since": plan.conflicts,
+        "leaves out what is impossible": plan.impossible,
+    }
+    return [words for words, problems in said.items() if problems]
 
 
 def _not_kept(run: Run, records: FileRecords, chosen: Sequence[bytes]) -> list[Problem]:
