@@ -42,7 +42,7 @@ _MAPPED = "map"
 NO_CALL = -1
 # Opened for writing, and no file: terminals, sinks, what a process says of itself, memory.
 _NO_FILE = re.compile(
-    rb"/dev/(?:null|zero|full|tty|ptmx|console|stdout|stderr|pts/[0-9]+|tty[0-9]+)"
+    rb"/dev/(?:null|zero|full|tty|ptmx|console|stdout|stderr|u?random|pts/(?:[0-9]+|ptmx)|(?:tty|hvc)[A-Z]*[0-9]+)"
     rb"|/proc/(?:[0-9]+|self|thread-self)/.*|/memfd:.*|(?:\A|/)[a-z_]+:\[[0-9]+\]",
     re.DOTALL,
 )

@@ -35,7 +35,7 @@ _OWN_LOG = re.compile(
 )
 # Opened for writing, and no file: terminals, sinks, what a process says of itself, memory.
 _NO_FILE = re.compile(
-    r"/dev/(?:null|zero|full|tty|ptmx|console|stdout|stderr|pts/(?:N|ptmx)|tty[0-9]+)"
+    r"/dev/(?:null|zero|full|tty|ptmx|console|stdout|stderr|u?random|pts/(?:N|ptmx)|(?:tty|hvc)[A-Z]*[0-9]+)"
     r"|/proc/PID/.*|/memfd:.*|(?:.*/)?[a-z_]+:\[N\]",
     re.DOTALL,
 )

@@ -80,10 +80,24 @@ def test_no_write_confirms_only_where_the_kernel_layer_is_complete() -> None:
     assert (call["verdict"], result(call, "read_only_tool_wrote")) == ("unobserved", "unobserved")
 
 
-def test_a_sink_or_a_terminal_is_no_file() -> None:
-    made = served().event("open", "/dev/null", process=2, arg=WRITE, result=0, at=BETWEEN)
-    made.event("open", "/proc/12/task/13/comm", process=2, arg=WRITE, result=0, at=BETWEEN)
-    made.event("open", "/dev/pts/4", process=2, arg=WRITE, result=0, at=BETWEEN)
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/dev/null",
+        "/dev/tty",
+        "/dev/ptmx",
+        "/dev/pts/ptmx",
+        "/dev/pts/4",
+        "/dev/tty1",
+        "/dev/ttyS0",
+        "/dev/hvc0",
+        "/dev/console",
+        "/dev/urandom",
+        "/proc/12/task/13/comm",
+    ],
+)
+def test_a_sink_or_a_terminal_is_no_file(path: str) -> None:
+    made = served().event("open", path, process=2, arg=WRITE, result=0, at=BETWEEN)
     assert result(of_server(made, "look", {}, read_only=True), "read_only_tool_wrote") == "confirmed"
 
 

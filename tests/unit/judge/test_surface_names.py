@@ -115,7 +115,8 @@ def test_any_bytes_are_an_endpoint_or_none(address: bytes, resolved: bytes | Non
 @pytest.mark.parametrize(
     "name",
     [
-        "/dev/tty", "/dev/null", "/dev/pts/N", "/proc/PID/oom_score_adj", "pipe:[N]", "/memfd:x",
+        "/dev/tty", "/dev/null", "/dev/pts/N", "/dev/ttyS0", "/dev/hvc0",
+        "/proc/PID/oom_score_adj", "pipe:[N]", "/memfd:x",
         "/dev/shm/steno-intake-RUN_ID/hooks.ndjson", "/store/RUN_ID/spool/intake/policy.PID.ndjson",
     ],
 )  # fmt: skip
