@@ -136,6 +136,17 @@ def test_equal_records_give_equal_bytes_and_names_are_those_of_the_surface() -> 
     assert (seen["endpoints"]["connected"], seen["execs"]["ran"]) == (["10.0.0.1:80"], ["/bin/ls"])
 
 
+def test_what_a_hook_tells_the_recorder_outside_of_every_call_is_no_effect() -> None:
+    made = served().process(parent=1)
+    for path in (f"/dev/shm/steno-intake-{RUN_ID}/hooks.ndjson", f"/runs/{RUN_ID}/spool/intake/hooks.ndjson"):
+        made.event("open", path, process=3, arg=CREATE, result=0, at=30_000)
+    made.event("open", "/other", process=3, arg=CREATE, result=0, at=30_000)
+    unattributed = calls_of(made, [decision(at=IN)])["unattributed"]
+    named = {name for names in unattributed["files"].values() for name in names}
+    assert [name for name in named if "intake" in name] == []
+    assert "/other" in named
+
+
 def test_what_only_failed_is_told_apart() -> None:
     made = served().event("open", "/refused", process=2, result=-13, at=16_000)
     files = only(calls_of(made, [decision(at=IN)]))["seen"]["files"]

@@ -41,6 +41,12 @@ def test_an_addition_in_any_category_is_an_addition(category: Any) -> None:
     assert [(entry.category.key, entry.text) for entry in found.added] == [(category.key, "/x")]
 
 
+def test_what_the_run_tells_its_recorder_is_no_addition() -> None:
+    log = "/dev/shm/steno-intake-RUN_ID"
+    added = evidence(RUN_B, files_written=[f"{log}/hooks.ndjson", f"{log}/policy.PID.ndjson"])
+    assert outcome(compared(evidence(), added)) == ("same", 0)
+
+
 @pytest.mark.parametrize("category", CAPABILITIES, ids=lambda category: category.key)
 def test_what_is_only_removed_is_told_and_is_no_failure(category: Any) -> None:
     found = compared(evidence(**only(category)), evidence(RUN_B))
