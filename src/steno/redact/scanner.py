@@ -11,8 +11,9 @@ an escape inside or beside a secret hides it. A span of a view covers what its b
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import re2
@@ -302,16 +303,20 @@ class Scanner:
         return min(ends)
 
 
+_start = itemgetter(0)
+
+
 def _repeated(look: Callable[[bytes, int], tuple[list[Span], bool]], data: bytes) -> list[Span]:
     """Look until masking leaves nothing to find; lines where nothing was found need no second look."""
     spans, is_last = look(data, 0)
     if is_last or not spans:
         return spans
     settled: list[Span] = []
+    first = 0
     for begin, end in _stretches(data, spans):
-        inside = [
-            Span(start - begin, stop - begin, rule) for start, stop, rule in spans if begin <= start < end
-        ]
+        last = bisect_left(spans, end, lo=first, key=_start)
+        inside = [Span(start - begin, stop - begin, rule) for start, stop, rule in spans[first:last]]
+        first = last
         for _ in range(ROUNDS - 1):
             found, is_last = look(masked(data[begin:end], inside), begin)
             more = merged(inside + found)
