@@ -287,7 +287,7 @@ def test_it_is_said_what_is_evidence_and_what_was_concluded_from_it(
         expect(health).to_contain_text(
             re.compile("digests of (\\d+) of \\1 files of evidence: all are those of the manifest")
         )
-        expect(health).to_contain_text(f"by Steno {__version__}, rules {RULES}: calls.json, ")
+        expect(health).to_contain_text(f"by Steno {__version__}, rules {RULES}: capability-surface.json, ")
 
 
 def test_without_a_manifest_what_is_there_is_still_told(page_of: PageOf, reports: Reports) -> None:

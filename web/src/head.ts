@@ -2,8 +2,8 @@
 // can be told from the checked files is told again here, the run itself from its events, and whatever differs is named.
 // In: what stands in the head, and files whose digests match. Out: sentences, none where all is as the files have it. Pure,
 // but for reading the document. How facts are worded is said in views/report/answers.py; a browser test holds both together.
-import { CALLS, tablePath } from "./layout";
-import type { File, Process } from "./made/tables";
+import { tablePath } from "./layout";
+import type { Check, File, Process, Tables } from "./made/tables";
 import type { Calls, Model, RunEvent } from "./model";
 import type { Judgement, Page } from "./panel";
 import { hasEnded } from "./tree";
@@ -141,7 +141,7 @@ export function different(said: Said, recorded: Recorded): string[] {
     some(gaps.lines).every((line, place) => (gaps.lost[place] ? lines[place]?.startsWith(line) : lines[place] === line)) &&
     lines.length === some(gaps.lines).length,
   );
-  if (!recorded.leftOut.has(CALLS)) {
+  if (!["calls", "claims", "checks"].some((name) => recorded.leftOut.has(tablePath(name as keyof Tables)))) {
     holdCalls(recorded, facts);
     hold("Headline", said.troubles, troublesOf(recorded));
   }
@@ -215,14 +215,15 @@ function troublesOf({ calls, run }: Recorded): string {
   return found.map((one) => `${APART}${one}`).join("");
 }
 
-function contradictionsOf(calls: Calls | null): { calls: string[]; claims: string[] } {
-  const against = (rules: unknown) =>
-    (rules as { result: string; says: string }[]).filter((rule) => rule.result === "contradicted").map((rule) => rule.says);
+function contradictionsOf(told: Calls | null): { calls: string[]; claims: string[] } {
+  const against = (checks: Check[] | undefined) =>
+    (checks ?? []).filter((check) => check.result === "contradicted").map((check) => check.detail);
+  const calls = (told?.calls ?? []).map((call) => [call, against(told!.checksOf.get(call.call))] as const);
   return {
-    calls: (calls?.calls ?? [])
-      .filter((call) => against(call.rules).length)
-      .map((call) => `${call.server === null ? "" : `${call.server}.`}${call.tool}: ${against(call.rules).join("; ")}`),
-    claims: (calls?.claims ?? []).flatMap((claim) => against(claim.rules)),
+    calls: calls
+      .filter(([, says]) => says.length)
+      .map(([call, says]) => `${call.server === null ? "" : `${call.server}.`}${call.tool}: ${says.join("; ")}`),
+    claims: (told?.claims ?? []).flatMap((claim) => against(told!.checksOfClaim.get(claim.claim))),
   };
 }
 

@@ -21,7 +21,6 @@ export const REDACTION_REPORT = "redaction-report.json";
 export const HEALTH = "observation-health.json";
 export const SURFACE = "capability-surface.json";
 export const CORRELATION = "correlation-report.json";
-export const CALLS = "calls.json";
 export const REPO_BEFORE = "git-before.json";
 export const REPO_AFTER = "git-after.json";
 export const CAST = "session.cast";
@@ -31,7 +30,6 @@ const DOCUMENTS = [
   HEALTH,
   SURFACE,
   CORRELATION,
-  CALLS,
   REPO_BEFORE,
   REPO_AFTER,
   CAST,
@@ -40,8 +38,9 @@ export const tablePath = (name: keyof Tables) => `tables/${name}.json`;
 const TABLE_NAMES = Object.keys(TABLES) as (keyof Tables)[];
 /** What whoever made the page concluded from the evidence. */
 export const JUDGED = new Set([...DOCUMENTS, ...TABLE_NAMES.map(tablePath)]);
+const OF_CALLS = new Set(["calls", "checks", "claims", "effects"]);
 /** Of these there is nothing where the kernel was not watched. */
-export const JUDGED_OF_KERNEL = new Set(TABLE_NAMES.map(tablePath));
+export const JUDGED_OF_KERNEL = new Set(TABLE_NAMES.filter((name) => !OF_CALLS.has(name)).map(tablePath));
 
 /** Evidence that format 1 has under another name; a stream and its index have the same. */
 const FIRST_NAMES: Record<string, string> = {

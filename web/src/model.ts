@@ -6,7 +6,7 @@ import { readKernelEvents } from "./kernel";
 import type { KernelEvents } from "./kernel";
 import * as layout from "./layout";
 import { TABLES } from "./made/tables";
-import type { Connection, DirectoryRename, Exec, File, Process, Tables, Unaddressed } from "./made/tables";
+import type { Call, Check, Claim, Connection, DirectoryRename, Effects, Exec, File, Process, Tables, Unaddressed } from "./made/tables";
 import { shapes } from "./shapes";
 import { SourceError } from "./source";
 import type { Source } from "./source";
@@ -21,39 +21,19 @@ export interface RunEvent {
   data: Record<string, unknown>;
 }
 
-export interface Effects {
-  kernel_event_count: number;
-  files: Record<string, string[]>;
-  endpoints: Record<string, string[]>;
-  unix_sockets: Record<string, string[]>;
-  execs: Record<string, string[]>;
-}
-
-export interface CallWindow {
-  start_ns: number;
-  end_ns: number;
-  ended_by: string;
-  told_by: string;
-  process: number | null;
-}
-
-export interface Call {
-  tool_call_id: string;
-  tool: string | null;
-  server: string | null;
-  said: Record<string, unknown> | null;
-  decided: Record<string, unknown> | null;
-  window: CallWindow | null;
-  seen: (Effects & { own_state?: string[] }) | null;
-  verdict: "denied" | "contradicted" | "ambiguous" | "confirmed" | "unobserved";
-  rules: { rule: string; result: string; says: string }[];
-}
-
+/** The tool calls of a run, each with what is told of it in other tables. */
 export interface Calls {
   calls: Call[];
-  ambiguous: (Effects & { candidates: string[] })[];
-  unattributed: (Effects & { by_servers?: Record<string, Effects> }) | null;
-  claims: Record<string, unknown>[];
+  claims: Claim[];
+  /** By the number of the call. */
+  checksOf: Map<number, Check[]>;
+  /** By the number of the claim. */
+  checksOfClaim: Map<number, Check[]>;
+  seenOf: Map<number, Effects>;
+  /** In the window of no call; null without a kernel layer. */
+  outside: Effects | null;
+  byServers: Effects[];
+  shared: Effects[];
 }
 
 export interface Blob {
@@ -93,7 +73,12 @@ export class Model {
   }
 
   calls(): Promise<Calls | null> {
-    return this.json(layout.CALLS, shapes.calls);
+    return this.once("calls", async () => {
+      const calls = await this.table("calls");
+      if (!calls) return null;
+      const [claims, checks, effects] = await Promise.all([this.table("claims"), this.table("checks"), this.table("effects")]);
+      return callsOf(calls, claims ?? [], checks ?? [], effects ?? []);
+    });
   }
 
   files(): Promise<File[] | null> {
@@ -204,4 +189,28 @@ export class Model {
     }
     return making;
   }
+}
+
+function callsOf(calls: Call[], claims: Claim[], checks: Check[], effects: Effects[]): Calls {
+  const found: Calls = {
+    calls,
+    claims,
+    checksOf: new Map(),
+    checksOfClaim: new Map(),
+    seenOf: new Map(),
+    outside: null,
+    byServers: [],
+    shared: [],
+  };
+  for (const one of checks) {
+    if (one.call !== null) push(found.checksOf, one.call, one);
+    else if (one.claim !== null) push(found.checksOfClaim, one.claim, one);
+  }
+  for (const one of effects) {
+    if (one.call !== null) found.seenOf.set(one.call, one);
+    else if (one.candidates.length) found.shared.push(one);
+    else if (one.server !== null) found.byServers.push(one);
+    else found.outside = one;
+  }
+  return found;
 }

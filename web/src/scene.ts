@@ -5,8 +5,8 @@ import type { Lanes } from "./lanes";
 import type { KernelEvents } from "./kernel";
 import { marksOf } from "./marks";
 import type { KernelMarks } from "./marks";
-import type { Exec, Process } from "./made/tables";
-import type { Call, RunEvent } from "./model";
+import type { Call, Exec, Process } from "./made/tables";
+import type { RunEvent } from "./model";
 import { signal } from "./panel";
 import type { App, Signal, Span } from "./panel";
 import { timeOf } from "./span";
@@ -99,9 +99,9 @@ function least(times: number[]): number {
 function timed(calls: Call[]): TimedCall[] {
   const found: TimedCall[] = [];
   for (const call of calls) {
-    if (!call.window) continue;
-    const from = timeOf(call.window.start_ns);
-    found.push({ call, span: { from, to: Math.max(from, timeOf(call.window.end_ns)) } });
+    if (call.started_ns === null) continue;
+    const from = timeOf(call.started_ns);
+    found.push({ call, span: { from, to: Math.max(from, timeOf(call.ended_ns)) } });
   }
   return found.sort((one, other) => one.span.from - other.span.from);
 }

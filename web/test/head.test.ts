@@ -77,13 +77,14 @@ test("what was changed, taken away or added in the head is found", () => {
   for (const head of heads) assert.equal(different(said({}, head), recorded()).length, 1, JSON.stringify(head));
 });
 
-const against = { result: "contradicted", says: "it changed /w/a" };
 const calls = {
   calls: [
-    { server: "list", tool: "count", verdict: "contradicted", rules: [against] },
-    { server: null, tool: "rm", verdict: "denied", rules: [] },
+    { call: 1, server: "list", tool: "count", verdict: "contradicted" },
+    { call: 2, server: null, tool: "rm", verdict: "denied" },
   ],
-  claims: [{ rules: [{ result: "contradicted", says: "no tests were run" }] }],
+  claims: [{ claim: 1 }],
+  checksOf: new Map([[1, [{ result: "contradicted", detail: "it changed /w/a" }, { result: "confirmed", detail: "it ended" }]]]),
+  checksOfClaim: new Map([[1, [{ result: "contradicted", detail: "no tests were run" }]]]),
 };
 const ofCalls = {
   "Tool calls": ["2 calls: 1 contradicted, 1 denied"],
@@ -108,8 +109,10 @@ test("another number of changed or deleted files in the head is found", () => {
 });
 
 test("what is too large for the page is not held against its head", () => {
-  const leftOut = new Set(["calls.json"]);
-  assert.deepEqual(different(said(ofCalls, { troubles }), recorded({}, { leftOut })), []);
+  for (const name of ["calls", "checks", "claims"]) {
+    const leftOut = new Set([`tables/${name}.json`]);
+    assert.deepEqual(different(said(ofCalls, { troubles }), recorded({}, { leftOut })), []);
+  }
 });
 
 test("gaps are held in full, but for how much was lost", () => {

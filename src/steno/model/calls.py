@@ -8,11 +8,12 @@ none yet: a `BadRequestError` that says so. What cannot be read is an `Unreadabl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
+from steno.bundle.judged import Files as Documents
 from steno.bundle.store import RunState
 from steno.errors import BadRequestError
 from steno.evidence import canonical, layout
@@ -169,11 +170,26 @@ class Calls(NamedTuple):
         for number, call in enumerate(self.calls, 1):
             yield _call_row(number, call)
 
+    def claim_rows(self) -> Iterator[rows.Claim]:
+        for number, claim in enumerate(self.claims, 1):
+            yield rows.Claim(number, claim.source, claim.event_type, claim.corroboration)
+
     def check_rows(self) -> Iterator[rows.Check]:
         for number, call in enumerate(self.calls, 1):
-            yield from (rows.Check(number, rule.rule, rule.result, rule.says) for rule in call.rules)
-        for claim in self.claims:
-            yield from (rows.Check(None, rule.rule, rule.result, rule.says) for rule in claim.rules)
+            yield from (rows.Check(number, None, rule.rule, rule.result, rule.says) for rule in call.rules)
+        for number, claim in enumerate(self.claims, 1):
+            yield from (rows.Check(None, number, rule.rule, rule.result, rule.says) for rule in claim.rules)
+
+    def effect_rows(self) -> Iterator[rows.Effects]:
+        for number, call in enumerate(self.calls, 1):
+            if call.seen is not None:
+                yield _effects(call.seen, call=number)
+        for shared in self.ambiguous:
+            yield _effects(shared, candidates=shared.candidates)
+        if self.unattributed is not None:
+            yield _effects(self.unattributed)
+            for server, seen in self.unattributed.by_servers.items():
+                yield _effects(seen, server=server)
 
 
 def _call_row(number: int, call: Call) -> rows.Call:
@@ -187,17 +203,48 @@ def _call_row(number: int, call: Call) -> rows.Call:
         verdict=call.verdict,
         told_by=said.source if said else None,
         corroboration=said.corroboration if said else None,
+        corroborated_by=said.rule if said else None,
         decision=decided.decision if decided else None,
         reason=decided.reason if decided else None,
+        dry_run=decided is not None and decided.dry_run,
+        decision_outcome=decided.outcome if decided else None,
         started_ns=whole(window.start_ns) if window else None,
         ended_ns=whole(window.end_ns) if window else None,
+        window_told_by=window.told_by if window else None,
+        window_ended_by=window.ended_by if window else None,
         process=window.process if window else None,
         n_events=seen.kernel_event_count if seen else None,
         files_changed=seen.files.changed if seen else [],
         files_read=seen.files.read if seen else [],
         programs=seen.execs.ran if seen else [],
         endpoints=seen.endpoints.tried if seen else [],
-        input=None if told is None else canonical.encode(told).decode(),
+        input=_json(told),
+        arguments=_json(decided.arguments if decided else None),
+    )
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else canonical.encode(value).decode()
+
+
+def _effects(
+    seen: Seen, *, call: int | None = None, candidates: Sequence[str] = (), server: str | None = None
+) -> rows.Effects:
+    return rows.Effects(
+        call=call,
+        candidates=[*candidates],
+        server=server,
+        n_events=seen.kernel_event_count,
+        files_created=seen.files.created,
+        files_written=sorted({*seen.files.written} - {*seen.files.created}),
+        files_deleted=seen.files.deleted,
+        files_changed=seen.files.changed,
+        files_read=seen.files.read,
+        files_tried=seen.files.attempted,
+        endpoints=seen.endpoints.tried,
+        sockets=seen.unix_sockets.connected,
+        programs=seen.execs.ran,
+        own_state=seen.own_state,
     )
 
 
@@ -208,13 +255,16 @@ def has_calls(record: Record) -> bool:
 def read_calls(record: Record) -> Calls:
     if not has_calls(record):
         raise _why_not(record)
-    told: dict[str, Any] = read_json(record.files, layout.CALLS, dict)
-    with checked(record.files, layout.CALLS):
+    found = calls_of(record.files, record.run_id)
+    return found._replace(cwd=record.facts.start.cwd, correlation=_correlation(record))
+
+
+def calls_of(documents: Documents, run_id: str = "") -> Calls:
+    """Also of a record that lost something else."""
+    told: dict[str, Any] = read_json(documents, layout.CALLS, dict)
+    with checked(documents, layout.CALLS):
         found = msgspec.convert(told, _Told)
-    cwd, correlation = record.facts.start.cwd, _correlation(record)
-    return Calls(
-        record.run_id, told, found.calls, found.ambiguous, found.unattributed, found.claims, cwd, correlation
-    )
+    return Calls(run_id, told, found.calls, found.ambiguous, found.unattributed, found.claims)
 
 
 def _correlation(record: Record) -> Correlation | None:

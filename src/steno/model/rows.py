@@ -223,33 +223,68 @@ class Unaddressed(Row, frozen=True):
 class Call(Row, frozen=True):
     """A tool call, as an agent told of it or a proxy let it through, and what the kernel saw of it."""
 
-    call: int
+    call: Small
     tool_call_id: str
     tool: str
     server: str | None
     verdict: str
-    told_by: str | None
+    told_by: str | None  # the agent or its framework; None where none said it
     corroboration: str | None
+    corroborated_by: str | None
     decision: str | None
     reason: str | None
+    dry_run: bool  # what policy decided was not enforced
+    decision_outcome: str | None  # how the call ended, as its proxy told it
     started_ns: int | None
     ended_ns: int | None
-    process: int | None
-    n_events: int | None
+    window_told_by: str | None
+    window_ended_by: str | None
+    process: Small | None
+    n_events: Small | None  # None where nobody could see
     files_changed: list[str]
     files_read: list[str]
     programs: list[str]
     endpoints: list[str]
-    input: Json | None
+    input: Json | None  # as the agent said, else as policy saw it
+    arguments: Json | None  # as policy saw them
+
+
+class Claim(Row, frozen=True):
+    """What an agent said at the end, of all that it did."""
+
+    claim: Small
+    source: str
+    kind: str
+    corroboration: str
 
 
 class Check(Row, frozen=True):
     """What an agent said held against what was seen: of one call, or of its last words."""
 
-    call: int | None
+    call: Small | None
+    claim: Small | None
     rule: str
     result: str
     detail: str
+
+
+class Effects(Row, frozen=True):
+    """What the kernel saw in the window of one call, of one of several, or in that of none."""
+
+    call: Small | None
+    candidates: list[str]  # the ids of calls of which one did it
+    server: str | None  # what this server did of what is in the window of no call
+    n_events: Small
+    files_created: list[str]
+    files_written: list[str]  # but for those that were created
+    files_deleted: list[str]
+    files_changed: list[str]  # of these three, what is a file
+    files_read: list[str]
+    files_tried: list[str]
+    endpoints: list[str]  # that it connected to or sent to, unless that is known to have failed
+    sockets: list[str]
+    programs: list[str]
+    own_state: list[str]  # of the agent
 
 
 class Decision(Row, frozen=True):

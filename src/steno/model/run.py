@@ -408,7 +408,8 @@ class Run:
         """Those that this run can tell of, by name."""
         found: list[Table[Any]] = [self.about, self.log, self.output, self.gaps]
         if self.record.state is RunState.SEALED:
-            found += [self.surface, self.calls, self.checks, self.decisions, self.messages, self.blobs]
+            found += [self.surface, self.calls, self.claims, self.checks, self.effects]
+            found += [self.decisions, self.messages, self.blobs]
         if self._observed is not None:
             found += [self.processes, self.execs, self.files, self.connections, self.directory_renames]
             found += [self.repositories, self.events, self.unaddressed]
@@ -476,6 +477,14 @@ class Run:
     @property
     def checks(self) -> Table[rows.Check]:
         return self._table("checks", rows.Check, self._check_rows)
+
+    @property
+    def claims(self) -> Table[rows.Claim]:
+        return self._table("claims", rows.Claim, self._claim_rows)
+
+    @property
+    def effects(self) -> Table[rows.Effects]:
+        return self._table("effects", rows.Effects, self._effect_rows)
 
     @property
     def decisions(self) -> Table[rows.Decision]:
@@ -561,6 +570,12 @@ class Run:
 
     def _check_rows(self) -> Iterator[rows.Check]:
         return self.told_calls.check_rows()
+
+    def _claim_rows(self) -> Iterator[rows.Claim]:
+        return self.told_calls.claim_rows()
+
+    def _effect_rows(self) -> Iterator[rows.Effects]:
+        return self.told_calls.effect_rows()
 
 
 def of_store(store: Path, run_id: str) -> Run:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from steno.bundle.judged import Files
 from steno.evidence import canonical, layout
 from steno.model import kernel_rows, rows
+from steno.model.calls import calls_of
 from steno.model.connections import Network
 from steno.model.descent import Descent
 from steno.model.file_rows import directory_renames, file_row
@@ -47,10 +48,14 @@ def _execs(documents: Files) -> Iterator[rows.Exec]:
 
 
 _SOURCES = {
+    "calls": _Source(rows.Call, layout.CALLS, lambda documents: calls_of(documents).table_rows()),
+    "checks": _Source(rows.Check, layout.CALLS, lambda documents: calls_of(documents).check_rows()),
+    "claims": _Source(rows.Claim, layout.CALLS, lambda documents: calls_of(documents).claim_rows()),
     "connections": _Source(
         rows.Connection, layout.PROCESSES, lambda documents: _network(documents).table_rows()
     ),
     "directory_renames": _Source(rows.DirectoryRename, layout.FILES, directory_renames),
+    "effects": _Source(rows.Effects, layout.CALLS, lambda documents: calls_of(documents).effect_rows()),
     "execs": _Source(rows.Exec, layout.PROCESSES, _execs),
     "files": _Source(rows.File, layout.FILES, _files),
     "processes": _Source(rows.Process, layout.PROCESSES, _processes),

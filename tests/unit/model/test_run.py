@@ -128,6 +128,7 @@ def test_calls_and_checks_are_numbered_alike(tmp_path: Path) -> None:
     assert [call.call for call in calls] == [*range(1, len(calls) + 1)]
     assert calls
     assert {check.call for check in checks} <= {None, *(call.call for call in calls)}
+    assert all((check.call is None) != (check.claim is None) for check in checks)
     assert all(call.input is None or json.loads(call.input) is not None for call in calls)
 
 

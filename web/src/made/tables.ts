@@ -73,24 +73,36 @@ export interface Blob {
 
 /** A tool call, as an agent told of it or a proxy let it through, and what the kernel saw of it. */
 export interface Call {
-  call: Whole;
+  call: number;
   tool_call_id: string;
   tool: string;
   server: string | null;
   verdict: string;
+  /** The agent or its framework; null where none said it. */
   told_by: string | null;
   corroboration: string | null;
+  corroborated_by: string | null;
   decision: string | null;
   reason: string | null;
+  /** What policy decided was not enforced. */
+  dry_run: boolean;
+  /** How the call ended, as its proxy told it. */
+  decision_outcome: string | null;
   started_ns: Whole | null;
   ended_ns: Whole | null;
-  process: Whole | null;
-  n_events: Whole | null;
+  window_told_by: string | null;
+  window_ended_by: string | null;
+  process: number | null;
+  /** null where nobody could see. */
+  n_events: number | null;
   files_changed: string[];
   files_read: string[];
   programs: string[];
   endpoints: string[];
+  /** As the agent said, else as policy saw it. */
   input: string | null;
+  /** As policy saw them. */
+  arguments: string | null;
 }
 
 /** A path that the run touched, before and after. */
@@ -113,10 +125,19 @@ export interface File {
 
 /** What an agent said held against what was seen: of one call, or of its last words. */
 export interface Check {
-  call: Whole | null;
+  call: number | null;
+  claim: number | null;
   rule: string;
   result: string;
   detail: string;
+}
+
+/** What an agent said at the end, of all that it did. */
+export interface Claim {
+  claim: number;
+  source: string;
+  kind: string;
+  corroboration: string;
 }
 
 /** An address, and all that was done with it. */
@@ -169,6 +190,30 @@ export interface DirectoryRename {
   new_path_bytes: string | null;
   /** With what had the other name. */
   exchanged: boolean;
+}
+
+/** What the kernel saw in the window of one call, of one of several, or in that of none. */
+export interface Effects {
+  call: number | null;
+  /** The ids of calls of which one did it. */
+  candidates: string[];
+  /** What this server did of what is in the window of no call. */
+  server: string | null;
+  n_events: number;
+  files_created: string[];
+  /** But for those that were created. */
+  files_written: string[];
+  files_deleted: string[];
+  /** Of these three, what is a file. */
+  files_changed: string[];
+  files_read: string[];
+  files_tried: string[];
+  /** That it connected to or sent to, unless that is known to have failed. */
+  endpoints: string[];
+  sockets: string[];
+  programs: string[];
+  /** Of the agent. */
+  own_state: string[];
 }
 
 /** A call that the kernel saw. */
@@ -315,8 +360,12 @@ export interface Unaddressed {
 
 /** Those that a page carries. */
 export interface Tables {
+  calls: Call;
+  checks: Check;
+  claims: Claim;
   connections: Connection;
   directory_renames: DirectoryRename;
+  effects: Effects;
   execs: Exec;
   files: File;
   processes: Process;
@@ -324,8 +373,12 @@ export interface Tables {
 }
 
 export const TABLES: Record<keyof Tables, Shape> = {
+  calls: { call: "number", tool_call_id: "string", tool: "string", server: "string?", verdict: "string", told_by: "string?", corroboration: "string?", corroborated_by: "string?", decision: "string?", reason: "string?", dry_run: "boolean", decision_outcome: "string?", started_ns: "Whole?", ended_ns: "Whole?", window_told_by: "string?", window_ended_by: "string?", process: "number?", n_events: "number?", files_changed: "string[]", files_read: "string[]", programs: "string[]", endpoints: "string[]", input: "string?", arguments: "string?" },
+  checks: { call: "number?", claim: "number?", rule: "string", result: "string", detail: "string" },
+  claims: { claim: "number", source: "string", kind: "string", corroboration: "string" },
   connections: { connection: "number", family: "string", address: "string", name: "string", operations: "string[]", calls: "string[]", result: "string?", outcome: "string?", came_of_all: "string?", all_failed: "boolean", errors: "string[]", sent: "boolean", processes: "number[]", times: "number", first_ns: "Whole", last_ns: "Whole" },
   directory_renames: { old_path: "string", old_path_bytes: "string?", new_path: "string", new_path_bytes: "string?", exchanged: "boolean" },
+  effects: { call: "number?", candidates: "string[]", server: "string?", n_events: "number", files_created: "string[]", files_written: "string[]", files_deleted: "string[]", files_changed: "string[]", files_read: "string[]", files_tried: "string[]", endpoints: "string[]", sockets: "string[]", programs: "string[]", own_state: "string[]" },
   execs: { exec: "number", process: "number", at_ns: "Whole", requested: "string?", executable: "string?", arguments: "string[]", n_arguments: "Whole", arguments_cut: "boolean", interpreter: "string?", outcome: "string", error: "string?", privilege_lost: "boolean" },
   files: { path: "string", path_bytes: "string?", letter: "string", change: "string", operations: "string[]", size_change: "Whole?", before: { kind: "string?", mode: "number?", size: "Whole?", mtime_ns: "Whole?", uid: "number?", gid: "number?", target: "string?", target_bytes: "string?", blob: "string?", no_content_reason: "string?" }, after: { kind: "string?", mode: "number?", size: "Whole?", mtime_ns: "Whole?", uid: "number?", gid: "number?", target: "string?", target_bytes: "string?", blob: "string?", no_content_reason: "string?" }, changed_by_others: "boolean", git_root: "string?", git_class: "string?" },
   processes: { process: "number", parent: "number?", pid: "number?", program: "string?", command: "string?", started_ns: "Whole", ended_ns: "Whole?", exit_code: "number?", signal: "string?", core_dumped: "boolean", end_known: "string", still_running: "boolean", threads: "number", n_events: "number", label: "string", title: "string", alike: "number" },

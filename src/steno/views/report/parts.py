@@ -16,6 +16,7 @@ import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from steno import __version__
@@ -36,7 +37,6 @@ DOCUMENTS = (
     layout.HEALTH,
     layout.SURFACE,
     layout.CORRELATION,
-    layout.CALLS,
     layout.REPO_BEFORE,
     layout.REPO_AFTER,
     layout.CAST,
@@ -186,14 +186,41 @@ def _spooled(run: Run) -> Parts:
         found = [
             _kept(layout.shown(path), _whole_lines(path, blocks)) for path, blocks in run.spooled_files()
         ]
+        told = _SoFar(run.path)
         for path, blocks in run.documents_so_far():
-            if path in DOCUMENTS and path != layout.HEALTH:
-                with suppress(OSError, ValueError):  # it needs what is written at the end only
+            with suppress(OSError, ValueError):  # it needs what is written at the end only
+                if path in DOCUMENTS and path != layout.HEALTH:
                     found.append(_kept(path, blocks))
+                elif path == layout.CALLS:
+                    told.made[path] = b"".join(blocks)
         found.append(_kept(layout.HEALTH, iter([canonical.encode(run.health)])))
+        for path in table_documents.PATHS:
+            if table_documents.has(told, path):
+                with suppress(UnreadableBundleError):
+                    found.append(_kept(path, table_documents.read(told, path)))
     except (OSError, UnreadableBundleError):
         return Parts([], [])
     return _sorted(found, None)
+
+
+class _SoFar:
+    """What tables are made of, of a run that is not sealed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.made: dict[str, bytes] = {}
+
+    def has(self, path: str) -> bool:
+        return path in self.made
+
+    def size(self, path: str) -> int:
+        return len(self.made[path])
+
+    def read(self, path: str, start: int = 0) -> Iterator[bytes]:
+        return iter([self.made[path][start:]])
+
+    def read_all(self, path: str, limit: int) -> bytes:
+        return self.made[path][:limit]
 
 
 def _whole_lines(path: str, blocks: Iterator[bytes]) -> Iterator[bytes]:

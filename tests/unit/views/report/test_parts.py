@@ -74,7 +74,7 @@ def test_what_was_concluded_is_carried_beside_it_with_whose_word_it_is(tmp_path:
             else judged.read_all(path, 1 << 20)
             for path in concluded
         }
-    assert {layout.RUN, layout.CALLS, layout.CAST, *table_documents.PATHS} < set(concluded)
+    assert {layout.RUN, layout.CAST, *table_documents.PATHS} < set(concluded)
     assert found.data["judgement"] == {
         "rules": RULES,
         "steno": __version__,
@@ -285,6 +285,8 @@ def test_of_a_spool_it_carries_what_is_there_and_what_follows_from_it(tmp_path: 
     assert carried["events.ndjson"].count(b"\n") == 2
     assert carried["events.ndjson"].endswith(b"\n")
     assert b"hello" in carried[layout.CAST]
+    tables = {path for path in carried if path in table_documents.PATHS}
+    assert tables == {table_documents.path_of(name) for name in ("calls", "checks", "claims", "effects")}
     assert all(part.sealed_as is None for part in found.inside)
     assert found.data["judgement"]["root"] is None
 

@@ -124,13 +124,13 @@ def test_a_conclusion_that_does_not_agree_with_the_page_is_told_whatever_its_rul
 
 def test_a_conclusion_that_is_missing_is_told(page: Path) -> None:
     def without(data: dict[str, Any]) -> None:
-        del data["judgement"]["files"][layout.CALLS]
-        data["parts"] = [part for part in data["parts"] if part["path"] != layout.CALLS]
+        del data["judgement"]["files"][layout.RUN]
+        data["parts"] = [part for part in data["parts"] if part["path"] != layout.RUN]
 
     with_data(page, without)
     assert looked_at(page)[1:] == (
         Outcome.DIFFERENT,
-        ["calls.json: follows from the evidence, and is not in the page"],
+        ["run.json: follows from the evidence, and is not in the page"],
     )
 
 
@@ -256,7 +256,7 @@ GARBAGE: dict[str, Callable[[bytes], bytes]] = {
     "another schema": lambda whole: whole.replace(b'"schema":"steno.page.v1"', b'"schema":"x"'),
     "rules without end": lambda whole: whole.replace(b'"rules":%d' % RULES, b'"rules":%s' % (b"9" * 400)),
     "data twice": lambda whole: whole.replace(b"<script>", DATA_AGAIN + b"<script>"),
-    "two parts of one name": lambda whole: whole.replace(b'"path":"calls.json"', b'"path":"run.json"'),
+    "two parts of one name": lambda whole: whole.replace(b'"path":"session.cast"', b'"path":"run.json"'),
     "two parts of one place": lambda whole: whole.replace(b'"id":"part-1"', b'"id":"part-2"'),
     "no base64": lambda whole: re.sub(rb'(id="part-2">)..', rb"\1=A", whole),
     "no gzip": lambda whole: re.sub(rb'(id="part-2">)[^<]*', rb"\1AAAA", whole),

@@ -1,30 +1,31 @@
 // Everything about one call, and about what belongs to none.
-// In: an entry of calls.json. Out: elements. Names of files lead to the files, windows to the timeline.
+// In: a row of calls, its checks, and what was seen of it. Out: elements. Names of files lead to the files, windows to the timeline.
 import { h } from "../../dom";
-import type { Call, Effects } from "../../model";
+import type { Call, Check, Effects } from "../../made/tables";
+import type { Calls } from "../../model";
 import type { App } from "../../panel";
+import { timeOf } from "../../span";
 import { visible, visibleLine } from "../../words";
 import { decidedWords, effects, nameOf, saidWords, seenWords, windowWords } from "./words";
-import type { Group, Rule } from "./words";
+import type { Group } from "./words";
 
 const NAMES_AT_ONCE = 20;
 
-export function callDetail(app: App, call: Call): HTMLElement {
-  const said = call.said ?? {};
-  const decided = call.decided ?? {};
+export function callDetail(app: App, call: Call, told: Calls): HTMLElement {
+  const seen = told.seenOf.get(call.call);
   const parts: [string, Node | string][] = [
     ["call", visible(`${call.tool_call_id}  ${nameOf(call)}`)],
     ["said", saidWords(call)],
   ];
-  if (said.rule) parts.push(["", visible(`corroborated by ${String(said.rule)}`)]);
-  parts.push(...given(said.input, decided.arguments));
+  if (call.corroborated_by !== null) parts.push(["", visible(`corroborated by ${call.corroborated_by}`)]);
+  parts.push(...given(call));
   parts.push(["policy", decidedWords(call)]);
-  if (call.decided)
-    parts.push(["", visible(`${String(decided.reason)}; outcome ${String(decided.outcome ?? "not told")}`)]);
-  if (call.window) parts.push(["window", windowLink(app, call)]);
-  parts.push(["kernel saw", seenWords(call.seen)]);
-  if (call.seen) parts.push(["", effectList(app, call.seen)]);
-  for (const rule of call.rules) parts.push(["rule", ruleLine(rule)]);
+  if (call.decision !== null)
+    parts.push(["", visible(`${call.reason}; outcome ${call.decision_outcome ?? "not told"}`)]);
+  if (call.started_ns !== null) parts.push(["window", windowLink(app, call)]);
+  parts.push(["kernel saw", seenWords(seen)]);
+  if (seen) parts.push(["", effectList(app, seen)]);
+  for (const check of told.checksOf.get(call.call) ?? []) parts.push(["rule", checkLine(check)]);
   return h(
     "dl",
     { class: "detail" },
@@ -32,9 +33,9 @@ export function callDetail(app: App, call: Call): HTMLElement {
   );
 }
 
-export function ruleLine(rule: Rule): HTMLElement {
-  const role = rule.result === "contradicted" ? "is-bad" : rule.result === "confirmed" ? "is-good" : "muted";
-  return h("span", { class: role }, visible(`${rule.result}: ${rule.says} (${rule.rule})`));
+export function checkLine({ rule, result, detail }: Check): HTMLElement {
+  const role = result === "contradicted" ? "is-bad" : result === "confirmed" ? "is-good" : "muted";
+  return h("span", { class: role }, visible(`${result}: ${detail} (${rule})`));
 }
 
 export function effectList(app: App, seen: Effects): HTMLElement {
@@ -68,9 +69,8 @@ function nameLink(app: App, group: Group, name: string): Node | string {
 }
 
 function windowLink(app: App, call: Call): HTMLElement {
-  const { start_ns, end_ns } = call.window!;
   const choose = (): void => {
-    app.window.set({ from: Number(start_ns), to: Number(end_ns) });
+    app.window.set({ from: timeOf(call.started_ns), to: timeOf(call.ended_ns) });
     app.open("timeline");
   };
   return h(
@@ -82,19 +82,21 @@ function windowLink(app: App, call: Call): HTMLElement {
 }
 
 /** What the tool was given: once where the agent and policy agree, else as each of them tells it. */
-function given(said: unknown, decided: unknown): [string, Node][] {
-  const [one, other] = [json(said), json(decided)];
-  if (one !== null && other !== null && one !== other)
-    return [
-      ["agent says", code(one)],
-      ["policy saw", code(other)],
-    ];
-  const only = one ?? other;
-  return only === null ? [] : [["given", code(only)]];
+function given({ input, arguments: decided }: Call): [string, Node][] {
+  if (input === null) return [];
+  if (decided === null || decided === input) return [["given", code(indented(input))]];
+  return [
+    ["agent says", code(indented(input))],
+    ["policy saw", code(indented(decided))],
+  ];
 }
 
-function json(value: unknown): string | null {
-  return value === null || value === undefined ? null : JSON.stringify(value, null, 2);
+function indented(json: string): string {
+  try {
+    return JSON.stringify(JSON.parse(json), null, 2);
+  } catch {
+    return json;
+  }
 }
 
 function code(text: string): HTMLElement {

@@ -1,19 +1,20 @@
 // Tool calls: what an agent said, what policy decided, what the kernel saw, and the verdict on the three.
-// In: calls.json and correlation-report.json. Out: a table, each call with its details; what belongs to no call; and what
+// In: the tables of calls, claims, checks and effects, and correlation-report.json. Out: a table, each call with its details; what belongs to no call; and what
 // the agent said at the end. What contradicts a call is never left out, and never folded away.
 import { fill, h, prose } from "../../dom";
-import { CALLS } from "../../layout";
-import type { Call, Calls } from "../../model";
+import { tablePath } from "../../layout";
+import type { Call } from "../../made/tables";
+import type { Calls } from "../../model";
 import type { App, Panel } from "../../panel";
 import { whenSeen } from "../../seen";
-import { overlaps } from "../../span";
+import { overlaps, timeOf } from "../../span";
 import { counted, duration, listed, lookup, visible } from "../../words";
-import { callDetail, effectList, ruleLine } from "./detail";
-import { VERDICT_HELP, VERDICTS, contradictions, decidedWords, nameOf, saidWords, seenWords } from "./words";
-import type { Rule } from "./words";
+import { callDetail, checkLine, effectList } from "./detail";
+import { VERDICT_HELP, VERDICTS, contradictions, decidedWords, nameOf, saidWords, seenWords, selfReported } from "./words";
 import { table } from "../table";
 import { isUnsealed, whyNotHere } from "../without_layer";
 
+const PATH = tablePath("calls");
 const NAMES_SHOWN = 5;
 const VERDICT_ROLES: Record<string, string> = {
   confirmed: "is-good",
@@ -49,7 +50,7 @@ async function nothing(app: App, found: Calls | null): Promise<HTMLElement> {
   if (!found || isUnsealed(app)) {
     const why = isUnsealed(app)
       ? "this run is not sealed: its calls are told when it is"
-      : `${CALLS}: ${await whyNotHere(app, CALLS)}`;
+      : `${PATH}: ${await whyNotHere(app, PATH)}`;
     return h("p", { class: "empty" }, `The calls cannot be told: ${why}.`);
   }
   const health = await app.model.health().catch(() => null);
@@ -74,14 +75,14 @@ async function nothing(app: App, found: Calls | null): Promise<HTMLElement> {
 function sections(app: App, found: Calls, correlation: Record<string, any> | null): (Node | null)[] {
   const window = app.window.get();
   const shown = found.calls.filter(
-    (call) => !window || (call.window && overlaps(window, Number(call.window.start_ns), Number(call.window.end_ns))),
+    (call) => !window || (call.started_ns !== null && overlaps(window, timeOf(call.started_ns), timeOf(call.ended_ns))),
   );
   const left = found.calls.length - shown.length;
   return [
     verdictCounts(found),
     doubts(correlation),
     left ? h("p", { class: "muted" }, `${counted(left, "call")} outside of the selected window not shown.`) : null,
-    shown.length ? callTable(app, shown) : null,
+    shown.length ? callTable(app, found, shown) : null,
     ...claims(found),
     ...outside(app, found),
     ...shared(app, found),
@@ -108,7 +109,7 @@ function doubts(correlation: Record<string, any> | null): HTMLElement | null {
   return h("p", { class: "is-warn" }, `correlation: ${visible(String(correlation.status))}${words}`);
 }
 
-function callTable(app: App, shown: Call[]): HTMLElement {
+function callTable(app: App, found: Calls, shown: Call[]): HTMLElement {
   return table({
     caption: "Tool calls: verdict, tool, said, policy, kernel saw",
     headings: ["Verdict", "Tool", "Said", "Policy", "Kernel saw", "When"],
@@ -118,14 +119,14 @@ function callTable(app: App, shown: Call[]): HTMLElement {
       h("span", { class: "mono" }, visible(nameOf(call))),
       saidWords(call),
       decidedWords(call),
-      seenWords(call.seen),
-      call.window ? duration(call.window.start_ns) : "–",
+      seenWords(found.seenOf.get(call.call)),
+      call.started_ns === null ? "–" : duration(call.started_ns),
     ],
-    below: (call) => underCall(app, call),
+    below: (call) => underCall(app, found, call),
   });
 }
 
-function underCall(app: App, call: Call): HTMLElement {
+function underCall(app: App, found: Calls, call: Call): HTMLElement {
   const body = h("div", { hidden: true });
   const open = h(
     "button",
@@ -136,7 +137,7 @@ function underCall(app: App, call: Call): HTMLElement {
       "data-call": call.tool_call_id,
       on: {
         click: () => {
-          if (!body.firstChild) fill(body, callDetail(app, call));
+          if (!body.firstChild) fill(body, callDetail(app, call, found));
           body.hidden = !body.hidden;
           open.setAttribute("aria-expanded", String(!body.hidden));
         },
@@ -147,7 +148,7 @@ function underCall(app: App, call: Call): HTMLElement {
   return h(
     "div",
     null,
-    contradictions(call).map((rule) => h("p", { class: "is-bad" }, visible(`${rule.rule}: ${rule.says}`))),
+    contradictions(found.checksOf.get(call.call) ?? []).map(({ rule, detail }) => h("p", { class: "is-bad" }, visible(`${rule}: ${detail}`))),
     open,
     body,
   );
@@ -162,9 +163,8 @@ function badge(verdict: string, words = verdict): HTMLElement {
 function claims(found: Calls): (Node | null)[] {
   if (!found.claims.length) return [];
   const items = found.claims.map((claim) => {
-    const rules = (claim.rules ?? []) as Rule[];
-    const word = String(claim.corroboration ?? "").replace("self_reported", "self-reported");
-    const who = visible(`${String(claim.source)} at the end: ${String(claim.event_type)}, ${word}`);
+    const checks = found.checksOfClaim.get(claim.claim) ?? [];
+    const who = visible(`${claim.source} at the end: ${claim.kind}, ${selfReported(claim.corroboration)}`);
     return h(
       "li",
       null,
@@ -172,7 +172,7 @@ function claims(found: Calls): (Node | null)[] {
       h(
         "ul",
         null,
-        rules.map((rule) => h("li", null, ruleLine(rule))),
+        checks.map((check) => h("li", null, checkLine(check))),
       ),
     );
   });
@@ -180,30 +180,29 @@ function claims(found: Calls): (Node | null)[] {
 }
 
 function outside(app: App, found: Calls): (Node | null)[] {
-  const seen = found.unattributed;
+  const seen = found.outside;
   const heading = h("h3", null, "Outside of every call");
   if (!seen)
     return found.calls.length
       ? [heading, h("p", { class: "muted" }, "Not known: this record has no kernel layer.")]
       : [];
-  const servers = Object.entries(seen.by_servers ?? {});
   return [
     heading,
     h("p", null, `Effects in the window of no call: ${seenWords(seen)}`),
     h("details", null, h("summary", null, "All of them"), effectList(app, seen)),
-    servers.length
+    found.byServers.length
       ? h(
           "ul",
           null,
-          servers.map(([label, own]) => h("li", null, visible(`of these by the server ${label}: ${seenWords(own)}`))),
+          found.byServers.map((own) => h("li", null, visible(`of these by the server ${own.server}: ${seenWords(own)}`))),
         )
       : null,
   ];
 }
 
 function shared(app: App, found: Calls): (Node | null)[] {
-  if (!found.ambiguous.length) return [];
-  const items = found.ambiguous.map((group) =>
+  if (!found.shared.length) return [];
+  const items = found.shared.map((group) =>
     h(
       "li",
       null,

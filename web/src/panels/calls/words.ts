@@ -1,7 +1,7 @@
 // A call in words: what was said, decided and seen, as `steno calls` puts it.
-// In: entries of calls.json. Out: short text, and the effects as lists. Never says that a call caused an effect.
-import { isFile } from "../../marks";
-import type { Call, Effects } from "../../model";
+// In: rows of calls and of what was seen of them. Out: short text, and the effects as lists. Never says that a call caused an effect.
+import type { Call, Check, Effects } from "../../made/tables";
+import { numberOf } from "../../tables";
 import { duration, visible } from "../../words";
 
 export const VERDICT_HELP: Record<string, string> = {
@@ -14,55 +14,50 @@ export const VERDICT_HELP: Record<string, string> = {
 
 export const VERDICTS = Object.keys(VERDICT_HELP);
 
-export interface Rule {
-  rule: string;
-  result: string;
-  says: string;
-}
-
 export function nameOf(call: Call): string {
-  return call.server === null ? (call.tool ?? "?") : `${call.server}.${call.tool ?? "?"}`;
+  return call.server === null ? call.tool : `${call.server}.${call.tool}`;
 }
 
 export function saidWords(call: Call): string {
-  if (!call.said) return "–";
-  const word = String(call.said.corroboration).replace("self_reported", "self-reported");
-  return visible(`${String(call.said.source)}, ${word}`);
+  if (call.told_by === null) return "–";
+  return visible(`${call.told_by}, ${selfReported(call.corroboration ?? "")}`);
 }
 
 export function decidedWords(call: Call): string {
-  const decided = call.decided;
-  if (!decided) return "–";
-  const isAllowed = decided.decision === "allow";
-  const words = isAllowed ? "allow" : `${String(decided.decision)}: ${String(decided.reason)}`;
-  return visible(decided.dry_run && !isAllowed ? `${words}, not enforced` : words);
+  if (call.decision === null) return "–";
+  const isAllowed = call.decision === "allow";
+  const words = isAllowed ? "allow" : `${call.decision}: ${call.reason}`;
+  return visible(call.dry_run && !isAllowed ? `${words}, not enforced` : words);
 }
 
-export function seenWords(seen: Effects | null): string {
+export function seenWords(seen: Effects | undefined): string {
   if (!seen) return "not observed";
-  const endpoints = triedToReach(seen).length;
-  const sockets = seen.unix_sockets.connected?.length ?? 0;
+  const endpoints = seen.endpoints.length;
+  const sockets = seen.sockets.length;
   const counts: [number, string][] = [
-    [seen.files.read?.length ?? 0, "read"],
-    [changed(seen).length, "changed"],
+    [seen.files_read.length, "read"],
+    [seen.files_changed.length, "changed"],
     [endpoints, `endpoint${endpoints === 1 ? "" : "s"} tried`],
     [sockets, `socket${sockets === 1 ? "" : "s"}`],
-    [seen.execs.ran?.length ?? 0, "ran"],
+    [seen.programs.length, "ran"],
   ];
   const words = counts.filter(([count]) => count).map(([count, word]) => `${count} ${word}`);
   return words.join(", ") || "nothing";
 }
 
 export function windowWords(call: Call): string {
-  const window = call.window;
-  if (!window) return "none";
-  const where = window.process === null ? "process not seen" : `process ${window.process} and what came of it`;
-  const times = `${duration(window.start_ns)} to ${duration(window.end_ns)}`;
-  return visible(`${times} (told by ${window.told_by}, ended by ${window.ended_by}), ${where}`);
+  if (call.started_ns === null) return "none";
+  const where = call.process === null ? "process not seen" : `process ${call.process} and what came of it`;
+  const times = `${duration(call.started_ns)} to ${duration(numberOf(call.ended_ns))}`;
+  return visible(`${times} (told by ${call.window_told_by}, ended by ${call.window_ended_by}), ${where}`);
 }
 
-export function contradictions(call: Call): Rule[] {
-  return call.rules.filter((rule) => rule.result === "contradicted");
+export function contradictions(checks: Check[]): Check[] {
+  return checks.filter((check) => check.result === "contradicted");
+}
+
+export function selfReported(corroboration: string): string {
+  return corroboration.replace("self_reported", "self-reported");
 }
 
 export interface Group {
@@ -72,28 +67,17 @@ export interface Group {
   panel: "files" | "network" | null;
 }
 
-export function effects(seen: Effects & { own_state?: string[] }): Group[] {
-  const created = new Set(seen.files.created ?? []);
+export function effects(seen: Effects): Group[] {
   const groups: Group[] = [
-    { word: "created", names: [...created], panel: "files" },
-    { word: "written", names: (seen.files.written ?? []).filter((name) => !created.has(name)), panel: "files" },
-    { word: "deleted", names: seen.files.deleted ?? [], panel: "files" },
-    { word: "tried to reach", names: triedToReach(seen), panel: "network" },
-    { word: "sockets", names: seen.unix_sockets.connected ?? [], panel: "network" },
-    { word: "ran", names: seen.execs.ran ?? [], panel: "files" },
-    { word: "read", names: seen.files.read ?? [], panel: "files" },
-    { word: "tried", names: seen.files.attempted ?? [], panel: null },
-    { word: "own state", names: seen.own_state ?? [], panel: "files" },
+    { word: "created", names: seen.files_created, panel: "files" },
+    { word: "written", names: seen.files_written, panel: "files" },
+    { word: "deleted", names: seen.files_deleted, panel: "files" },
+    { word: "tried to reach", names: seen.endpoints, panel: "network" },
+    { word: "sockets", names: seen.sockets, panel: "network" },
+    { word: "ran", names: seen.programs, panel: "files" },
+    { word: "read", names: seen.files_read, panel: "files" },
+    { word: "tried", names: seen.files_tried, panel: null },
+    { word: "own state", names: seen.own_state, panel: "files" },
   ];
   return groups.filter((group) => group.names.length > 0);
-}
-
-function changed(seen: Effects): string[] {
-  const { written = [], created = [], deleted = [] } = seen.files;
-  return [...new Set([...written, ...created, ...deleted])].filter(isFile);
-}
-
-/** The effects of a call have no results: an endpoint is here unless it is known to have failed. */
-function triedToReach(seen: Effects): string[] {
-  return [...new Set([...(seen.endpoints.connected ?? []), ...(seen.endpoints.sent ?? [])])].sort();
 }

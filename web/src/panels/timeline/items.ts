@@ -60,12 +60,12 @@ function process(number: number, scene: Scene): Told {
 
 function call(place: number, scene: Scene): Told {
   const { call, span } = scene.calls[place]!;
-  const decision = call.decided ? `${String(call.decided.decision)} by policy · ` : "";
+  const decision = call.decision === null ? "" : `${call.decision} by policy · `;
   return {
-    title: short(`${call.server ? `${call.server}.` : ""}${call.tool ?? "a tool"}`),
+    title: short(`${call.server ? `${call.server}.` : ""}${call.tool}`),
     lines: [
       `${visible(decision)}${visible(call.verdict)} · ${lasting(lengthOf(span))} from ${clock(span.from)}`,
-      call.seen ? `${counted(call.seen.kernel_event_count, "event")} seen` : "nothing was seen of it",
+      call.n_events === null ? "nothing was seen of it" : `${counted(call.n_events, "event")} seen`,
     ],
     role: call.verdict === "contradicted" ? "bad" : /denied|ambiguous/.test(call.verdict) ? "warn" : "",
   };

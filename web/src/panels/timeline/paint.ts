@@ -101,9 +101,9 @@ function calls({ context, width, colour }: Brush, chart: Chart, { hover, focus }
     const shown = { kind: "call", place } as const;
     if (isSame(hover, shown) || isSame(focus, shown)) outline(context, colour.ink!, left, box.top, room, box.height);
     const middle = box.top + box.height / 2;
-    if (call.decided) diamond(context, colour["bar-ink"]!, left + LEAST_CALL / 2, middle, 2.5);
+    if (call.decision !== null) diamond(context, colour["bar-ink"]!, left + LEAST_CALL / 2, middle, 2.5);
     const next = chart.nextCall(place) ?? width;
-    words(context, colour, call.tool ?? "a tool", left + (call.decided ? 5 : 0), room, next, middle);
+    words(context, colour, call.tool, left + (call.decision === null ? 0 : 5), room, next, middle);
   }
 }
 
