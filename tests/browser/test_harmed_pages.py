@@ -9,18 +9,20 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from browsing import PageOf, keep_screenshot
-from report_page import ReportPage
+from report_page import PANELS, ReportPage
 from reported import Reports
 from steno import __version__
 from steno.bundle.folder import Folder
 from steno.bundle.judged import JudgedFiles
 from steno.evidence import layout
 from steno.judge.rules import RULES
+from steno.model import table_documents
 from steno.views.report.parts import JUDGED
 from support.run_builder import RunBuilder
 
@@ -272,6 +274,58 @@ def test_a_conclusion_of_another_shape_is_named_and_the_other_panels_go_on(
         expect(health).to_contain_text("tables/files.json is not what was concluded")
         expect(said_in(page, "processes")).to_contain_text("git")
         assert "reading '" not in page.locator("body").inner_text()
+
+
+_EVIL = "constructor\u202e</script><img src=x onerror=alert(1)>"
+_HOSTILE: dict[str, tuple[str, int, bool]] = {  # a text, a number, and whether what may be missing is
+    "large": (_EVIL, 2**53 - 1, False),
+    "below nothing": ("", -(2**53 - 1), False),
+    "nothing": ("__proto__", 0, True),
+    "one and the same": (_EVIL * 100, 1, False),
+}
+
+
+def hostile(value: Any, text: str, number: int, *, missing: bool) -> Any:
+    match value:
+        case dict():
+            return {name: hostile(one, text, number, missing=missing) for name, one in value.items()}
+        case list():
+            return [hostile(one, text, number, missing=missing) for one in value]
+        case bool() | None:
+            return value
+        case int():
+            return number
+        case _ if re.fullmatch("-?[0-9]{16,}", value):
+            return str(number)  # a number that JSON has as text
+        case _:
+            return text
+
+
+@pytest.mark.parametrize("name", _HOSTILE)
+def test_tables_of_hostile_values_stop_no_panel(page_of: PageOf, reports: Reports, name: str) -> None:
+    text, number, missing = _HOSTILE[name]
+    whole = reports.session_page.read_text(encoding="utf-8")
+    for table, row in table_documents.ROWS.items():
+        hints = get_type_hints(row)
+
+        def forged(old: bytes, hints: dict[str, Any] = hints) -> bytes:
+            columns = hostile(json.loads(old), text, number, missing=missing)
+            for column, hint in hints.items():
+                if missing and type(None) in get_args(hint):
+                    columns[column] = [None] * len(columns[column])
+            return json.dumps(columns).encode()
+
+        whole = with_content(whole, table_documents.path_of(table), forged)
+    changed = reports.session_page.with_name(f"hostile-{name.replace(' ', '-')}.html")
+    changed.write_text(whole, encoding="utf-8")
+    with page_of(changed) as page:
+        report = ReportPage(page)
+        for panel in PANELS:
+            report.open(panel)
+            expect(page.locator(f"#panel-{panel} [role=alert]")).to_have_count(0)
+        assert "reading '" not in page.locator("body").inner_text()
+        assert page.locator("#panels img").count() == 0
+        keep_screenshot(page, f"bad-hostile-{name}")
 
 
 def test_it_is_said_what_is_evidence_and_what_was_concluded_from_it(
