@@ -344,6 +344,9 @@ def test_a_runner_is_known_by_the_name_it_was_asked_for_and_by_what_was_found_th
     made = FakeFrames().process().process(parent=1)
     made.exec("/usr/bin/npm", ["npm", "test"], process=2, resolved=cli).exit(2)
     assert at_the_end(made, "All tests pass.") == "confirmed"
+    made = FakeFrames().process().process(parent=1)
+    made.exec("/usr/bin/pytest", ["pytest"], process=2, resolved="/opt/tools/everything").exit(2)
+    assert at_the_end(made, "All tests pass.") == "confirmed"
 
 
 def test_a_script_of_the_project_may_have_run_tests_so_nobody_is_accused() -> None:
