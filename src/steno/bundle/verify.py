@@ -23,7 +23,8 @@ from steno.bundle.reader import FolderLayers, digest_of
 from steno.evidence import canonical, compat, index, kinds, layout
 from steno.evidence.run_id import is_run_id
 from steno.judge.facts import NoRunStartError, RunFacts
-from steno.judge.kernel_rows import unknown_operations
+from steno.judge.one_pass import Reading
+from steno.judge.table_held import held
 
 
 class Status(StrEnum):
@@ -85,13 +86,15 @@ class _StopError(Exception):
         self.status = status
 
 
-def verify(run: Folder) -> Verdict:
-    return _Verification(run).verdict()
+def verify(run: Folder, reading: Reading | None = None) -> Verdict:
+    """`reading`: of the same folder, by whoever reads the tables for more than this."""
+    return _Verification(run, reading).verdict()
 
 
 class _Verification:
-    def __init__(self, run: Folder) -> None:
+    def __init__(self, run: Folder, reading: Reading | None) -> None:
         self._run = run
+        self._reading = reading
         self._steps: list[Step] = []
         self._manifest_bytes = b""
         self._manifest: Manifest | None = None
@@ -276,14 +279,15 @@ class _Verification:
         missing = (path for path in _files_that_events_speak_of(facts) if not self._layers.has(path))
         problems += [f"{path}: should be there" for path in missing]
         problems += self._repository_problems(facts)
-        problems += kernel_problems(as_today(self._run), self._layers, facts)
+        reading = self._reading or Reading(self._layers)
+        problems += kernel_problems(as_today(self._run), reading, facts)
         problems += claim_problems(self._layers, facts)
         told = self._sealed.completeness
         if told is not None and told != completeness_of(facts):
             problems.append("manifest.json: completeness is not what the events say")
         if facts.kernel is not None and not problems:
             self._notes += [
-                f"{op}: a call that only a newer Steno knows" for op in unknown_operations(self._layers)
+                f"{op}: a call that only a newer Steno knows" for op in held(reading).unknown_operations
             ]
         self._notes += [f"{kind}: an event that only a newer Steno knows" for kind in facts.unknown_kinds]
         return problems

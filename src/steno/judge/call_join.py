@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from steno.evidence import intake_names, layout
+from steno.evidence import intake_names
 from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
 from steno.evidence.layers import Layers
 from steno.judge import kernel_health
-from steno.judge.call_processes import Processes, processes
+from steno.judge.call_processes import Processes
 from steno.judge.call_windows import Windows, windows
 from steno.judge.claim_layers import claims_of
 from steno.judge.facts import NO_SHIM, RunFacts
+from steno.judge.file_changes import Mounts
 from steno.judge.log_faults import is_of_policy, log_faults
-from steno.judge.log_writers import HOOK, PROXY, was_used
+from steno.judge.log_writers import HOOK, PROXY, LogsNamed
+from steno.judge.one_pass import Reading, Scan
 from steno.judge.told_calls import ToldCall, told_calls
 
 
@@ -41,14 +43,21 @@ class Joined(NamedTuple):
         return not is_of_policy(self.log_faults)
 
 
+def scans(reading: Reading) -> list[type[Scan]]:
+    """What a first pass has to read; a second one follows where somebody told of a call."""
+    if not _is_told(reading):
+        return [LogsNamed]
+    return [Processes, Mounts] if reading.once(_calls) else [Processes]
+
+
 def join(layers: Layers) -> Joined:
-    facts = RunFacts.of(layers)
-    claims = claims_of(layers)
+    reading = Reading.of(layers)
+    facts, claims = reading.once(RunFacts.of), reading.once(claims_of)
     policy, is_heard = claims.policy, facts.shim != NO_SHIM
-    sdk = claims.sdk if is_heard else []
-    calls = told_calls(policy, sdk)
-    is_told = _is_told(layers, facts, policy or sdk)
-    found = processes(layers, facts.intake_logs, facts.start.cwd) if is_told else Processes()
+    sdk, calls = _sdk(reading), reading.once(_calls)
+    # What is told may be lost: then a program of the run was seen at a log.
+    is_told = _is_told(reading) or reading.scanned(LogsNamed).any
+    found = reading.scanned(Processes) if is_told else Processes()
     proxies, hooks = _proxies(facts, policy, found), _hooks(facts, claims.hooks if is_heard else (), found)
     ends = {one.connection: one.closed_ns for one in facts.connections if one.closed_ns is not None}
     return Joined(
@@ -70,10 +79,19 @@ def join(layers: Layers) -> Joined:
     )
 
 
-def _is_told(layers: Layers, facts: RunFacts, lines: Sequence[object]) -> bool:
-    """Whether anybody told anything, also what is lost."""
-    told = lines or facts.intake_logs is not None
-    return bool(told) or (layers.has(layout.KERNEL_TABLE) and was_used(layers))
+def _is_told(reading: Reading) -> bool:
+    """Whether anybody told anything that came to the recorder."""
+    lines = reading.once(claims_of).policy or _sdk(reading)
+    return bool(lines) or reading.once(RunFacts.of).intake_logs is not None
+
+
+def _sdk(reading: Reading) -> Sequence[SdkLine]:
+    return reading.once(claims_of).sdk if reading.once(RunFacts.of).shim != NO_SHIM else []
+
+
+def _calls(layers: Layers) -> Sequence[ToldCall]:
+    reading = Reading.of(layers)
+    return told_calls(reading.once(claims_of).policy, _sdk(reading))
 
 
 def _proxies(facts: RunFacts, policy: Sequence[PolicyLine], found: Processes) -> frozenset[int]:

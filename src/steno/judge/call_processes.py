@@ -11,18 +11,19 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 from math import inf
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
-from steno.evidence import intake_names, kinds, layout
+from steno.evidence import intake_names
 from steno.evidence.claims import ProcessKey
 from steno.evidence.layers import Layers
 from steno.judge import log_writers
-from steno.judge.kernel_rows import RowBatch, batches
+from steno.judge.facts import RunFacts
+from steno.judge.kernel_rows import RowBatch
 from steno.judge.log_writers import LogWatch, our_program
+from steno.judge.one_pass import Reading
 from steno.judge.operations import has_failed
 from steno.judge.runners_of_tests import may_run_tests, runs_tests
 
-_COLUMNS = (*log_writers.COLUMNS, "arg2")
 _TOLD = frozenset({"process", "exec", "exit"})
 _PID_BITS = 32
 _SIGNAL_BITS = 0x7F
@@ -54,7 +55,17 @@ class RunOfTests(NamedTuple):
 
 
 class Processes:
+    columns: ClassVar[tuple[str, ...]] = (*log_writers.COLUMNS, "arg2")
+
+    @classmethod
+    def begin(cls, layers: Layers) -> Self:
+        facts = Reading.of(layers).once(RunFacts.of)
+        found = cls(facts.start.cwd)
+        found.logs = LogWatch(layers.run_id, facts.intake_logs)
+        return found
+
     def __init__(self, cwd: str = "/") -> None:
+        """`cwd`: where the run began."""
         self._cwd = cwd.encode("utf-8", "surrogateescape")
         self.by_number: dict[int, Process] = {}
         self.tests: list[RunOfTests] = []
@@ -158,16 +169,6 @@ class Processes:
                 return started[-1] != ours
             at_ns = process.born_ns  # until then it was its parent
         return False
-
-
-def processes(layers: Layers, told: kinds.IntakeLogs | None = None, cwd: str = "/") -> Processes:
-    """`cwd`: where the run began."""
-    found = Processes(cwd)
-    if layers.has(layout.KERNEL_TABLE):
-        found.logs = LogWatch(layers.run_id, told)
-        for batch in batches(layers, _COLUMNS):
-            found.take(batch)
-    return found
 
 
 def _exit_code(status: int) -> int:

@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 from steno.evidence import canonical
 from steno.evidence.claims import PolicyLine, SdkLine
 from steno.evidence.layers import Layers
-from steno.judge import call_effects, kernel_health, said_and_done
-from steno.judge.call_effects import Effects, Wanted
+from steno.judge import kernel_health, said_and_done
+from steno.judge.call_effects import Effects
 from steno.judge.call_join import Joined, join
+from steno.judge.call_scan import CallScan, Wanted
 from steno.judge.call_windows import Window
 from steno.judge.doings import Named, Seen
-from steno.judge.file_changes import Held, HeldBelow, Witnessed, states_after
+from steno.judge.file_changes import HeldBelow, states_after
 from steno.judge.final_claims import final_claims
+from steno.judge.one_pass import Reading
 from steno.judge.own_state import OwnState
 from steno.judge.said_and_done import CONFIRMED, CONTRADICTED, Evidence, Rule
 from steno.judge.surface_names import is_own_log, path_name
@@ -42,22 +44,18 @@ class _Beside(NamedTuple):
 
 
 def calls(layers: Layers) -> Iterator[bytes]:
-    joined = join(layers)
+    reading = Reading.of(layers)
+    joined = reading.once(join)
     told: dict[str, Any] = {"calls": [], "ambiguous": [], "unattributed": None}
     if joined.calls:
-        told = _told(layers, joined)
+        told = _told(reading, joined)
     head = {"schema": SCHEMA, "run_id": joined.facts.run_id}
     yield canonical.encode({**head, **told, "claims": final_claims(joined)})
 
 
-def _told(layers: Layers, joined: Joined) -> dict[str, Any]:
-    programs = {place for place, call in enumerate(joined.calls) if said_and_done.claims_command(call)}
-    cwd = joined.facts.start.cwd
-    paths = {path for call in joined.calls for path in said_and_done.written_by(call, cwd)}
-    reading = {place for place, call in enumerate(joined.calls) if said_and_done.is_read_only(call)}
-    wanted = Wanted(programs, Held(joined.windows.is_anywhere), Witnessed(paths, reading))
-    found = call_effects.effects(layers, joined.windows, wanted)
-    beside = _beside(layers, joined, wanted)
+def _told(reading: Reading, joined: Joined) -> dict[str, Any]:
+    scan = reading.scanned(CallScan)
+    found, beside = scan.effects, _beside(reading, joined, scan.wanted)
     order = sorted(range(len(joined.calls)), key=lambda place: (_first_ns(joined, place), place))
     absent = joined.kernel == kernel_health.ABSENT
     return {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from steno.evidence import layout
 from steno.evidence.layers import Layers
 from steno.judge import (
     asciicast,
+    call_join,
     calls,
     correlation,
     files,
@@ -17,13 +18,22 @@ from steno.judge import (
     summaries,
     surface,
 )
+from steno.judge.doings import Seeing
 from steno.judge.facts import RunFacts
+from steno.judge.one_pass import Reading, Scan
 
 Derivation = Callable[[Layers], Iterator[bytes]]
 
+_SCANS: dict[str, type[Scan]] = {
+    layout.KERNEL_LINES: kernel_lines.Lines,
+    layout.PROCESSES: processes.Told,
+    layout.FILES: files.Touched,
+    layout.SURFACE: Seeing,
+}
+
 
 def derivations(layers: Layers) -> dict[str, Derivation]:
-    facts = RunFacts.of(layers)
+    facts = Reading.of(layers).once(RunFacts.of)
     found: dict[str, Derivation] = {layout.KERNEL_LINES: _empty}
     found |= {
         layout.RUN: summaries.run,
@@ -45,6 +55,16 @@ def derivations(layers: Layers) -> dict[str, Derivation]:
     if facts.after is not None and facts.after.reason is None:
         found[layout.REPO_AFTER] = summaries.repo_after
     return found
+
+
+def scans_for(layers: Layers, names: Collection[str]) -> Iterator[type[Scan]]:
+    """What is read off the table of system calls for these, as far as one pass can."""
+    reading = Reading.of(layers)
+    yield from (_SCANS[name] for name in names if name in _SCANS)
+    if layout.HEALTH in names:
+        yield from health.scans(reading)
+    if not {layout.CALLS, layout.CORRELATION}.isdisjoint(names):
+        yield from call_join.scans(reading)
 
 
 def _empty(_layers: Layers) -> Iterator[bytes]:

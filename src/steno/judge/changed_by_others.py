@@ -12,14 +12,15 @@ from __future__ import annotations
 import stat
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from steno.evidence import wire
 from steno.evidence.layers import Layers
-from steno.judge.call_processes import processes
-from steno.judge.file_changes import TICK_NS, ends_of_lines, number, states_after
+from steno.judge.call_processes import Processes
+from steno.judge.file_changes import TICK_NS, Mounts, ends_of_lines, number, states_after
 from steno.judge.files import After
-from steno.judge.kernel_rows import RowBatch, batches
+from steno.judge.kernel_rows import RowBatch
+from steno.judge.one_pass import Reading
 from steno.judge.operations import CHANGING, NEEDING, ON_FILES, OPENING, Call, access, has_failed, operations
 
 REMADE = "the run removed it, and somebody else has made it again"
@@ -27,10 +28,6 @@ REPLACED = "somebody else replaced it during the run"
 WRITTEN = "somebody else wrote to it after the run had"
 UNCLEAR = "it was written long after the run had opened it: by the run or by somebody else"
 
-_COLUMNS = (
-    *("op", "process", "mono_ns", "resolved", "extra", "arg", "notes", "result"),
-    *("exists", "mode", "dev", "ino", "size", "mtime_ns"),
-)
 _MILLI = 10**6
 _LONG_NS = 10**9
 _PASSED_OVER = wire.NOTES["deleted"] | wire.NOTES["other_root"]
@@ -61,7 +58,18 @@ class _Work:
         self.writers: set[int] = set()
 
 
-class _Watched:
+class Watched:
+    """What the run did to every path."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        *("op", "process", "mono_ns", "resolved", "extra", "arg", "notes", "result"),
+        *("exists", "mode", "dev", "ino", "size", "mtime_ns"),
+    )
+
+    @classmethod
+    def begin(cls, _layers: Layers) -> Self:
+        return cls()
+
     def __init__(self) -> None:
         self.paths: dict[bytes, _Path] = {}
         self.files: defaultdict[_Node, _Work] = defaultdict(_Work)  # regular ones
@@ -69,6 +77,9 @@ class _Watched:
         self._exchanging: dict[
             int, int
         ] = {}  # by process: what lies in directories is told after their rename
+
+    def take(self, batch: RowBatch) -> None:
+        _take(batch, self)
 
     def notes_of(self, op: str, process: int, notes: int) -> int:
         """Those of the call: it tells only at its own two names that they were exchanged."""
@@ -113,13 +124,16 @@ class _Path:
             self.removed, self.expected = None, node[1]
 
 
+SCANS = (Watched, Mounts, Processes)
+
+
 def changed_by_others(layers: Layers) -> Others:
-    watched = _Watched()
-    for batch in batches(layers, _COLUMNS):
-        _take(batch, watched)
+    reading = Reading.of(layers)
+    reading.expect(SCANS)
+    watched = reading.scanned(Watched)
     changed = {path: one for path, one in watched.paths.items() if one.last_ns >= 0}
-    after = states_after(layers, changed)
-    ends = ends_of_lines(processes(layers))
+    after = states_after(reading, changed)
+    ends = ends_of_lines(reading.scanned(Processes))
     origin_ns = min(event.ts_ms * _MILLI - event.mono_ns for event in layers.events())
     others = Others({}, {})
     for path, one in changed.items():
@@ -132,7 +146,7 @@ def changed_by_others(layers: Layers) -> Others:
     return others
 
 
-def _take(batch: RowBatch, watched: _Watched) -> None:
+def _take(batch: RowBatch, watched: Watched) -> None:
     rows = batch.rows_of(ON_FILES)
     columns = (
         batch.ops(rows),

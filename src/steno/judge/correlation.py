@@ -14,11 +14,13 @@ from typing import Any
 
 from steno.evidence import canonical
 from steno.evidence.layers import Layers
-from steno.judge import call_effects, cgroup_health, health, kernel_health
+from steno.judge import cgroup_health, health, kernel_health
 from steno.judge.call_effects import Counts
 from steno.judge.call_join import Joined, join
+from steno.judge.call_scan import CallScan
 from steno.judge.cgroup_health import CgroupHealth
 from steno.judge.facts import ANY_SHIM, NO_SHIM
+from steno.judge.one_pass import Reading
 from steno.judge.told_calls import HOOK_AGENTS, TOOL_CALL, ToldCall, is_of_hook
 
 SCHEMA = "assay.runner.correlation_report.v0"
@@ -29,8 +31,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def correlation(layers: Layers) -> Iterator[bytes]:
-    joined = join(layers)
-    counts = call_effects.counts(layers, joined.windows) if joined.calls else Counts()
+    reading = Reading.of(layers)
+    joined = reading.once(join)
+    counts = reading.scanned(CallScan).effects.counts if joined.calls else Counts()
     cgroup = cgroup_health.of(joined.facts)
     ambiguities = sorted({*cgroup.notes, *_of_layers(joined), *_of_calls(joined, counts)})
     yield canonical.encode(

@@ -29,7 +29,12 @@ class Distinct(NamedTuple):
 
 
 def distinct_rows(batch: RowBatch, columns: Sequence[str]) -> list[Distinct]:
-    return by_arrow(batch, columns) if batch.rows_in_all >= LARGE else by_dicts(batch, columns)
+    key = distinct_rows, *columns
+    if key not in batch.kept:
+        make = by_arrow if batch.rows_in_all >= LARGE else by_dicts
+        batch.kept[key] = make(batch, columns)
+    found: list[Distinct] = batch.kept[key]
+    return found
 
 
 def by_dicts(batch: RowBatch, columns: Sequence[str]) -> list[Distinct]:

@@ -8,9 +8,10 @@ grows with the number of names, not with that of calls.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from steno.evidence import wire
+from steno.evidence.layers import Layers
 from steno.judge import surface_names
 from steno.judge.distinct import distinct_rows
 from steno.judge.effects import (
@@ -103,6 +104,12 @@ class Seen:
 
 class Seeing:
     """Takes batch after batch. Rows of different labels are kept apart; without labels all have label 0."""
+
+    columns: ClassVar[tuple[str, ...]] = COLUMNS
+
+    @classmethod
+    def begin(cls, _layers: Layers) -> Self:
+        return cls()
 
     def __init__(self, *, labelled: bool = False) -> None:
         self.by_label: defaultdict[int, Seen] = defaultdict(Seen)

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from math import inf
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from steno.evidence import canonical, layout, wire
 from steno.evidence.layers import Layers
@@ -23,8 +23,9 @@ from steno.judge.call_processes import Processes
 from steno.judge.doings import Seen
 from steno.judge.effects import CHANGED, ON_CONTENT, effect
 from steno.judge.files import UNKNOWN_AFTER, After, FileLine, calls_of, file_lines
-from steno.judge.kernel_rows import RowBatch, batches
+from steno.judge.kernel_rows import RowBatch
 from steno.judge.mounts import MOUNTING, mounted_upon
+from steno.judge.one_pass import Reading
 from steno.judge.operations import OPENING, access, creates, truncates
 
 COLUMNS = (
@@ -128,19 +129,27 @@ def states_after(layers: Layers, paths: Collection[bytes]) -> dict[bytes, After]
     """How these files were when the run had ended, as far as that is known."""
     if not paths or not layers.has(layout.FILE_LINES):
         return {}
-    mounts = _mounts(layers)
+    mounts = Reading.of(layers).scanned(Mounts).found
     lines = (line for line in file_lines(layers) if isinstance(line, FileLine))
     found = {path: line.after for line in lines if (path := line.path_bytes) in paths}
     return {path: UNKNOWN_AFTER if lies_below(path, mounts) else after for path, after in found.items()}
 
 
-def _mounts(layers: Layers) -> set[bytes | None]:
+class Mounts:
     """The directories upon which the run mounted something: below them a name is of several files."""
-    mounts: set[bytes | None] = set()
-    for batch in batches(layers, ("op", "resolved", "arg", "notes", "result", "exists", "mode")):
+
+    columns: ClassVar[tuple[str, ...]] = ("op", "resolved", "arg", "notes", "result", "exists", "mode")
+
+    def __init__(self) -> None:
+        self.found: set[bytes | None] = set()
+
+    @classmethod
+    def begin(cls, _layers: Layers) -> Self:
+        return cls()
+
+    def take(self, batch: RowBatch) -> None:
         if rows := batch.rows_of(MOUNTING):
-            mounts |= mounted_upon(calls_of(batch, rows))
-    return mounts
+            self.found |= mounted_upon(calls_of(batch, rows))
 
 
 def number(value: int | str | None) -> int | None:

@@ -13,7 +13,7 @@ import base64
 import binascii
 import stat
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import msgspec
 
@@ -23,9 +23,10 @@ from steno.evidence.mounting import lies_below
 from steno.judge import looks
 from steno.judge.contents import RACED, Content, End, contents
 from steno.judge.distinct import distinct_rows
-from steno.judge.kernel_rows import BadTableError, RowBatch, batches, named_text
+from steno.judge.kernel_rows import BadTableError, RowBatch, named_text
 from steno.judge.looks import NOT_KEPT, Contents, Identity, Look, learned, rows_with_content
 from steno.judge.mounts import mounted_upon
+from steno.judge.one_pass import Reading
 from steno.judge.operations import CHANGING, has_failed
 from steno.judge.path_ledger import ABSENT, FOUND, NOBODY_LOOKED, PathLedger, Rows
 
@@ -170,9 +171,7 @@ def _told(look: Look | None) -> dict[str, Any]:
 
 
 def files(layers: Layers) -> Iterator[bytes]:
-    touched = Touched()
-    for batch in batches(layers, COLUMNS):
-        touched.take(batch)
+    touched = Reading.of(layers).scanned(Touched)
     yield b'{"directory_renames":' + canonical.encode(touched.renames) + b',"files":['
     repositories: list[Any] = []
     separator = b""
@@ -227,6 +226,12 @@ def _place(line: FileLine | RepositoryLine) -> tuple[bool, bytes]:
 
 class Touched:
     """What the table says of every path."""
+
+    columns: ClassVar[tuple[str, ...]] = COLUMNS
+
+    @classmethod
+    def begin(cls, _layers: Layers) -> Self:
+        return cls()
 
     def __init__(self) -> None:
         self._ledger: PathLedger[bytes | None] = PathLedger(lambda path: path or b"")

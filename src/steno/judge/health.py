@@ -8,14 +8,15 @@ number of a process, no cgroup, no time, no count of calls.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from steno.evidence import canonical, kinds, layout, wire
+from steno.evidence import canonical, kinds, wire
 from steno.evidence.layers import Layers
 from steno.judge import cgroup_health, kernel_health, surface_names
 from steno.judge.claim_layers import claims_of
 from steno.judge.facts import NO_SHIM, RunFacts
-from steno.judge.kernel_rows import batches
+from steno.judge.kernel_rows import RowBatch
+from steno.judge.one_pass import Reading, Scan
 
 SCHEMA = "assay.runner.observation_health.v0"
 OWN_SCHEMA = "steno.health.v1"
@@ -42,10 +43,38 @@ _UNCONFIRMED, _BY_PROBE = wire.NOTES["unconfirmed"], wire.NOTES["by_probe"]
 _OTHER_ROOT = wire.NOTES["other_root"]
 
 
+class Unconfirmed:
+    """What one witness saw and the other should have seen."""
+
+    columns: ClassVar[tuple[str, ...]] = ("op", "path", "resolved", "notes")
+
+    def __init__(self, run_id: str) -> None:
+        self.found: set[tuple[str, str, str]] = set()  # operation, path, who saw it
+        self._run_id = run_id
+
+    @classmethod
+    def begin(cls, layers: Layers) -> Self:
+        return cls(layers.run_id)
+
+    def take(self, batch: RowBatch) -> None:
+        notes = batch.numbers("notes")
+        rows = [row for row, bits in enumerate(notes) if bits & _UNCONFIRMED]
+        names = zip(batch.texts("resolved", rows), batch.texts("path", rows), strict=True)
+        for op, row, (resolved, path) in zip(batch.ops(rows), rows, names, strict=True):
+            other_root = bool(notes[row] & _OTHER_ROOT)
+            name = surface_names.path_name(resolved or path or b"", self._run_id, other_root=other_root)
+            self.found.add((op, name, "ebpf" if notes[row] & _BY_PROBE else "notify"))
+
+
+def scans(reading: Reading) -> list[type[Scan]]:
+    return [Unconfirmed] if _disagreed(reading.once(RunFacts.of).kernel) else []
+
+
 def health(layers: Layers) -> Iterator[bytes]:
-    facts = RunFacts.of(layers)
+    reading = Reading.of(layers)
+    facts = reading.once(RunFacts.of)
     kernel, cgroup = kernel_health.of(facts), cgroup_health.of(facts)
-    claims = claims_of(layers)
+    claims = reading.once(claims_of)
     decided, said = bool(claims.policy), bool(claims.sdk) and facts.shim != NO_SHIM
     yield canonical.encode(
         {
@@ -66,12 +95,12 @@ def health(layers: Layers) -> Iterator[bytes]:
                 *_probe_notes(facts),
                 *_terminal_notes(facts),
             ],
-            "steno": _own(layers, facts, kernel.layer),
+            "steno": _own(reading, facts, kernel.layer),
         }
     )
 
 
-def _own(layers: Layers, facts: RunFacts, layer: str) -> dict[str, Any]:
+def _own(reading: Reading, facts: RunFacts, layer: str) -> dict[str, Any]:
     kernel = facts.kernel
     return {
         "schema": OWN_SCHEMA,
@@ -81,37 +110,27 @@ def _own(layers: Layers, facts: RunFacts, layer: str) -> dict[str, Any]:
         "kernel_layer": layer,
         "counters": {} if kernel is None else {name: getattr(kernel, name) for name in _COUNTERS},
         "gaps": sorted({gap.reason for gap in facts.gaps}),
-        "witness_disagreements": _disagreements(layers, kernel),
+        "witness_disagreements": _disagreements(reading, kernel),
         "scope": cgroup_health.scope(facts),
         "completed": facts.completed,
         "streams": facts.start.terminal.streams,
     }
 
 
-def _disagreements(layers: Layers, kernel: kinds.KernelObserved | None) -> dict[str, Any]:
-    """What one witness saw and the other should have seen; the first ones by name."""
-    count = 0 if kernel is None else kernel.only_notify + kernel.only_ebpf
-    listed = sorted(_unconfirmed(layers)) if count and layers.has(layout.KERNEL_TABLE) else []
+def _disagreed(kernel: kinds.KernelObserved | None) -> int:
+    return 0 if kernel is None else kernel.only_notify + kernel.only_ebpf
+
+
+def _disagreements(reading: Reading, kernel: kinds.KernelObserved | None) -> dict[str, Any]:
+    """How many, and the first ones by name."""
+    count = _disagreed(kernel)
+    listed = sorted(reading.scanned(Unconfirmed).found) if count else []
     return {
         "count": count,
         "listed": [
             {"op": op, "path": path, "seen_by": seen_by} for op, path, seen_by in listed[:MOST_LISTED]
         ],
     }
-
-
-def _unconfirmed(layers: Layers) -> set[tuple[str, str, str]]:
-    found = set()
-    for batch in batches(layers, ("op", "path", "resolved", "notes")):
-        notes = batch.numbers("notes")
-        rows = [row for row, bits in enumerate(notes) if bits & _UNCONFIRMED]
-        names = zip(batch.texts("resolved", rows), batch.texts("path", rows), strict=True)
-        for op, row, (resolved, path) in zip(batch.ops(rows), rows, names, strict=True):
-            name = surface_names.path_name(
-                resolved or path or b"", layers.run_id, other_root=bool(notes[row] & _OTHER_ROOT)
-            )
-            found.add((op, name, "ebpf" if notes[row] & _BY_PROBE else "notify"))
-    return found
 
 
 def _intake_notes(facts: RunFacts) -> list[str]:

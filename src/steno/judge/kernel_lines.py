@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import ClassVar, Self
 
 import msgspec
 
-from steno.evidence import canonical, layout
+from steno.evidence import canonical
 from steno.evidence.layers import Layers
 from steno.judge.distinct import distinct_rows
-from steno.judge.kernel_rows import RowBatch, batches, category, named_text, result_word
+from steno.judge.kernel_rows import RowBatch, category, named_text, result_word
+from steno.judge.one_pass import Reading
 from steno.judge.operations import MEANING_OF_OPEN, OPENING, access, creates, truncates
 
 _KEYS = ("process", "op", "path", "resolved", "result", "arg", "arg2")
@@ -57,14 +59,26 @@ class _Times:
         self.last_ns = max(self.last_ns, last_ns)
 
 
+class Lines:
+    columns: ClassVar[tuple[str, ...]] = ("mono_ns", *_KEYS)
+
+    def __init__(self) -> None:
+        self._found: dict[_Line, _Times] = {}
+
+    @classmethod
+    def begin(cls, _layers: Layers) -> Self:
+        return cls()
+
+    def take(self, batch: RowBatch) -> None:
+        _take(batch, self._found)
+
+    def told(self) -> Iterator[bytes]:
+        for line, times in sorted(self._found.items(), key=_order):
+            yield _encode(_told(line, times)) + b"\n"
+
+
 def kernel_lines(layers: Layers) -> Iterator[bytes]:
-    if not layers.has(layout.KERNEL_TABLE):
-        return
-    found: dict[_Line, _Times] = {}
-    for batch in batches(layers, ("mono_ns", *_KEYS)):
-        _take(batch, found)
-    for line, times in sorted(found.items(), key=_order):
-        yield _encode(_told(line, times)) + b"\n"
+    yield from Reading.of(layers).scanned(Lines).told()
 
 
 def _order(item: tuple[_Line, _Times]) -> tuple[int, int, str, bytes, int, str]:

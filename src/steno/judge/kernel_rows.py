@@ -12,7 +12,7 @@ import base64
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from steno.evidence import layout, wire
 from steno.evidence.file_times import file_time
@@ -53,6 +53,7 @@ COLUMNS = {
 }
 # Recorded since: a table without them tells less, and is one of ours.
 ADDED = {"file": "int64", "blob": "string"}
+EVERY = (*COLUMNS, *ADDED)
 _KINDS = COLUMNS | ADDED
 DICTIONARIES = tuple(name for name, kind in COLUMNS.items() if kind in {"string", "binary"})
 _LETTERS = {"int16": "h", "int32": "i", "int64": "q", "uint64": "Q"}
@@ -103,6 +104,7 @@ class RowBatch:
         self._batch = batch
         self._read: dict[str, list[Any]] = {}
         self._labels: list[int] = []
+        self.kept: dict[object, Any] = {}  # what was made of it, for whoever asks for the same
         self.count: int = batch.num_rows
         self.rows_in_all = rows_in_all  # of the table that this is a part of
 
@@ -254,25 +256,6 @@ def batches(layers: Layers, columns: Sequence[str]) -> Iterator[RowBatch]:
             yield RowBatch(batch, table.metadata.num_rows)
             if number % _RELEASED == 0:  # its pool grows with every batch, although nothing in it is used
                 pa.default_memory_pool().release_unused()
-
-
-class Held(NamedTuple):
-    rows: int
-    blobs: set[str]  # the keys of contents that rows name
-
-
-def held(layers: Layers) -> Held:
-    """What the table holds, after every column of every row was read."""
-    rows, blobs = 0, set[str]()
-    for batch in batches(layers, list(_KINDS)):
-        rows += batch.count
-        blobs.update(key for key in batch.blobs(batch.rows_with("blob")) if key is not None)
-    return Held(rows, blobs)
-
-
-def unknown_operations(layers: Layers) -> list[str]:
-    """Those that only a newer Steno knows."""
-    return sorted({op for batch in batches(layers, ["op"]) for op in batch.ops()} - _CATEGORIES.keys())
 
 
 def category(op: str) -> str:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import ClassVar, Self
 
 from steno.evidence import intake_names, kinds, layout, wire
 from steno.evidence.layers import Layers
 from steno.judge.effects import ON_CONTENT
-from steno.judge.kernel_rows import RowBatch, batches
+from steno.judge.kernel_rows import RowBatch
 from steno.judge.operations import OPENING, access, creates, has_failed, only_names, truncates
 
 COLUMNS = ("mono_ns", "process", "op", "path", "resolved", "extra", "result", "arg", "notes", "dev", "ino")
@@ -62,7 +63,7 @@ class LogWatch:
         if not (rows := batch.rows_of(_CHANGING)):
             return
         resolved, inodes = batch.texts("resolved", rows), batch.optional("ino", rows)
-        named = {path: name for path in set(resolved) if path and (name := self._name(path))}
+        named = {path: name for path in set(resolved) if path and (name := self.name(path))}
         self._learn(batch, [row for row, path in zip(rows, resolved, strict=True) if path in named], named)
         known = {inode for _, inode in self._files}
         notes = batch.numbers("notes", rows)
@@ -112,10 +113,10 @@ class LogWatch:
     def _take_mounts(self, batch: RowBatch) -> None:
         rows = batch.rows_of({"mount"})
         sources = zip(batch.texts("extra", rows), batch.optional("result", rows), strict=True)
-        moved = (source and self._name(source) and not has_failed(result) for source, result in sources)
+        moved = (source and self.name(source) and not has_failed(result) for source, result in sources)
         self.folder_moved = any(moved) or self.folder_moved
 
-    def _name(self, path: bytes) -> str | None:
+    def name(self, path: bytes) -> str | None:
         """The log that has this path, or the folder of all of them."""
         found = self._place.search(path)
         if found is None:
@@ -126,15 +127,23 @@ class LogWatch:
         return name if name == intake_names.HOOKS or intake_names.policy_log_owner(name) else None
 
 
-def was_used(layers: Layers) -> bool:
+class LogsNamed:
     """Whether a program of the run opened or changed a log: the recorder may have found nothing of it."""
-    watch = LogWatch(layers.run_id, None)
-    return any(
-        watch._name(path) not in {None, _FOLDER}  # noqa: SLF001 - the same room
-        for batch in batches(layers, ("resolved",))
-        for path in set(batch.texts("resolved"))
-        if path
-    )
+
+    columns: ClassVar[tuple[str, ...]] = ("resolved",)
+
+    def __init__(self, run_id: str) -> None:
+        self.any = False
+        self._watch = LogWatch(run_id, None)
+
+    @classmethod
+    def begin(cls, layers: Layers) -> Self:
+        return cls(layers.run_id)
+
+    def take(self, batch: RowBatch) -> None:
+        self.any = self.any or any(
+            self._watch.name(path) not in {None, _FOLDER} for path in set(batch.texts("resolved")) if path
+        )
 
 
 def _place(run_id: str) -> re.Pattern[bytes]:

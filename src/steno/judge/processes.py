@@ -8,13 +8,14 @@ tell of the recording itself and belong to nobody.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from steno.evidence import canonical, wire
 from steno.evidence.layers import Layers
 from steno.evidence.linux_numbers import signal_name
 from steno.judge.distinct import distinct_rows
-from steno.judge.kernel_rows import RowBatch, batches, named_text, result_word
+from steno.judge.kernel_rows import RowBatch, named_text, result_word
+from steno.judge.one_pass import Reading
 
 SCHEMA = "steno.processes.v1"
 _COLUMNS = ("mono_ns", "process", "tid", "op", "path", "resolved", "extra", "result", "notes", "arg", "arg2")
@@ -83,10 +84,24 @@ class _Process:
         }
 
 
+class Told:
+    """Every process of the table, by its number."""
+
+    columns: ClassVar[tuple[str, ...]] = _COLUMNS
+
+    def __init__(self) -> None:
+        self.found: dict[int, _Process] = {}
+
+    @classmethod
+    def begin(cls, _layers: Layers) -> Self:
+        return cls()
+
+    def take(self, batch: RowBatch) -> None:
+        _take(batch, self.found)
+
+
 def processes(layers: Layers) -> Iterator[bytes]:
-    found: dict[int, _Process] = {}
-    for batch in batches(layers, _COLUMNS):
-        _take(batch, found)
+    found = Reading.of(layers).scanned(Told).found
     head = {"run_id": layers.run_id, "schema": SCHEMA}
     yield b'{"processes":['
     for position, number in enumerate(sorted(found)):

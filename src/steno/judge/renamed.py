@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 from steno.evidence import wire
 from steno.evidence.layers import Layers
 from steno.judge.distinct import distinct_rows
-from steno.judge.files import COLUMNS, Touched, state
-from steno.judge.kernel_rows import RowBatch, batches, named_text
+from steno.judge.files import Touched, state
+from steno.judge.kernel_rows import RowBatch, named_text
 from steno.judge.looks import KEPT
+from steno.judge.one_pass import Reading
 from steno.judge.operations import has_failed
 
 _EXCHANGE = wire.NOTES["exchange"]
@@ -58,14 +59,12 @@ class _Row(NamedTuple):
 
 def renamed(layers: Layers, listed: Collection[bytes]) -> Renamed:
     """`listed` are the paths of `files.json`."""
-    things = _Things()
-    for batch in batches(layers, COLUMNS):
-        things.take(batch)
+    things = Reading.of(layers).scanned(Things)
     strays, unlisted = list(things.strays(listed)), frozenset(things.unlisted(listed))
     return Renamed(list(things.told()), strays, unlisted, things.names())
 
 
-class _Things(Touched):
+class Things(Touched):
     def __init__(self) -> None:
         super().__init__()
         self._older: set[Identity | None] = set()  # of what was there before the run

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from steno.evidence import canonical, layout
+from steno.evidence import canonical
 from steno.evidence.claims import PolicyLine
 from steno.evidence.layers import Layers
 from steno.judge import kernel_health, surface_names
 from steno.judge.claim_layers import claims_of
-from steno.judge.doings import COLUMNS, CONNECTED, RAN, SENT, Named, Seeing, Seen
+from steno.judge.doings import CONNECTED, RAN, SENT, Named, Seeing, Seen
 from steno.judge.effects import DELETED, READ, WRITTEN
 from steno.judge.facts import RunFacts
-from steno.judge.kernel_rows import batches
+from steno.judge.one_pass import Reading
 
 SCHEMA = "assay.runner.capability_surface.v0"
 OWN_SCHEMA = "steno.surface.v1"
@@ -27,12 +27,9 @@ _TMP = "/tmp"  # noqa: S108 - what programs take when TMPDIR is not set
 
 
 def surface(layers: Layers) -> Iterator[bytes]:
-    facts = RunFacts.of(layers)
-    seeing = Seeing()
-    if layers.has(layout.KERNEL_TABLE):
-        for batch in batches(layers, COLUMNS):
-            seeing.take(batch)
-    yield canonical.encode(_told(facts, seeing.by_label[0], claims_of(layers).policy))
+    reading = Reading.of(layers)
+    facts, seen = reading.once(RunFacts.of), reading.scanned(Seeing).by_label[0]
+    yield canonical.encode(_told(facts, seen, reading.once(claims_of).policy))
 
 
 def _told(facts: RunFacts, seen: Seen, decided: list[PolicyLine]) -> dict[str, Any]:

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from calls_made import calls_of, decision, run_of
 from frames_made import FakeFrames
-from steno.judge import call_effects, distinct, kernel_rows
-from steno.judge.call_effects import Wanted
-from steno.judge.call_join import join
-from steno.judge.file_changes import Held, Witnessed
+from steno.evidence.layers import Layers
+from steno.judge import distinct, kernel_rows
+from steno.judge.call_effects import Counts
+from steno.judge.call_scan import CallScan
+from steno.judge.one_pass import Reading
 
 _rows = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 40), st.sampled_from("abc")), max_size=12)
 _windows = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), st.integers(1, 4)), max_size=5)
@@ -29,6 +30,10 @@ def made_of(rows: list[tuple[int, int, str]]) -> FakeFrames:
     return made
 
 
+def counts_of(layers: Layers) -> Counts:
+    return Reading(layers).scanned(CallScan).effects.counts
+
+
 @settings(max_examples=40)
 @given(_rows, _windows)
 def test_every_row_is_counted_once(
@@ -39,12 +44,8 @@ def test_every_row_is_counted_once(
         for place, (a, b, root) in enumerate(spans)
     ]
     layers = run_of(made_of(rows), policy)
-    joined = join(layers)
-    counts = call_effects.counts(layers, joined.windows)
+    counts = counts_of(layers)
     assert counts.nobody + counts.alone.total() + counts.shared.total() == len(rows) + 4
-    nothing = Wanted((), Held(joined.windows.is_anywhere), Witnessed(()))
-    found = call_effects.effects(layers, joined.windows, nothing).counts
-    assert (found.nobody, found.alone, found.shared) == (counts.nobody, counts.alone, counts.shared)
 
 
 @pytest.mark.parametrize("large", [1, 1 << 40], ids=["library", "dicts"])
@@ -70,6 +71,6 @@ def test_ten_thousand_calls_are_told_apart() -> None:
         for place in range(10_000)
     ]
     layers = run_of(made_of(rows), policy)
-    counts = call_effects.counts(layers, join(layers).windows)
+    counts = counts_of(layers)
     assert Counter(counts.alone.values()) == {1: 10_000}
     assert counts.nobody == 4

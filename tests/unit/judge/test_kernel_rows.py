@@ -19,8 +19,9 @@ from steno.evidence import layout
 from steno.judge import kernel_rows
 from steno.judge.files import files
 from steno.judge.kernel_lines import kernel_lines
-from steno.judge.kernel_rows import COLUMNS, BadTableError, batches, held
+from steno.judge.kernel_rows import COLUMNS, BadTableError, batches
 from steno.judge.processes import processes
+from steno.judge.table_held import held
 
 
 def layers_of(table: bytes) -> MemoryLayers:

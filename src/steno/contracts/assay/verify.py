@@ -28,7 +28,7 @@ from steno.contracts.assay.manifest import ArchiveManifest
 from steno.evidence import canonical, kinds, layout, run_id
 from steno.judge.catalogue import derivations
 from steno.judge.facts import RunFacts
-from steno.judge.kernel_rows import held
+from steno.judge.table_held import held
 
 MAX_EVENTS = 64 << 20
 MAX_REPORT = 16 << 20
