@@ -35,6 +35,11 @@ class Files(msgspec.Struct, frozen=True):
         """Terminals, sinks and the logs of the run itself are no files."""
         return sorted(filter(is_file, {*self.written, *self.created, *self.deleted}))
 
+    @property
+    def overwritten(self) -> list[str]:
+        """What was there before it was written."""
+        return sorted({*self.written} - {*self.created})
+
 
 class Endpoints(msgspec.Struct, frozen=True):
     connected: list[str]
@@ -236,7 +241,7 @@ def _effects(
         server=server,
         n_events=seen.kernel_event_count,
         files_created=seen.files.created,
-        files_written=sorted({*seen.files.written} - {*seen.files.created}),
+        files_written=seen.files.overwritten,
         files_deleted=seen.files.deleted,
         files_changed=seen.files.changed,
         files_read=seen.files.read,

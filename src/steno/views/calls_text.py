@@ -199,7 +199,7 @@ def _effects(seen: Seen, *, reads: bool, limit: int = _NAMES_SHOWN) -> Iterator[
     groups = (
         ("read", seen.files.read if reads else []),
         ("created", seen.files.created),
-        ("written", sorted({*seen.files.written} - {*seen.files.created})),
+        ("written", seen.files.overwritten),
         ("deleted", seen.files.deleted),
         ("tried", seen.files.attempted if reads else []),
         ("endpoints", seen.endpoints.tried),
