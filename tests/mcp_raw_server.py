@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ def main() -> None:
         if child == 0:
             signal.pause()
         kept.with_suffix(".pids").write_text(f"{os.getpid()} {child}")
-    signal.signal(signal.SIGUSR1, lambda *_: os.write(1, SIGNALLED))
+    # A handler of Python's may wait for the end of a read that began as the signal came; a thread does not.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    threading.Thread(target=tell_of_signals, daemon=True).start()
     print("a word of the server on its stderr", file=sys.stderr, flush=True)
     held: list[Any] = []
     with kept.open("wb", buffering=0) as file:
@@ -36,6 +39,11 @@ def main() -> None:
     if deaf:
         while True:
             signal.pause()
+
+
+def tell_of_signals() -> None:
+    while signal.sigwait({signal.SIGUSR1}):
+        os.write(1, SIGNALLED)
 
 
 def answer(message: dict[str, Any], size: int, held: list[Any]) -> None:
