@@ -315,6 +315,18 @@ static const char *below_own_cwd(const struct stop *stop, const char *path, char
     return NULL;
 }
 
+/* A change through what a process has in /proc. Nothing is ever made or removed in /proc itself. */
+static bool changes_through_a_process(const struct stop *stop, const char *path)
+{
+    static const char processes[] = "/proc/";
+    char plain[PATH_MAX];
+    if (!stop->seen || !stop->call || !op_changes(stop->call->op) || stop->call->op == OP_LINK || path[0] != '/')
+        return false;
+    join_paths("", path, plain, sizeof plain);
+    const char *first = plain + sizeof processes - 1;
+    return strncmp(plain, processes, sizeof processes - 1) == 0 && *first >= '0' && *first <= '9' && seen_success(stop->seen);
+}
+
 void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct place *place)
 {
     start_place(stop, place);
@@ -345,7 +357,8 @@ void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct 
         }
         path = words, dir = AT_FDCWD;
     }
-    if (nofollow && resolve_by_words(stop, dir, path, place))
+    bool through_a_process = !below_cwd && changes_through_a_process(stop, path);
+    if (nofollow && !through_a_process && resolve_by_words(stop, dir, path, place))
         return;
     int fd = look_up(stop, dir, path, nofollow ? O_NOFOLLOW : 0);
     if (fd >= 0) {
@@ -360,9 +373,11 @@ void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct 
         }
     }
     not_there(stop, dir, path, -fd, place);
-    if (by_process && place->notes & NOTE_NOT_RESOLVED) { /* the process is gone, and with it what its name in /proc led to */
-        place->resolved[0] = 0;
+    bool led_nowhere = by_process && place->notes & NOTE_NOT_RESOLVED;
+    if (led_nowhere || (through_a_process && strncmp(place->resolved, "/proc/", sizeof "/proc/" - 1) == 0)) {
+        place->resolved[0] = 0; /* the process is gone, and with it what its name in /proc led to */
         place->error = ENAMETOOLONG;
+        place->notes |= NOTE_NOT_RESOLVED;
     }
 }
 

@@ -231,6 +231,27 @@ def test_what_is_changed_through_the_own_working_directory_in_proc_has_its_name(
     assert run.is_valid
 
 
+# By the time a probe tells of it the process whose descriptor it went through is gone.
+THROUGH_ANOTHER = """
+for name in one two three four five six; do
+    sh -c 'exec 8<.; mkdir /proc/$$/fd/8/$1; mkdir /proc/$$/task/$$/cwd/$1-too' sh $name
+done
+"""
+
+
+@pytest.mark.parametrize("observer", observers())
+def test_what_is_changed_through_a_process_that_is_gone_has_its_name_or_is_a_gap(
+    steno: Steno, store: Path, work: Path, observer: str
+) -> None:
+    steno("run", "--no-git", "--observer", observer, "--", "sh", "-c", THROUGH_ANOTHER, cwd=work)
+    run = only_run(store)
+    told = {Path(os.fsdecode(row.resolved)) for row in rows(run) if row.op == "mkdir" and row.resolved}
+    made = {path for path in work.iterdir() if path.name != "victim"}
+    assert told <= made
+    assert told >= made or run.verdict().gaps == ["changes_unresolved"]
+    assert observer == "ebpf" or run.is_valid
+
+
 # A copy of the mount that lies nowhere: what it holds is called as what lies at our root.
 DETACHED = """
 import ctypes, os

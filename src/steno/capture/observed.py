@@ -101,12 +101,31 @@ def _ruined(looks: Mapping[bytes, Look]) -> set[bytes]:
         for path, look in looks.items()
         if look.is_changed and look.first is not None and (git := git_directory(path)) is not None
     }
-    return {git for git in changed if _is_removed(looks.get(git)) or not _is_repository(git)}
+    ruined = {git for git in changed if _is_removed(looks.get(git)) or _lacks_a_part(git, looks)}
+    emptied = {git_directory(path) or b"" for path, look in looks.items() if _is_emptied_object(path, look)}
+    return ruined | (changed & emptied) | {git for git in changed if not _is_repository(git)}
 
 
 def _is_removed(look: Look | None) -> bool:
     """Also one that was made anew."""
     return look is not None and look.is_removed
+
+
+def _lacks_a_part(git: bytes, looks: Mapping[bytes, Look]) -> bool:
+    """Without its objects or its branches it is no repository to git, either."""
+    parts = (git + b"/objects", git + b"/refs")
+    return any(_is_removed(looks.get(part)) and not os.path.isdir(part) for part in parts)  # noqa: PTH112
+
+
+def _is_emptied_object(path: bytes, look: Look) -> bool:
+    """Git never empties one."""
+    if not look.is_changed or look.first is None or not look.first.size or b"/.git/objects/" not in path:
+        return False
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size == 0
 
 
 def _is_repository(git: bytes) -> bool:

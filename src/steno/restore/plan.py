@@ -335,7 +335,8 @@ class _Planner:
             yield "it is brought back without its set-id bits, because it belongs to you"
         if item.judgement.needed is not Needed.ALL or target.kind is not Kind.FILE:
             return
-        if now.state.exists and now.links > self._names_given_back(now):
+        names = now.links if now.state.kind is not Kind.DIRECTORY else 0
+        if now.state.exists and names > self._names_given_back(now):
             yield "it has other names (hard links), which keep what they have"
         link = hard_link_of(item.task, self._hard_links)
         if link is not None and not now.state.exists and link.links > self._names_known(link):

@@ -117,7 +117,7 @@ def test_what_is_ignored_or_in_the_store_is_not_recorded(place: Path) -> None:
     assert list(found) == [place / "kept" / "file"]
 
 
-GIT = ["HEAD", "index", "refs/heads/main"]
+GIT = ["HEAD", "index", "objects/ab/cdef", "refs/heads/main"]
 
 
 def repository(place: Path) -> dict[Path, Touched]:
@@ -134,7 +134,10 @@ def test_what_changes_in_a_repository_is_gits_business(place: Path) -> None:
     assert list(seen(repository(place))) == [place / "beside"]
 
 
-@pytest.mark.parametrize("ruin", ["remove", "empty", "close", "remake"])
+@pytest.mark.parametrize(
+    "ruin",
+    ["remove", "empty", "close", "remake", "take objects away", "take branches away", "empty an object"],
+)
 def test_a_git_directory_that_is_removed_or_ruined_is_recorded_like_any_other(place: Path, ruin: str) -> None:
     (place / "beside").touch()
     looks = repository(place)
@@ -148,6 +151,12 @@ def test_a_git_directory_that_is_removed_or_ruined_is_recorded_like_any_other(pl
             head.chmod(0)
         case "remake":
             looks[place / ".git"] = first_look(place / ".git", "delete")
+        case "take objects away" | "take branches away":
+            part = place / ".git" / ("objects" if "objects" in ruin else "refs")
+            looks[part] = first_look(part, "delete")
+            shutil.rmtree(part)
+        case "empty an object":
+            (place / ".git/objects/ab/cdef").write_text("")
     assert set(seen(looks)) == set(looks)
 
 

@@ -295,6 +295,15 @@ def test_another_name_of_a_file_keeps_its_content_and_this_is_said(root: Path) -
     assert ((root / "changed").read_bytes(), (root / "second").read_bytes()) == (b"before", b"after!")
 
 
+def test_of_a_directory_in_the_place_of_a_file_no_other_names_are_told(root: Path) -> None:
+    before = snapshot(root)
+    (root / "changed").unlink()
+    (root / "changed").mkdir()
+    plan, _ = recording(before, snapshot(root)).apply(Direction.UNDO)
+    assert plan.notes == []
+    assert snapshot(root) == before
+
+
 def test_two_recorded_names_of_one_file_both_come_back(root: Path) -> None:
     (root / "second").hardlink_to(root / "changed")
     before = snapshot(root)
