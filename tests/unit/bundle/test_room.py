@@ -150,13 +150,17 @@ def test_a_manifest_that_the_command_put_there_does_not_cost_the_spool(tmp_path:
     assert status_of(tmp_path / "run") is Status.VALID
 
 
-def test_a_patch_that_is_masked_once_more_leaves_the_events_as_they_were(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lines", [1, 220_000], ids=["small", "above-16-MiB"])
+def test_a_patch_that_is_masked_once_more_leaves_the_events_as_they_were(tmp_path: Path, lines: int) -> None:
+    ordinary = b"an ordinary line of a patch, of which there are many, and which is no secret..\n" * lines
     small_spool(tmp_path / "run")
-    (tmp_path / "run/spool" / layout.WORKTREE_DIFF).write_bytes(SECRET + b"\n")
+    (tmp_path / "run/spool" / layout.WORKTREE_DIFF).write_bytes(ordinary + SECRET + b"\n")
     before = (tmp_path / "run/spool" / layout.EVENTS).read_bytes()
     with Folder(tmp_path / "run") as folder:
         seal(folder, RUN_ID, Sweeper([SECRET]))
-    assert (tmp_path / "run" / layout.WORKTREE_DIFF).read_bytes() == b"*" * len(SECRET) + b"\n"
+    masked = (tmp_path / "run" / layout.WORKTREE_DIFF).read_bytes()
+    assert masked.endswith(b"..\n" + b"*" * len(SECRET) + b"\n")
+    assert len(masked) == len(ordinary) + len(SECRET) + 1
     assert status_of(tmp_path / "run") is Status.VALID
     assert (tmp_path / "run" / layout.EVENTS).read_bytes() == before
 
