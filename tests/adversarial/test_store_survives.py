@@ -215,6 +215,21 @@ def test_who_cannot_stop_the_command_writes_its_record_again_and_says_what_is_go
     assert ("kernel_observed" in run.types) == (alone == "ebpf")
 
 
+@pytest.mark.parametrize("alone", ["none", *observers(("ebpf",))])
+def test_an_earlier_record_that_was_changed_is_a_gap(
+    alone: str, clean_env: dict[str, str], tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    words = [
+        *(str(PROGRAM), "run", "--no-git", "--observer", alone, "--store", str(store)),
+        *("--", "sh", "-c", f"truncate -s 0 {store}/*/manifest.json"),
+    ]
+    for _ in range(2):
+        done = subprocess.run(words, capture_output=True, env=clean_env, timeout=SECONDS, check=False)
+    assert b"1 record of an earlier run was changed" in done.stderr
+    assert runs(store)[-1].verdict().gaps == ["store_changed"]
+
+
 def test_a_store_that_was_moved_has_the_record_and_it_is_said_where(
     clean_env: dict[str, str], tmp_path: Path
 ) -> None:

@@ -79,12 +79,21 @@ def run_ids(store: Path) -> Iterator[str]:
     yield from sorted((name for name in names if is_run_id(name)), reverse=True)
 
 
-def earlier_runs(store: Path) -> set[str]:
-    """Those that can be reached now; none in a store that cannot be read any more."""
+def earlier_runs(store: Path) -> dict[str, tuple[int, int] | None]:
+    """Those that can be reached now, with size and time of what seals them; none in a store that cannot be
+    read any more."""
     try:
-        return set(run_ids(store))
+        return {run_id: _seal_of(store / run_id) for run_id in run_ids(store)}
     except StoreError:
-        return set()
+        return {}
+
+
+def _seal_of(run: Path) -> tuple[int, int] | None:
+    try:
+        found = (run / layout.MANIFEST).lstat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 def find_run(store: Path, word: str) -> Path:

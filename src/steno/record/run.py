@@ -253,12 +253,13 @@ class _Recording:
         if (why := self._folder.out_of_reach()) is not None:
             named, self._folder.path = self._folder.path, self._folder.where_it_is()
             told.append(f"this record cannot be reached at {named} ({why}); it is at {self._folder.path}")
-        if gone := self._earlier - earlier_runs(self._request.store):
-            told.append(
-                counted(
-                    len(gone), "record of an earlier run is", "records of earlier runs are", "no longer there"
-                )
-            )
+        now = earlier_runs(self._request.store)
+        one, many = "record of an earlier run", "records of earlier runs"
+        if gone := len(self._earlier.keys() - now.keys()):
+            told.append(counted(gone, f"{one} is", f"{many} are", "no longer there"))
+        sealed = {run_id: seal for run_id, seal in self._earlier.items() if seal is not None}
+        if changed := sum(run_id in now and now[run_id] != seal for run_id, seal in sealed.items()):
+            told.append(counted(changed, f"{one} was", f"{many} were", "changed"))
         if told:
             self._witness.gap("store_changed", "; ".join(told))
 
