@@ -312,6 +312,8 @@ NO_SECRETS: dict[str, list[str]] = {
         '[[package]]\nname = "cookie"\nversion = "0.18.1"',
         'cookie = ">=0.16,<1.0"',
         '"input_token": "NextToken"',
+        '"limit_key": "MaxResults", "input_token": "nextToken"',
+        '"cookie": "workspace:*",',
         "passwd:         files systemd",
         "token = get_token()",
         "def login(user: str, password: str) -> None:",

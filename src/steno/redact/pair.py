@@ -152,6 +152,8 @@ def _says_its_name(pair: Pair, value: bytes) -> bool:
     named, said = words_of(pair.name), words_of(value)
     if len(said) > 1 and named == said:
         return True
+    if pair.quoted_name and pair.strength != Strength.PASSWORD and len(named) > 1 and value.isalpha():
+        return len(said) > 1 and named[-1] == said[-1]  # `"input_token": "nextToken"`
     passed_on = not pair.quote and not is_upper(pair.name) and pair.separator == b"=" and len(named) > 1
     return (
         passed_on and named[-1:] == said[-1:] and value.islower() and not any(word.isdigit() for word in said)
