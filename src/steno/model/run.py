@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 from steno.bundle.blobs import open_blobs
 from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
-from steno.bundle.judged import Files
+from steno.bundle.judged import Files, JudgedFiles
 from steno.bundle.manifest import Manifest
 from steno.bundle.manifest import read as read_manifest
 from steno.bundle.store import RunState, state_of, store_path
@@ -23,10 +23,11 @@ from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import canonical, layout
 from steno.evidence.claims import PolicyLine, SdkLine
 from steno.evidence.layers import Layers
-from steno.judge.changed_by_others import Others, changed_by_others
+from steno.judge.changed_by_others import SCANS, Others, changed_by_others
 from steno.judge.facts import NO_SHIM, RunFacts
 from steno.judge.kernel_rows import RowBatch, batches
-from steno.judge.renamed import Renamed, renamed
+from steno.judge.one_pass import Reading
+from steno.judge.renamed import Renamed, Things, renamed
 from steno.judge.rules import RULES
 from steno.judge.streams import Moment, recorded
 from steno.model import kernel_rows, record_rows, rows, runs, so_far, told_rows
@@ -115,9 +116,9 @@ class Run:
     def close(self) -> None:
         self._open.close()
 
-    def verify(self) -> Verdict:
-        """Whether the evidence is what was sealed, step by step."""
-        return verify(self.folder)
+    def verify(self, *documents: str) -> Verdict:
+        """Whether the evidence is what was sealed, step by step. `documents` will be read if it is."""
+        return verify(self.folder, lambda: self._reading(documents))
 
     def pack(self, out: IO[bytes]) -> None:
         """Write the record as one file, which the commands and `steno.open` read."""
@@ -231,6 +232,18 @@ class Run:
         """What follows from the evidence, as JSON files: docs/judgement.md."""
         return (self._observed or self.record).files
 
+    def expect(self, *documents: str, undone: bool = False) -> None:
+        """These will be read; `undone`: to undo the run. One pass over the system calls does for all."""
+        if (reading := self._reading(documents)) is not None and undone:
+            reading.expect((*SCANS, Things))
+
+    def _reading(self, expected: Iterable[str] = ()) -> Reading | None:
+        """The evidence of a sealed run, with what was read off it; None where it cannot be read."""
+        with suppress(UnreadableBundleError):
+            if isinstance(files := self.record.files, JudgedFiles):
+                return files.expecting(expected)
+        return None
+
     def document(self, name: str) -> Any:
         """One of them; of a run that is not sealed, as far as it is known."""
         if self.is_sealed:
@@ -299,11 +312,11 @@ class Run:
     @cached_property
     def changed_by_others(self) -> Others:
         """Files that the run changed, and somebody else after it."""
-        return changed_by_others(self.evidence)
+        return changed_by_others(self._reading() or self.evidence)
 
     def renamed(self, paths: set[bytes]) -> Renamed:
         """Files that were renamed, from and to where no state is kept too; `paths` have a state."""
-        return renamed(self.evidence, paths)
+        return renamed(self._reading() or self.evidence, paths)
 
     @cached_property
     def descent(self) -> Descent:
@@ -451,11 +464,11 @@ class Run:
 
     @property
     def connections(self) -> Table[rows.Connection]:
-        return self._table("connections", rows.Connection, self._connections)
+        return self._table("connections", rows.Connection, lambda: iter(self.network.table_rows()))
 
     @property
     def unaddressed(self) -> Table[rows.Unaddressed]:
-        return self._table("unaddressed", rows.Unaddressed, self._unaddressed)
+        return self._table("unaddressed", rows.Unaddressed, lambda: iter(self.network.unaddressed_rows()))
 
     @property
     def repositories(self) -> Table[rows.Repository]:
@@ -480,11 +493,11 @@ class Run:
 
     @property
     def claims(self) -> Table[rows.Claim]:
-        return self._table("claims", rows.Claim, self._claim_rows)
+        return self._table("claims", rows.Claim, lambda: iter(self.told_calls.claim_rows()))
 
     @property
     def effects(self) -> Table[rows.Effects]:
-        return self._table("effects", rows.Effects, self._effect_rows)
+        return self._table("effects", rows.Effects, lambda: iter(self.told_calls.effect_rows()))
 
     @property
     def decisions(self) -> Table[rows.Decision]:
@@ -528,9 +541,7 @@ class Run:
         """The record with what the kernel saw; None where that is not told, or not yet."""
         if self.is_sealed:
             return self.record if has_kernel_layer(self.record) else None
-        from steno.model.live.kernel_layer import (
-            with_kernel_layer,  # late: only who watches needs the redactor
-        )
+        from steno.model.live.kernel_layer import with_kernel_layer  # late: it needs the redactor
 
         return with_kernel_layer(self.record, self.path.absolute().parent)
 
@@ -559,23 +570,11 @@ class Run:
     def _changes(self) -> Iterator[rows.File]:
         return (file for file in self._files() if file.is_changed and not file.changed_by_others)
 
-    def _connections(self) -> Iterator[rows.Connection]:
-        return self.network.table_rows()
-
-    def _unaddressed(self) -> Iterator[rows.Unaddressed]:
-        return self.network.unaddressed_rows()
-
     def _call_rows(self) -> Iterator[rows.Call]:
         return self.told_calls.table_rows()
 
     def _check_rows(self) -> Iterator[rows.Check]:
         return self.told_calls.check_rows()
-
-    def _claim_rows(self) -> Iterator[rows.Claim]:
-        return self.told_calls.claim_rows()
-
-    def _effect_rows(self) -> Iterator[rows.Effects]:
-        return self.told_calls.effect_rows()
 
 
 def of_store(store: Path, run_id: str) -> Run:
