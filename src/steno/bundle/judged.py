@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -22,6 +23,7 @@ from steno.evidence import layout
 
 if TYPE_CHECKING:
     from steno.judge.catalogue import Derivation
+    from steno.judge.one_pass import Reading
 
 
 _SMALL = frozenset({layout.RUN, layout.REDACTION_REPORT, layout.REPO_BEFORE, layout.REPO_AFTER})
@@ -60,6 +62,16 @@ class JudgedFiles:
     def path(self) -> Path:
         return self._run.path
 
+    def expecting(self, paths: Iterable[str] = ()) -> Reading:
+        """The evidence, and what was read off it. `paths` will be read: one pass of a table does for all."""
+        from steno.judge.catalogue import scans_for  # late: likewise
+
+        for path in paths:
+            with suppress(OSError, ValueError):  # it is told to whoever reads the file
+                if path in self._derivations and not (self._cache and self._cache.has(path)):
+                    self._reading.expect(scans_for(self._reading, [path]))
+        return self._reading
+
     def has(self, path: str) -> bool:
         return self._run.has(path) if self._is_evidence(path) else path in self._derivations
 
@@ -84,7 +96,13 @@ class JudgedFiles:
     def _derivations(self) -> dict[str, Derivation]:
         from steno.judge.catalogue import derivations  # late: a list of runs does without
 
-        return derivations(self._layers)
+        return derivations(self._reading)
+
+    @cached_property
+    def _reading(self) -> Reading:
+        from steno.judge.one_pass import Reading  # late: likewise
+
+        return Reading(self._layers)
 
     @cached_property
     def _cache(self) -> JudgementCache | None:
@@ -98,8 +116,8 @@ class JudgedFiles:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), layout.FILE_LINES)
         derive = self._derivations[path]
         if self._cache is None or path in _SMALL:
-            return derive(self._layers)
-        return self._cache.read(path) or self._cache.keep(path, derive(self._layers))
+            return derive(self._reading)
+        return self._cache.read(path) or self._cache.keep(path, derive(self._reading))
 
     def _whole(self, path: str) -> bytes:
         if path not in self._kept:

@@ -47,6 +47,13 @@ class JudgementCache:
             return None
         return JudgementCache(path, f"{CACHE}/{hmac.new(key, told, hashlib.sha256).hexdigest()}")
 
+    def has(self, path: str) -> bool:
+        try:
+            with Folder(self._store, follow=False) as store:
+                return store.has(f"{self._entry}/{path}")
+        except OSError:
+            return False
+
     def read(self, path: str) -> Iterator[bytes] | None:
         try:
             with Folder(self._store, follow=False) as store:

@@ -86,15 +86,15 @@ class _StopError(Exception):
         self.status = status
 
 
-def verify(run: Folder, reading: Reading | None = None) -> Verdict:
-    """`reading`: of the same folder, by whoever reads the tables for more than this."""
-    return _Verification(run, reading).verdict()
+def verify(run: Folder, reading_of: Callable[[], Reading | None] = lambda: None) -> Verdict:
+    """`reading_of`: the same evidence, of whoever reads it for more; asked for when the digests are right."""
+    return _Verification(run, reading_of).verdict()
 
 
 class _Verification:
-    def __init__(self, run: Folder, reading: Reading | None) -> None:
+    def __init__(self, run: Folder, reading_of: Callable[[], Reading | None]) -> None:
         self._run = run
-        self._reading = reading
+        self._reading_of = reading_of
         self._steps: list[Step] = []
         self._manifest_bytes = b""
         self._manifest: Manifest | None = None
@@ -279,7 +279,7 @@ class _Verification:
         missing = (path for path in _files_that_events_speak_of(facts) if not self._layers.has(path))
         problems += [f"{path}: should be there" for path in missing]
         problems += self._repository_problems(facts)
-        reading = self._reading or Reading(self._layers)
+        reading = self._reading_of() or Reading(self._layers)
         problems += kernel_problems(as_today(self._run), reading, facts)
         problems += claim_problems(self._layers, facts)
         told = self._sealed.completeness

@@ -21,6 +21,7 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
+from steno.evidence.layout import FILES, SURFACE
 from steno.model.rows import File
 from steno.model.run import Run
 from steno.model.unkept import NotKept
@@ -82,6 +83,7 @@ def command(
     """
     with open_run(run, store) as opened:
         say_if_not_sealed(opened)
+        opened.expect(FILES, SURFACE)
         files = list(opened.files)
         cwd = os.fsencode(opened.facts.start.cwd)
         wanted = Wanted(choice, tuple(one for path in paths for one in _meant(path, cwd)))

@@ -17,7 +17,7 @@ import click
 
 from steno.cli.opening import chosen_store, open_run, print_json, print_lines, recorded_path, say, say_hint
 from steno.errors import BadRequestError
-from steno.evidence.layout import FILES
+from steno.evidence.layout import FILES, SURFACE
 from steno.model.run import Others, Run
 from steno.restore.applying import carry_out
 from steno.restore.closed_directories import opened
@@ -68,6 +68,7 @@ def put_back(
                 f"{sealed.path.name} has no record of files",
                 hint="it was recorded without the kernel observer; `steno doctor` says why that may be",
             )
+        sealed.expect(FILES, SURFACE, undone=True)
         records = _read(sealed, chosen_store(store))
         chosen = [recorded_path(path) for path in paths]
         others = sealed.changed_by_others

@@ -20,6 +20,7 @@ from steno.cli.opening import (
     store_option,
 )
 from steno.errors import BadRequestError, UnreadableBundleError
+from steno.evidence.layout import FILES
 from steno.evidence.run_id import is_run_id
 from steno.model.finding import open_path
 from steno.model.run import Run
@@ -98,7 +99,7 @@ def _judged(word: str, path: Path, find: Callable[[str], Path | None]) -> verdic
         if tables_check.is_copy(path):
             return _judged_tables(word, path, find)
         with Run(open_path(path)) as run:
-            verdict = run.verify()
+            verdict = run.verify(FILES)
             return verdicts.Judged(word, verdict, verdicts.content_missing(run, verdict))
     except UnreadableBundleError as error:
         return verdicts.Judged(word, verdicts.unreadable(str(error)))

@@ -52,6 +52,7 @@ def scans(reading: Reading) -> list[type[Scan]]:
 
 def join(layers: Layers) -> Joined:
     reading = Reading.of(layers)
+    reading.expect(scans(reading))
     facts, claims = reading.once(RunFacts.of), reading.once(claims_of)
     policy, is_heard = claims.policy, facts.shim != NO_SHIM
     sdk, calls = _sdk(reading), reading.once(_calls)

@@ -46,9 +46,10 @@ def completeness(record: Record) -> Data:
 
 
 def health(record: Record) -> Data:
-    found: Data = canonical.decode(b"".join(healths.health(record.layers)))
     if record.state not in _WHY:
-        return found
+        told: Data = canonical.decode(b"".join(record.files.read(layout.HEALTH)))
+        return told
+    found: Data = canonical.decode(b"".join(healths.health(record.layers)))
     own = {**found["steno"], "gaps": sorted({*found["steno"]["gaps"], UNSEALED})}
     if own["kernel_layer"] == ABSENT and is_watched(record.run):
         own |= {"kernel_layer": SO_FAR, "observer": NOT_TOLD_YET}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from steno.evidence import layout
 from steno.model.rows import Connection
 from steno.model.run import Run
 from steno.views import measures
@@ -18,6 +19,7 @@ from steno.views.paint import Paint
 from steno.views.plain import columns, cut, listed, pad, visible
 
 SCHEMA = "steno.net.v1"
+_DOCUMENTS = (layout.KERNEL_LINES, layout.PROCESSES)
 _HEADINGS = ("FIRST", "COUNT", "CALLS", "ENDPOINT", "OUTCOME", "PROCESSES")
 _AT_ENDPOINT = _HEADINGS.index("ENDPOINT")
 _GAP = "  "
@@ -26,6 +28,7 @@ _PROCESSES_SHOWN = 3
 
 
 def to_json(run: Run) -> dict[str, Any]:
+    run.expect(*_DOCUMENTS)
     found = run.network
     return {
         "schema": SCHEMA,
@@ -38,6 +41,7 @@ def to_json(run: Run) -> dict[str, Any]:
 
 
 def lines(run: Run, paint: Paint, *, width: int | None) -> Iterator[str]:
+    run.expect(*_DOCUMENTS)
     names = run.descent.labels
     connections = list(run.connections)
     endpoints = [one for one in connections if not one.is_unix]

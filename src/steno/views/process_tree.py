@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from steno.evidence import layout
 from steno.model.descent import TOP
 from steno.model.rows import Process
 from steno.model.run import Run
@@ -19,6 +20,7 @@ from steno.views.paint import Paint
 from steno.views.plain import ELLIPSIS, columns, cut, visible
 
 SCHEMA = "steno.tree.v1"
+_DOCUMENTS = (layout.FILES, layout.KERNEL_LINES, layout.PROCESSES)
 _HEADINGS = ("EXIT", "TIME", "FILES", "PROCESS")
 _GAP = "  "
 _BRANCH, _LAST_BRANCH, _TRUNK, _BLANK = "├─ ", "└─ ", "│  ", "   "
@@ -45,6 +47,7 @@ class _Row(NamedTuple):
 
 
 def to_json(run: Run) -> dict[str, Any]:
+    run.expect(*_DOCUMENTS)
     changed = run.files_changed()
     told = [
         {**process, "files_changed": changed.get(process.get("process", 0), 0)}
@@ -55,6 +58,7 @@ def to_json(run: Run) -> dict[str, Any]:
 
 def lines(run: Run, paint: Paint, *, width: int | None, every: bool = False) -> Iterator[str]:
     """`width` is that of the terminal, if there is one; `every` process gets a line of its own."""
+    run.expect(*_DOCUMENTS)
     changed = run.files_changed()
     rows = list(_Tree(run).rows(every=every))
     cells = [_HEADINGS[:-1], *(_cells(row, changed) for row in rows)]

@@ -20,6 +20,10 @@ from steno.views import calls_text
 from steno.views.kernel_summary import kernel
 
 SCHEMA = "steno.show.v1"
+_DOCUMENTS = (
+    *(layout.HEALTH, layout.PROCESSES, layout.FILES, layout.KERNEL_LINES),
+    *(layout.SURFACE, layout.CALLS, layout.CORRELATION),
+)
 
 
 def summary(run: Run, path: Path) -> dict[str, Any]:
@@ -29,6 +33,7 @@ def summary(run: Run, path: Path) -> dict[str, Any]:
 
 
 def _summary(run: Run, path: Path) -> dict[str, Any]:
+    run.expect(*_DOCUMENTS)
     return {
         "schema": SCHEMA,
         "run_id": run.run_id,

@@ -84,7 +84,7 @@ def read_surface(run: Files) -> dict[str, Any]:
 
 def verified_evidence(run: Run) -> Evidence:
     with _usable():
-        verdict = trusted(run)
+        verdict = trusted(run, layout.SURFACE, layout.HEALTH)
     return _evidence(run.documents, verdict)
 
 

@@ -80,12 +80,13 @@ def place_of(name: str, directory: Path) -> Path:
     return directory / PLACES[name]
 
 
-def trusted(run: Run) -> Verdict:
+def trusted(run: Run, *documents: str) -> Verdict:
     """Verify a bundle that is to be passed on: a forged one must not come out looking sound.
 
-    A bundle that declares its gaps is passed on, with its gaps. A run that is not sealed is not.
+    A bundle that declares its gaps is passed on, with its gaps. A run that is not sealed is not. `documents`
+    will be read of it.
     """
-    verdict = run.verify()
+    verdict = run.verify(*documents)
     if verdict.gaps == ["unsealed"]:
         raise BadRequestError(
             f"{run.path.name} is not sealed", hint=f"`steno recover {run.path}` seals what was recorded"
