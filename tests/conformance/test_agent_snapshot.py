@@ -23,6 +23,7 @@ from click.testing import CliRunner
 
 from conftest import Steno
 from frames_made import Found
+from resealing import reseal
 from steno.bundle.local_key import LOCAL_KEY
 from steno.cli import export as export_command
 from steno.errors import BadRequestError
@@ -313,6 +314,7 @@ def test_every_blob_that_is_named_is_in_the_table_and_no_other(tmp_path: Path) -
 def test_a_blob_that_is_nowhere_is_not_named(tmp_path: Path) -> None:
     run = a_run().wrote("/w/gone").seal(tmp_path / "store")
     (run / layout.BLOBS).unlink()
+    reseal(run)
     found = exported(run, tmp_path / "snapshot")
     assert "blob" not in found.file("/w/gone")["after"]
     assert found.names == ["manifest.json"]

@@ -28,6 +28,7 @@ class FirstFormat(Folder):
     def __init__(self, run: Folder, run_id: str) -> None:
         self.path = run.path
         self._fd = run.fd
+        self._run = run
         self._run_id = run_id
 
     def close(self) -> None:
@@ -35,15 +36,15 @@ class FirstFormat(Folder):
 
     def has(self, path: str) -> bool:
         name = self._name(path)
-        if path == layout.OUTPUT and not super().has(self._name(layout.index_of(path)) or ""):
+        if path == layout.OUTPUT and not self._has_index(path):
             return False  # one that was made of stdout and stderr
-        return name is not None and super().has(name)
+        return name is not None and self._run.has(name)
 
     def size(self, path: str) -> int:
-        return super().size(self._known(path)) - len(self._header(path))
+        return self._run.size(self._known(path)) - len(self._header(path))
 
     def open(self, path: str, *, write: bool = False) -> int:
-        fd = super().open(self._known(path), write=write)
+        fd = self._run.open(self._known(path), write=write)
         os.lseek(fd, len(self._header(path)), os.SEEK_SET)
         return fd
 

@@ -17,6 +17,7 @@ from steno.bundle.inventory import completeness_of
 from steno.bundle.judged import Files, JudgedFiles
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers, digest_of, event_lines
+from steno.bundle.sealed import open_sealed
 from steno.bundle.store import RunState, state_of
 from steno.errors import UnreadableBundleError
 from steno.evidence import kinds, layout
@@ -77,13 +78,16 @@ class Record(NamedTuple):
 
 
 @contextmanager
-def open_record(run: Folder) -> Iterator[Record]:
-    """The record in a run folder, for as long as it is looked at."""
+def open_record(run: Folder, *, checked: bool = True) -> Iterator[Record]:
+    """The record in a run folder, for as long as it is looked at.
+
+    `checked` false: also what is not as it was sealed is given, for whoever says beside it that it is not.
+    """
     with readable(run):
         state = state_of(run)
     if state is RunState.SEALED:
         with readable(run):
-            record = _sealed(run)
+            record = _sealed(run, checked=checked)
         yield record
     elif state is RunState.DAMAGED:
         raise UnreadableBundleError(
@@ -105,9 +109,8 @@ def moments(record: Record) -> Iterator[Moment]:
         yield from timeline(record.layers)
 
 
-def _sealed(run: Folder) -> Record:
-    manifest = manifests.read(run)
-    run = as_today(run)
+def _sealed(run: Folder, *, checked: bool) -> Record:
+    manifest, run = open_sealed(run) if checked else (manifests.read(run), as_today(run))
     layers = FolderLayers(run, manifest.run_id)
     return Record(
         run, JudgedFiles(run, layers, manifest.root), RunState.SEALED, layers, RunFacts.of(layers), manifest

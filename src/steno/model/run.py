@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 
 from steno.bundle.blobs import open_blobs
-from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
 from steno.bundle.judged import Files, JudgedFiles
 from steno.bundle.manifest import Manifest
@@ -94,10 +93,11 @@ class Run:
     sealed is what `verify` answers.
     """
 
-    def __init__(self, folder: AbstractContextManager[Folder]) -> None:
+    def __init__(self, folder: AbstractContextManager[Folder], *, checked: bool = True) -> None:
         """What is wrong with the record is told when it is read, so that it can be verified all the same."""
         self._open = ExitStack()
         self.folder = self._open.enter_context(folder)
+        self._checked = checked
 
     def __enter__(self) -> Self:
         return self
@@ -202,7 +202,12 @@ class Run:
     @cached_property
     def record(self) -> Record:
         """What the tables are made of; raises `UnreadableBundleError` where it cannot be read."""
-        return self._open.enter_context(open_record(self.folder))
+        return self._open.enter_context(open_record(self.folder, checked=self._checked))
+
+    @cached_property
+    def as_it_lies(self) -> Run:
+        """The same, also where it is not as it was sealed: for a view that shows the verdict above all."""
+        return self._open.enter_context(Run(nullcontext(self.folder), checked=False))
 
     @property
     def row(self) -> runs.Row:
@@ -356,11 +361,11 @@ class Run:
 
     @property
     def has_contents(self) -> bool:
-        return as_today(self.folder).has(layout.BLOBS)
+        return self.record.run.has(layout.BLOBS)
 
     def open_contents(self) -> AbstractContextManager[Contents]:
         """The same where there are some; what is wrong with them is a `ContentsError`."""
-        return open_blobs(as_today(self.folder))
+        return open_blobs(self.record.run)
 
     def file(self, path: str | os.PathLike[str]) -> rows.File:
         """The row of `files` about a path; a relative one is below the directory where the run began."""
@@ -485,11 +490,11 @@ class Run:
 
     @property
     def calls(self) -> Table[rows.Call]:
-        return self._table("calls", rows.Call, self._call_rows)
+        return self._table("calls", rows.Call, lambda: iter(self.told_calls.table_rows()))
 
     @property
     def checks(self) -> Table[rows.Check]:
-        return self._table("checks", rows.Check, self._check_rows)
+        return self._table("checks", rows.Check, lambda: iter(self.told_calls.check_rows()))
 
     @property
     def claims(self) -> Table[rows.Claim]:
@@ -569,12 +574,6 @@ class Run:
 
     def _changes(self) -> Iterator[rows.File]:
         return (file for file in self._files() if file.is_changed and not file.changed_by_others)
-
-    def _call_rows(self) -> Iterator[rows.Call]:
-        return self.told_calls.table_rows()
-
-    def _check_rows(self) -> Iterator[rows.Check]:
-        return self.told_calls.check_rows()
 
 
 def of_store(store: Path, run_id: str) -> Run:

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
+from steno.bundle.manifest import NewerFormatError
 from steno.bundle.reader import FolderLayers
+from steno.bundle.sealed import open_sealed
 from steno.bundle.store import RunState, run_ids, state_of
 from steno.evidence import layout
 from steno.judge.facts import RunFacts
@@ -41,9 +42,12 @@ class Row(NamedTuple):
     command: list[str] | None = None
     complete: bool | None = None
     command_ns: int | None = None  # of the duration, what the command took
+    note: str | None = None  # why more is not known
 
     @property
     def title(self) -> str:
+        if self.note is not None:
+            return f"({self.note})"
         command = shlex.join(self.command) if self.command is not None else UNKNOWN
         if self.command and (attempt := _ATTEMPT.fullmatch(self.name or "")):
             return f"{attempt['agent']} {_agents_words(self.command)}".rstrip()
@@ -110,7 +114,11 @@ def row_of(run: Folder, run_id: str) -> Row:
 
 
 def _sealed_row(run: Folder, run_id: str) -> Row:
-    facts = RunFacts.of(FolderLayers(as_today(run), run_id))
+    try:
+        _, sealed = open_sealed(run)
+    except NewerFormatError:
+        return Row(run_id, RunState.SEALED, note="made by a newer Steno")
+    facts = RunFacts.of(FolderLayers(sealed, run_id))
     return Row(
         run_id=run_id,
         state=RunState.SEALED,

@@ -13,6 +13,7 @@ import pytest
 
 import steno
 from calls_made import EMPTY, SCOPE, TICKS, decision, said_call
+from resealing import reseal
 from steno.bundle.verify import Status
 from steno.errors import BadRequestError, RunNotFoundError, UnreadableBundleError
 from steno.evidence import layout
@@ -266,6 +267,7 @@ def test_a_number_beyond_64_bits_is_an_error_of_the_record(tmp_path: Path) -> No
     lines = (path / layout.FILE_LINES).read_bytes()
     assert b'"size":6' in lines
     (path / layout.FILE_LINES).write_bytes(lines.replace(b'"size":6', b'"size":"99999999999999999999"'))
+    reseal(path)
     with steno.open(path) as run, pytest.raises(UnreadableBundleError, match="64 bits"):
         run.files.to_arrow()
 

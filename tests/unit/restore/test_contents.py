@@ -6,26 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from resealing import reseal
 from steno.bundle import local_key
-from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
 from steno.errors import BadBundleError
 from steno.evidence.layout import BLOBS
 from steno.restore.contents import LackingContentError, open_contents
 from support.reading import opened
+from support.run_builder import Content, RunBuilder
 
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
     """A bundle in a store of its own, with a clear content and a secret one."""
-    place = tmp_path / "store" / "run"
-    place.mkdir(parents=True)
-    with Folder(place) as run, Folder(place.parent) as store:
-        writer = BlobWriter(run, local_key.make_or_read(store))
-        writer.add("before:/clear", b"clear", secret=False)
-        writer.add("before:/secret", b"secret", secret=True)
-        writer.close()
-    return place
+    made = RunBuilder().process().deleted("/clear", b"clear")
+    return made.deleted("/secret", Content(b"secret", secret=True)).seal(tmp_path / "store")
 
 
 def test_every_content_opens_in_its_own_store(bundle: Path) -> None:
@@ -54,6 +49,7 @@ def test_a_secret_stays_shut_elsewhere(bundle: Path, tmp_path: Path, kind: str) 
 
 def test_a_bundle_without_blobs_lacks_every_content(bundle: Path) -> None:
     (bundle / BLOBS).unlink()
+    reseal(bundle)
     with (
         opened(bundle) as run,
         open_contents(run, bundle.parent) as contents,
@@ -64,6 +60,7 @@ def test_a_bundle_without_blobs_lacks_every_content(bundle: Path) -> None:
 
 def test_damaged_blobs_refuse_the_bundle(bundle: Path) -> None:
     (bundle / BLOBS).write_bytes(b"PAR1 nonsense PAR1")
+    reseal(bundle)
     with (
         opened(bundle) as run,
         pytest.raises(BadBundleError, match=r"blobs\.parquet"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from making import FINISHED, PTY, RUN_ID, make_run, start
+from resealing import reseal
 from steno.bundle.folder import Folder
 from steno.bundle.spool import holding
 from steno.errors import UnreadableBundleError
@@ -241,6 +242,8 @@ def test_a_bundle_that_cannot_be_read_is_an_error_with_a_hint(tmp_path: Path, na
     path = make_run(tmp_path)
     (path / name).parent.mkdir(exist_ok=True)
     (path / name).write_bytes(b"garbage")
+    if name != layout.MANIFEST:
+        reseal(path)
     with pytest.raises(UnreadableBundleError) as raised:
         data_of(path)
     assert "steno verify" in raised.value.hint

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from steno.bundle import manifest as manifests
-from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
 from steno.bundle.inventory import completeness_of
 from steno.bundle.reader import FolderLayers
+from steno.bundle.sealed import open_sealed
 from steno.bundle.store import RunState
 from steno.judge.facts import RunFacts
 from steno.model import runs
@@ -37,8 +36,8 @@ def end_of(run: Folder, state: RunState) -> End:
     if state is not RunState.SEALED or row.state is not RunState.SEALED:
         return End(row.run_id, RunState.DAMAGED if state is RunState.SEALED else state)
     try:
-        manifest = manifests.read(run)
-        gaps = completeness_of(RunFacts.of(FolderLayers(as_today(run), manifest.run_id))).gaps
+        manifest, sealed = open_sealed(run)
+        gaps = completeness_of(RunFacts.of(FolderLayers(sealed, manifest.run_id))).gaps
     except (OSError, ValueError):
         return End(row.run_id, RunState.DAMAGED)
     return End(

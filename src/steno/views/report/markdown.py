@@ -33,7 +33,7 @@ _plain = Paint(colour=False)
 
 def markdown(run: Run, found: Subject, most: int = MAX_CHARACTERS) -> str:
     try:
-        sections = list(_sections(run))
+        sections = list(_sections(run.as_it_lies))
     except UnreadableBundleError as error:
         why = str(error).replace(str(run.path), "its folder")
         sections = [Section([Line(f"\nWhat it did cannot be listed: {code(why)}")])]

@@ -60,7 +60,7 @@ def subject_of(run: Run) -> Subject:
     problems = [] if _is_only_unsealed(verdict) else _problems(verdict)
     found, command = None, None
     try:
-        found = summary(run, run.path)
+        found = summary(run.as_it_lies, run.path)
     except UnreadableBundleError as error:
         problems.append(str(error).replace(str(run.path), "this folder"))
         command = run.command_alone
