@@ -174,7 +174,9 @@ class Run:
 
     @property
     def documents_found(self) -> Files | None:
-        """What follows from the evidence, also where no manifest says which run it is of."""
+        """What follows from the evidence as it lies, also where no manifest says which run it is of."""
+        with suppress(UnreadableBundleError):
+            return self.as_it_lies.documents if self.as_it_lies.is_sealed else None
         return documents_of(self.folder)
 
     @property

@@ -20,7 +20,7 @@ from steno.views import calls_text
 from steno.views.kernel_summary import kernel
 
 SCHEMA = "steno.show.v1"
-_DOCUMENTS = (
+DOCUMENTS = (  # all that is read off the table of system calls
     *(layout.HEALTH, layout.PROCESSES, layout.FILES, layout.KERNEL_LINES),
     *(layout.SURFACE, layout.CALLS, layout.CORRELATION),
 )
@@ -33,7 +33,7 @@ def summary(run: Run, path: Path) -> dict[str, Any]:
 
 
 def _summary(run: Run, path: Path) -> dict[str, Any]:
-    run.expect(*_DOCUMENTS)
+    run.expect(*DOCUMENTS)
     return {
         "schema": SCHEMA,
         "run_id": run.run_id,

@@ -15,8 +15,8 @@ from steno.evidence import layout
 from support.run_builder import RUN_ID, RunBuilder
 
 SIMPLE = ["show", "show --json", "tree", "tree --json", "files", "files --all --json", "net", "net --json"]
-COMMANDS = [*SIMPLE, "surface", "calls", "verify"]
-OF_CALLS = {"show", "show --json", "calls"}
+COMMANDS = [*SIMPLE, "surface", "calls", "verify", "report", "report --markdown"]
+OF_CALLS = {"show", "show --json", "calls", "report", "report --markdown"}
 
 
 @pytest.fixture
@@ -65,3 +65,14 @@ def test_whoever_compares_reads_each_side_once(store: Path, passes: Callable[[],
     run(with_calls=False).seal(store)
     exit_code(["diff", RUN_ID, RUN_ID])
     assert passes() == 2
+
+
+def test_a_page_is_verified_and_made_again_from_one_pass(
+    store: Path, passes: Callable[[], int], tmp_path: Path
+) -> None:
+    run(with_calls=False).seal(store)
+    page = tmp_path / "page.html"
+    assert exit_code(["report", RUN_ID, "-o", str(page)]) == 0
+    made = passes()
+    exit_code(["verify", str(page)])
+    assert passes() - made == 1

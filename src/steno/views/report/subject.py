@@ -16,7 +16,7 @@ from steno.evidence import layout
 from steno.evidence.run_id import is_run_id
 from steno.model.connections import ADDRESS_SET, CONNECTED, CONNECTED_OR_SET, NOT_SEEN
 from steno.model.run import Run, RunState, Status, Verdict
-from steno.views.summary import summary
+from steno.views.summary import DOCUMENTS, summary
 
 UNVERIFIED = "unverified"
 _MOST_ENTRIES = 200  # of a list in the summary; whoever wants all of it finds it in the embedded file
@@ -56,7 +56,7 @@ def subject_of(run: Run) -> Subject:
             f"{run.path} is not a recording: it has neither a manifest, nor a spool, nor events",
             hint="`steno list` shows the runs",
         )
-    verdict = run.verify()
+    verdict = run.as_it_lies.verify(*DOCUMENTS)
     problems = [] if _is_only_unsealed(verdict) else _problems(verdict)
     found, command = None, None
     try:
