@@ -47,6 +47,7 @@ Examples:
   steno verify ./2026-01-25T12-00-00-000Z_a1b2c3d4.tar.gz
   steno verify ./steno-2026-01-25T12-00-00-000Z_a1b2c3d4.html
   steno verify ./steno-2026-01-25T12-00-00-000Z_a1b2c3d4-tables --against run.tar.gz
+  steno verify ./steno-2026-01-25T12-00-00-000Z_a1b2c3d4.sqlite
   steno verify ./assay-runner-spike-2026-01-25T12-00-00-000Z_a1b2c3d4.tar.gz
   steno verify --json runs/* | jq '.verdicts[] | select(.status != "valid")'""",
 )
@@ -64,17 +65,18 @@ def command(runs: tuple[str, ...], against: str | None, store: str | None, as_js
 
     Nothing in the bundle is trusted: every digest is recomputed, and the events, streams and tables must
     agree with each other. RUN may be a directory, a packed bundle, a page that `steno report` made, an
-    archive that `steno export --as assay-runner` wrote, or the folder of `--as tables`. Of a page the
-    evidence that it carries is verified, of tables that of the run that they are a copy of; what their maker
-    concluded from it is concluded again and compared.
+    archive that `steno export --as assay-runner` wrote, or what `--as tables` or `--as sqlite` wrote. Of a
+    page the evidence that it carries is verified, of tables that of the run that they are a copy of; what
+    their maker concluded from it is concluded again and compared.
     """
     if not runs:
         raise BadRequestError("there is no RUN to verify", hint="name one, as in `steno verify @last`")
     places = [(word, run_path(word, store)) for word in runs]
     of_tables = None if against is None else run_path(against, store)
-    if of_tables is not None and not any(tables_check.is_copy(path) for _, path in places):
+    if of_tables is not None and not any(_is_copy(path) for _, path in places):
         raise BadRequestError(
-            "--against goes with exported tables", hint="name the folder that `steno export --as tables` made"
+            "--against goes with exported tables",
+            hint="name what `steno export --as tables` or `--as sqlite` made",
         )
     judged = []
     for word, path in places:
@@ -96,7 +98,7 @@ def _judged(word: str, path: Path, find: Callable[[str], Path | None]) -> verdic
         if page.is_page(path):
             return _judged_page(word, path)
     try:
-        if tables_check.is_copy(path):
+        if _is_copy(path):
             return _judged_tables(word, path, find)
         with Run(open_path(path)) as run:
             verdict = run.verify(FILES)
@@ -105,8 +107,18 @@ def _judged(word: str, path: Path, find: Callable[[str], Path | None]) -> verdic
         return verdicts.Judged(word, verdicts.unreadable(str(error)))
 
 
+def _is_copy(path: Path) -> bool:
+    return tables_check.is_database(path) if os.path.isfile(path) else tables_check.is_copy(path)  # noqa: PTH113
+
+
 def _judged_tables(word: str, path: Path, find: Callable[[str], Path | None]) -> verdicts.Judged:
-    copy = tables_check.read_copy(path)
+    copy: tables_check.AnyCopy
+    if path.is_dir():
+        copy = tables_check.read_copy(path)
+    else:
+        from steno.views.export.sqlite_check import read_database  # late: only a database needs SQLite
+
+        copy = read_database(path)
     place = find(copy.stamp.run_id)
     if place is None:
         verdict, looked_at = tables_check.unfound(copy)

@@ -42,14 +42,19 @@ def export(run: Run, directory: Path) -> Exported:
 
 
 def _fill(database: sqlite3.Connection, table: Table[Any]) -> None:
+    database.execute(declaration(table))
+    places = ", ".join("?" * len(table.schema))
+    database.executemany(f'INSERT INTO "{table.name}" VALUES ({places})', values(table))  # noqa: S608
+
+
+def declaration(table: Table[Any]) -> str:
     """The names are our own: those of tables and of their columns."""
     columns = [f'"{field.name}" {_TYPES.get(str(field.type), "TEXT")}' for field in table.schema]
-    database.execute(f'CREATE TABLE "{table.name}" ({", ".join(columns)})')
-    places = ", ".join("?" * len(columns))
-    database.executemany(f'INSERT INTO "{table.name}" VALUES ({places})', _values(table))  # noqa: S608
+    return f'CREATE TABLE "{table.name}" ({", ".join(columns)})'
 
 
-def _values(table: Table[Any]) -> Iterator[list[Any]]:
+def values(table: Table[Any]) -> Iterator[list[Any]]:
+    """The rows as the database has them."""
     for row in table:
         told = msgspec.to_builtins(row, builtin_types=(bytes,))
         yield [json.dumps(one) if isinstance(one, list | dict) else one for one in told.values()]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -26,6 +26,7 @@ from steno.views.verdicts import Outcome, SecondLook
 _MOST_STAMP = 1 << 20
 _MOST_GROUP = 1 << 30
 _MOST_FOOTER = 64 << 20
+_SQLITE = b"SQLite format 3\0"
 _NAME = re.compile(r"[a-z_]+\.(?:parquet|ndjson)")
 _Word = Annotated[str, msgspec.Meta(max_length=200)]
 
@@ -40,6 +41,16 @@ class Stamp(msgspec.Struct, frozen=True):
     files: dict[str, str]
 
 
+class AnyCopy(Protocol):
+    """Tables of a run that somebody exported, in whichever form."""
+
+    @property
+    def stamp(self) -> Stamp: ...
+    @property
+    def harm(self) -> list[str]: ...
+    def compared(self, run: Run) -> tuple[int, list[str]]: ...
+
+
 class Copy(NamedTuple):
     place: Path
     stamp: Stamp
@@ -50,6 +61,16 @@ class Copy(NamedTuple):
         """What no rules explain: the copy does not agree with its own stamp."""
         names = sorted({*self.stamp.files, *self.digests})
         return [f"{name}: {why}" for name in names if (why := self._harm_of(name))]
+
+    def compared(self, run: Run) -> tuple[int, list[str]]:
+        """How many files a copy of the run has, and which of these are others."""
+        tables = run.tables
+        of_tables = {f"{name}.{form}" for name in tables for form in ("parquet", "ndjson")}
+        different = [f"{name}: is no table of this run" for name in sorted({*self.digests} - of_tables)]
+        different += [f"{name}: is not in the copy" for name in sorted(of_tables - {*self.digests})]
+        for table in tables.values():
+            different += _differences(self, table)
+        return len(of_tables), different
 
     def _harm_of(self, name: str) -> str | None:
         if name not in self.stamp.files:
@@ -63,6 +84,12 @@ class Copy(NamedTuple):
 def is_copy(place: Path) -> bool:
     """Whether a path is a folder of exported tables."""
     return (place / STAMP).is_file() and not (place / "manifest.json").exists()
+
+
+def is_database(place: Path) -> bool:
+    """Whether a file may be tables that were exported as one database."""
+    with place.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
 
 
 def read_copy(place: Path) -> Copy:
@@ -82,7 +109,7 @@ def read_copy(place: Path) -> Copy:
     return Copy(place, stamp, digests)
 
 
-def unfound(copy: Copy) -> tuple[Verdict, SecondLook]:
+def unfound(copy: AnyCopy) -> tuple[Verdict, SecondLook]:
     """Where the run is not to be had, only the stamp and the files can be held against each other."""
     note = "the run that it is a copy of is not in this store: name it with --against RUN"
     outcome = Outcome.DIFFERENT if copy.harm else Outcome.NOT_COMPARED
@@ -90,7 +117,7 @@ def unfound(copy: Copy) -> tuple[Verdict, SecondLook]:
     return verdict, _look(copy, outcome, 0, copy.harm)
 
 
-def check(copy: Copy, run: Run) -> tuple[Verdict, SecondLook | None]:
+def check(copy: AnyCopy, run: Run) -> tuple[Verdict, SecondLook | None]:
     """None: the evidence is not right, so nothing follows from it."""
     verdict = run.verify()
     if verdict.status not in {Status.VALID, Status.INCOMPLETE}:
@@ -102,17 +129,12 @@ def check(copy: Copy, run: Run) -> tuple[Verdict, SecondLook | None]:
         return verdict, _look(copy, Outcome.DIFFERENT, 0, harm)
     if (copy.stamp.rules, copy.stamp.steno) != (RULES, __version__):
         return verdict, _look(copy, Outcome.OTHER_RULES, 0, [])
-    tables = run.tables
-    of_tables = {f"{name}.{form}" for name in tables for form in ("parquet", "ndjson")}
-    different = [f"{name}: is no table of this run" for name in sorted({*copy.digests} - of_tables)]
-    different += [f"{name}: is not in the copy" for name in sorted(of_tables - {*copy.digests})]
-    for table in tables.values():
-        different += _differences(copy, table)
+    compared, different = copy.compared(run)
     outcome = Outcome.DIFFERENT if different else Outcome.SAME
-    return verdict, _look(copy, outcome, len(of_tables), different)
+    return verdict, _look(copy, outcome, compared, different)
 
 
-def _look(copy: Copy, outcome: Outcome, compared: int, problems: list[str]) -> SecondLook:
+def _look(copy: AnyCopy, outcome: Outcome, compared: int, problems: list[str]) -> SecondLook:
     return SecondLook(outcome, copy.stamp.rules, copy.stamp.steno, compared, problems)
 
 
