@@ -1,4 +1,5 @@
-"""The digest of everything that is concluded from the golden bundles, by the rules of this Steno.
+"""The digest of everything that is concluded from the golden bundles, by the rules of this Steno: documents
+and tables, with their columns.
 
 `judged.py` writes the digests of a new number of rules; those of an older one stay as they are.
 """
@@ -7,12 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
+import steno
 from steno.bundle.judged import JudgedFiles
 from steno.bundle.pack import unpacked
 from steno.evidence import layout
 from steno.judge.rules import RULES
+from steno.views.export.tables import json_line
 
 HERE = Path(__file__).parent
 KEPT = HERE / "judged" / f"rules-{RULES}.json"
@@ -26,7 +30,17 @@ def _of(bundle: Path) -> dict[str, str]:
     with unpacked(bundle) as run:
         files = JudgedFiles.of(run)
         names = filter(files.has, layout.JUDGED_FILES)
-        return {name: hashlib.sha256(b"".join(files.read(name))).hexdigest() for name in names}
+        found = {name: hashlib.sha256(b"".join(files.read(name))).hexdigest() for name in names}
+    with steno.open(bundle) as opened:
+        tables = opened.tables.items()
+        return found | {f"table {name}": _digest(json_line(row) for row in table) for name, table in tables}
+
+
+def _digest(lines: Iterator[bytes]) -> str:
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(line)
+    return digest.hexdigest()
 
 
 if __name__ == "__main__":
