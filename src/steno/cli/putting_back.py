@@ -62,13 +62,13 @@ def put_back(
 ) -> int:
     user = User.of_this_process()
     with open_run(run, store) as sealed:
+        sealed.expect(FILES, SURFACE, undone=True)
         verdict = trusted(sealed)
         if not sealed.has_kernel_layer:
             raise BadRequestError(
                 f"{sealed.path.name} has no record of files",
                 hint="it was recorded without the kernel observer; `steno doctor` says why that may be",
             )
-        sealed.expect(FILES, SURFACE, undone=True)
         records = _read(sealed, chosen_store(store))
         chosen = [recorded_path(path) for path in paths]
         others = sealed.changed_by_others

@@ -29,7 +29,7 @@ from steno.judge.one_pass import Reading
 from steno.judge.renamed import Renamed, Things, renamed
 from steno.judge.rules import RULES
 from steno.judge.streams import Moment, recorded
-from steno.model import kernel_rows, record_rows, rows, runs, so_far, told_rows
+from steno.model import kernel_rows, record_rows, rows, runs, so_far, table_documents, told_rows
 from steno.model.calls import Calls, has_calls, read_calls
 from steno.model.connections import Network
 from steno.model.contents import Contents, kept_contents, secret_key
@@ -399,8 +399,6 @@ class Run:
     @cached_property
     def info(self) -> rows.RunInfo:
         facts, manifest = self.record.facts, self.record.manifest
-        with readable(self.record.run):
-            health = so_far.health(self.record)
         return rows.RunInfo(
             run_id=facts.run_id,
             name=facts.start.name,
@@ -415,7 +413,7 @@ class Run:
             completed=facts.completed,
             complete=self.record.state is RunState.SEALED and facts.complete,
             observer=facts.start.observer,
-            kernel_layer=health["kernel_layer"],
+            kernel_layer=self.health["kernel_layer"],
             machine=facts.start.host.machine,
             steno_version=facts.start.steno_version,
             format=manifest.format if manifest else None,
@@ -426,6 +424,7 @@ class Run:
     @property
     def tables(self) -> dict[str, Table[Any]]:
         """Those that this run can tell of, by name."""
+        self.expect(*table_documents.DOCUMENTS)
         found: list[Table[Any]] = [self.about, self.log, self.output, self.gaps]
         if self.record.state is RunState.SEALED:
             found += [self.surface, self.calls, self.claims, self.checks, self.effects]

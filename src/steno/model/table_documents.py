@@ -71,6 +71,11 @@ def path_of(name: str) -> str:
 
 
 PATHS = tuple(map(path_of, _SOURCES))
+# What all tables together are made of.
+DOCUMENTS = (
+    *(layout.HEALTH, layout.PROCESSES, layout.FILES, layout.KERNEL_LINES),
+    *(layout.SURFACE, layout.CALLS, layout.CORRELATION),
+)
 
 
 def has(documents: Files, path: str) -> bool:

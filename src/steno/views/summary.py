@@ -16,14 +16,11 @@ from steno.evidence import kinds, layout
 from steno.evidence.kinds import RepoSnapshot
 from steno.model.record import readable
 from steno.model.run import Run
+from steno.model.table_documents import DOCUMENTS
 from steno.views import calls_text
 from steno.views.kernel_summary import kernel
 
 SCHEMA = "steno.show.v1"
-DOCUMENTS = (  # all that is read off the table of system calls
-    *(layout.HEALTH, layout.PROCESSES, layout.FILES, layout.KERNEL_LINES),
-    *(layout.SURFACE, layout.CALLS, layout.CORRELATION),
-)
 
 
 def summary(run: Run, path: Path) -> dict[str, Any]:

@@ -55,10 +55,22 @@ def test_a_command_reads_the_system_calls_once_and_once_more_for_tool_calls(
     assert passes() == (2 if with_calls and command in OF_CALLS else 1)
 
 
-def test_undo_reads_them_once_beside_its_verification(store: Path, passes: Callable[[], int]) -> None:
+def test_undo_reads_them_once_with_its_verification(store: Path, passes: Callable[[], int]) -> None:
     run(with_calls=False).seal(store)
     exit_code(["undo", RUN_ID, "--dry-run"])
-    assert passes() == 2
+    assert passes() == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"), [("tables", 5), ("sqlite", 4), ("otlp", 3), ("perfetto", 4), ("assay-runner", 4)]
+)
+def test_an_export_reads_them_for_its_rows_beside_what_is_concluded(
+    kind: str, most: int, store: Path, passes: Callable[[], int], tmp_path: Path
+) -> None:
+    """Once to verify, twice to conclude, and once for every file that has a line for each of them."""
+    run(with_calls=True).seal(store)
+    assert exit_code(["export", RUN_ID, "--as", kind, "-o", str(tmp_path / "out")]) == 0
+    assert passes() <= most
 
 
 def test_whoever_compares_reads_each_side_once(store: Path, passes: Callable[[], int]) -> None:

@@ -10,6 +10,7 @@ from steno.contracts import capture_run as capture
 from steno.contracts.agent_audit import attempt
 from steno.contracts.assay import archive
 from steno.errors import BadRequestError
+from steno.evidence import layout
 from steno.model.file_rows import file_row
 from steno.model.record import readable
 from steno.model.run import Run
@@ -37,6 +38,7 @@ def agent_snapshot(run: Run, directory: Path) -> Exported:
 
 
 def assay_runner(run: Run, directory: Path) -> Exported:
+    run.expect(layout.SURFACE, layout.HEALTH, layout.CORRELATION)
     name = archive.file_name(run.record)
     return Exported(place_below(directory, name, lambda out: archive.write(run.record, out)))
 

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
+from steno.evidence import layout
 from steno.model.record import readable
 from steno.model.rows import Exec
 from steno.model.run import NO_SHIM, Run
@@ -39,6 +40,7 @@ def export(run: Run, directory: Path) -> Exported:
 
 
 def requests(run: Run) -> Iterator[bytes]:
+    run.expect(layout.PROCESSES, layout.CALLS)
     resource = {"attributes": attribute_list(_resource(run))}
     scope = {"name": "steno", "version": run.facts.start.steno_version}
     spans = _spans(run)

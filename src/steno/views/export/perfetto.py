@@ -62,6 +62,7 @@ class ChromeTrace:
 
     def blocks(self) -> Iterator[bytes]:
         """The document, line by line: every event has a line of its own."""
+        self._of.expect(layout.PROCESSES, layout.CALLS)
         yield (
             f'{{"displayTimeUnit":"ms","otherData":{args_of(self._about())},"traceEvents":[\n'.encode("ascii")
         )

@@ -20,7 +20,6 @@ from steno.views.report.carried import Carried, Judgement, carried
 from steno.views.report.document import document
 from steno.views.report.parts import JUDGED, Parts, parts_of
 from steno.views.report.subject import subject_of
-from steno.views.summary import DOCUMENTS
 from steno.views.verdicts import Outcome, PageStatus, SecondLook
 
 
@@ -29,7 +28,7 @@ def second_look(path: Path) -> tuple[Verdict, SecondLook | None]:
     with carried(path) as found:
         run, manifest = found.run, found.manifest
         absent = sorted({*manifest.files} - {one.path for one in run.folder.entries()})
-        verdict = _of_the_rest(run, absent) if absent else run.as_it_lies.verify(*DOCUMENTS)
+        verdict = _of_the_rest(run, absent) if absent else run.as_it_lies.verify(*table_documents.DOCUMENTS)
         if verdict.status not in {Status.VALID, Status.INCOMPLETE}:
             return verdict, None
         if {*absent} - _concluded_when_sealed(manifest):

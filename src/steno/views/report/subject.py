@@ -16,7 +16,8 @@ from steno.evidence import layout
 from steno.evidence.run_id import is_run_id
 from steno.model.connections import ADDRESS_SET, CONNECTED, CONNECTED_OR_SET, NOT_SEEN
 from steno.model.run import Run, RunState, Status, Verdict
-from steno.views.summary import DOCUMENTS, summary
+from steno.model.table_documents import DOCUMENTS
+from steno.views.summary import summary
 
 UNVERIFIED = "unverified"
 _MOST_ENTRIES = 200  # of a list in the summary; whoever wants all of it finds it in the embedded file
