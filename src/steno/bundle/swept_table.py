@@ -52,16 +52,18 @@ def write_masked(source: BinaryIO, target: BinaryIO, redactor: Redactor) -> None
 
 
 def _strings(path: str, file: BinaryIO) -> Iterator[list[bytes]]:
-    """The strings of each column of each row group, each once."""
+    """The strings of each column of each row group, each once: those of its dictionary."""
     with border():
-        from pyarrow import compute, parquet
+        from pyarrow import parquet
 
-        read = parquet.ParquetFile(file, read_dictionary=_TEXTS[path])
-        names = [*_TEXTS[path], *(name for name in _KEYS[path] if name in read.schema_arrow.names)]
+        wanted = [*_TEXTS[path], *_KEYS[path]]
+        read = parquet.ParquetFile(file, read_dictionary=wanted)
+        names = [name for name in wanted if name in read.schema_arrow.names]
         for number in range(read.num_row_groups):
             group = read.read_row_group(number, columns=names, use_threads=False)
             for name in names:
-                yield [_bytes(word) for word in compute.unique(group.column(name)).to_pylist() if word]
+                for chunk in group.column(name).chunks:
+                    yield [_bytes(word) for word in chunk.dictionary.to_pylist() if word]
 
 
 def _bytes(word: bytes | str) -> bytes:

@@ -17,6 +17,8 @@ INTERRUPTED = 130
 FAULT = 70  # of Steno's own, which nobody foresaw: never a code that is a verdict
 RUN_FAILURE = 125
 HOOK_FAILURE = 1  # to an agent, 2 says: do not do this
+# Arrow imports them where they are installed, which takes a quarter of a second, and no command needs them.
+_LEFT_OUT = ("numpy", "pandas")
 # what exits as another program does must not exit with a code of that program's when it fails itself
 _FAILURES = {
     "run": RUN_FAILURE,
@@ -38,6 +40,7 @@ def main() -> NoReturn:
 
             run(agent)
             os._exit(0)
+    sys.modules.update(dict.fromkeys(_LEFT_OUT))  # type: ignore[arg-type]
     try:
         from steno.cli.main import main as command_line
 
