@@ -17,8 +17,11 @@ INTERRUPTED = 130
 FAULT = 70  # of Steno's own, which nobody foresaw: never a code that is a verdict
 RUN_FAILURE = 125
 HOOK_FAILURE = 1  # to an agent, 2 says: do not do this
-# Arrow imports them where they are installed, which takes a quarter of a second, and no command needs them.
-_LEFT_OUT = ("numpy", "pandas")
+# Arrow imports them where they are there, which takes up to a quarter of a second, and no command needs them.
+_LEFT_OUT = (
+    *("cloudpickle", "numpy", "pandas"),
+    *("pyarrow._azurefs", "pyarrow._gcsfs", "pyarrow._hdfs", "pyarrow._s3fs"),
+)
 # what exits as another program does must not exit with a code of that program's when it fails itself
 _FAILURES = {
     "run": RUN_FAILURE,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from functools import partial
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,10 +86,19 @@ class _Place(NamedTuple):
         return Span(start, end, rule)
 
 
-class _Shape(NamedTuple):
-    rule: Rule
-    whole: Any
-    head: Any
+class _Shape:
+    """Compiled when it is first sought: most runs have next to none of them, and all are many."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+
+    @cached_property
+    def whole(self) -> Any:
+        return compile_rule(self.rule.pattern)
+
+    @cached_property
+    def head(self) -> Any:
+        return compile_rule(self.rule.head)
 
 
 OF_LINES = frozenset(("private-key-line",))
@@ -117,7 +126,7 @@ def _set_of(patterns: Iterable[bytes]) -> Any:
     return together
 
 
-_SHAPES = tuple(_Shape(rule, compile_rule(rule.pattern), compile_rule(rule.head)) for rule in SHAPES)
+_SHAPES = tuple(map(_Shape, SHAPES))
 _SHAPE_TRIGGERS = b"|".join(b"(?:" + rule.prefilter + b")" for rule in SHAPES)
 _ANY_SHAPE = compile_rule(_SHAPE_TRIGGERS)
 _ANY = _SHAPE_TRIGGERS + b"|" + pairs.PREFILTER
