@@ -18,8 +18,8 @@ from recorded import only_run, runs
 from steno.bundle.verify import Status
 from steno.contracts.capture_run import hashes
 from steno.evidence import layout
+from steno.model.run import open as open_run
 from steno.record.run import Outcome
-from support.reading import record
 
 MIB = 1 << 20
 # What a recorder may use at most, however much the command writes.
@@ -258,7 +258,7 @@ def test_memory_stays_flat_while_much_is_written(
     assert peak < MEMORY_KIB
     run = only_run(store)
     assert (run.path / layout.STDOUT).stat().st_size == size
-    with record(run.path) as found:
+    with open_run(run.path) as found:
         assert hashes(found)["stdout_tail_hash"] != hashes(found)["stderr_tail_hash"]
 
 
@@ -276,7 +276,7 @@ def test_a_gigabyte_leaves_memory_flat_and_the_tail_right(
         file.seek(-4000, os.SEEK_END)
         tail = file.read()
     assert tail.endswith(b"the very end")
-    with record(run.path) as found:
+    with open_run(run.path) as found:
         assert hashes(found)["stdout_tail_hash"] == hashlib.sha256(tail).hexdigest()
     assert run.is_valid
 

@@ -19,6 +19,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
 from steno.contracts.agent_audit.streams import stream_files
 from steno.evidence import layout
+from steno.model.recording import RecordedSoFar
 
 TIMING, OUTPUT = "pty-timing.1.log", "pty-output.1.log"
 PLAYER = Path(os.environ.get("STENO_NODE_MODULES", "")) / "asciinema-player" / "dist"
@@ -29,7 +30,7 @@ def audit_logs(run: Recorded) -> dict[str, bytes]:
     """The streams of a run as the agent-audit contract has them."""
     with Folder(run.path) as folder:
         layers = FolderLayers(folder, run.path.name)
-        return {name: b"".join(blocks) for name, blocks in stream_files(layers, 1).items()}
+        return {name: b"".join(blocks) for name, blocks in stream_files(RecordedSoFar(layers), 1).items()}
 
 
 def replayed(run: Recorded, *options: str) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 from recorded import Recorded
 from steno.bundle.folder import Folder
 from steno.bundle.verify import Status
-from steno.model.kernel_layer import KernelLayer, sealed_layer
+from steno.model.kernel_layer import KernelLayer
 from steno.model.record import Record, open_record
 from steno.model.run import Run
 from support.run_builder import RunBuilder
@@ -36,5 +36,5 @@ def opened(path: Path) -> Run:
 
 @contextmanager
 def kernel_layer(path: Path) -> Iterator[KernelLayer]:
-    with record(path) as found:
-        yield sealed_layer(found)
+    with opened(path) as run:
+        yield run.kernel

@@ -129,11 +129,11 @@ class _Finishing:
         prepared.audit.expect(STREAMS)
         with _recovered(prepared.entry) as recorded:
             write_streams(prepared, recorded, RecordedStreams(), self._notes)
-            how = ended(recorded.layers, tuple(recorded.completeness["gaps"]))
+            how = ended(recorded, tuple(recorded.completeness["gaps"]))
             rules = rules_of(prepared.entry.known.rules)
             known = msgspec.structs.replace(
                 prepared.entry.known,
-                steps=agent_steps(recorded.layers).told,
+                steps=agent_steps(recorded).told,
                 completion=_completion(recorded, rules),
                 session=session_told(recorded, RecordedStreams(), rules.parser, self._session_field),
             )

@@ -83,7 +83,7 @@ def _blocks(recorded: Record, split: SplitStreams, part: str, attempt: int) -> I
     elsewhere = split.parts()
     if part in elsewhere:
         return elsewhere[part]
-    return _readable(recorded, stream_files(recorded.layers, attempt)[file_name(part, attempt)])
+    return _readable(recorded, stream_files(recorded, attempt)[file_name(part, attempt)])
 
 
 def _readable(recorded: Record, blocks: Iterable[bytes]) -> Iterator[bytes]:

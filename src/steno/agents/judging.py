@@ -26,7 +26,7 @@ from steno.contracts.agent_audit.meta import ended
 from steno.errors import StenoError
 from steno.evidence import layout
 from steno.evidence.kinds import EventData
-from steno.judge.facts import RunFacts
+from steno.model.recording import RecordedSoFar
 
 
 class Judging:
@@ -68,7 +68,8 @@ class Judging:
 
     def _streams(self, layers: FolderLayers) -> str:
         found = self._split.rebuild(layers)
-        self._facts[Step.STREAMS] = {"traceSource": self._split.ended(ended(layers, ())).trace_source}
+        how = self._split.ended(ended(RecordedSoFar(layers), ()))
+        self._facts[Step.STREAMS] = {"traceSource": how.trace_source}
         return f"stdout in {found.stdout} writes, stderr in {found.stderr}"
 
     def _judge(self, layers: FolderLayers) -> str:
@@ -101,10 +102,11 @@ def judged(layers: FolderLayers, streams: SplitStreams, rules: Rules) -> Complet
 
     All that is looked at is kept in the audit files, as `rejudging` shows.
     """
-    facts = RunFacts.of(layers)
+    recorded = RecordedSoFar(layers)
+    facts = recorded.facts
     if not facts.started:
         return None
-    how = streams.ended(ended(layers, ()))
+    how = streams.ended(ended(recorded, ()))
     typed = b"".join(layers.read(layout.STDIN))
     return completion(
         exit_code=facts.finished.exit_code if facts.finished else None,

@@ -281,7 +281,7 @@ class _Attempt:
         )
         self._prepared.audit.expect(STREAMS)
         with noting(notes), Folder(outcome.path) as folder, open_record(folder) as recorded:
-            how = self._split.ended(ended(recorded.layers, tuple(recorded.completeness["gaps"])))
+            how = self._split.ended(ended(recorded, tuple(recorded.completeness["gaps"])))
             write_streams(self._prepared, recorded, self._split, notes)
             self._learn(session=self._session(recorded))
         self._learn(unreadable=judging.unreadable, completion=_as_data(judging.completion))

@@ -14,7 +14,7 @@ from steno.contracts.agent_audit.meta import Ended
 from steno.contracts.agent_audit.streams import Chunks, chunks, tapes
 from steno.evidence import layout
 from steno.evidence.layers import Layers
-from steno.judge.streams import recorded
+from steno.model.recording import RecordedSoFar, recorded
 
 Logs = Mapping[Log, Iterable[bytes]]
 
@@ -28,11 +28,11 @@ class SplitStreams(Protocol):
 
 class RecordedStreams:
     def rebuild(self, layers: Layers) -> Chunks:
-        return chunks(layers)
+        return chunks(RecordedSoFar(layers))
 
     def logs(self, layers: Layers) -> Logs:
         """The same that the audit files have: what nobody split is stdout."""
-        out, err = tapes(layers)
+        out, err = tapes(RecordedSoFar(layers))
         found: dict[Log, str | None] = {"pty": layout.OUTPUT, "stdout": out, "stderr": err}
         known = recorded(layers)
         return {source: layers.read(tape) for source, tape in found.items() if tape in known}

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 
 from steno.evidence import canonical
-from steno.model.contents import Contents, kept_contents
-from steno.model.kernel_layer import File, KernelLayer, State, sealed_layer, whole
-from steno.model.record import Record
+from steno.model.contents import Contents
+from steno.model.kernel_layer import File, State, whole
+from steno.model.run import Run
 
 MANIFEST = "manifest.json"
 BLOBS = "blobs.parquet"
@@ -30,10 +30,10 @@ Data = dict[str, Any]
 
 
 @contextmanager
-def snapshot(run: Record) -> Iterator[Snapshot]:
+def snapshot(run: Run) -> Iterator[Snapshot]:
     """Of a run with a kernel layer, for as long as it is read."""
-    with kept_contents(run.run) as contents:
-        yield Snapshot(run, sealed_layer(run), contents)
+    with run.contents() as contents:
+        yield Snapshot(run, contents)
 
 
 def _is_left_out(file: File) -> bool:
@@ -43,11 +43,11 @@ def _is_left_out(file: File) -> bool:
 
 
 class Snapshot:
-    def __init__(self, record: Record, layer: KernelLayer, contents: Contents | None) -> None:
-        self._layer = layer
-        self._facts = record.facts
+    def __init__(self, run: Run, contents: Contents | None) -> None:
+        self._layer = run.kernel
+        self._facts = run.facts
         self._contents = contents
-        self.recorded = [seen.file for seen in layer.files() if not _is_left_out(seen.file)]
+        self.recorded = [seen.file for seen in self._layer.files() if not _is_left_out(seen.file)]
         wanted = {state.blob for file in self.recorded for state in (file.before, file.after)}
         there = {key for key in wanted if key is not None and contents is not None and key in contents}
         self.left_out = {key for key in there if contents is not None and contents.is_encrypted(key)}

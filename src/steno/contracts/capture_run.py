@@ -13,7 +13,8 @@ from typing import Any
 
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import Event, RepoSnapshot
-from steno.model.record import Record
+from steno.model.recording import diff_hash
+from steno.model.run import Run
 
 PLACE = "artifacts/capture_run"
 _CONTINUATION = range(0x80, 0xC0)
@@ -41,25 +42,25 @@ _EPISODES = {
 Data = dict[str, Any]
 
 
-def place(run: Record) -> str:
+def place(run: Run) -> str:
     """Where these files are, below the directory that the user names."""
     return f"{PLACE}/{run.run_id}"
 
 
-def files(run: Record, artifact_dir: str) -> dict[str, Iterable[bytes]]:
+def files(run: Run, artifact_dir: str) -> dict[str, Iterable[bytes]]:
     """By name; `artifact_dir` is the absolute path of their place, as it may be shown."""
     return _CaptureRun(run, artifact_dir).files()
 
 
-def hashes(run: Record) -> dict[str, str]:
+def hashes(run: Run) -> dict[str, str]:
     """Of the ends of stdout and stderr, of what is told of the run, and of the patch that it made."""
     found = _hashes(run)
     if run.facts.after is not None and run.facts.after.changed is not None:
-        found["repo_diff_hash"] = run.sha256(layout.DIFF)
+        found["repo_diff_hash"] = _sha256(run.evidence.read(layout.DIFF))
     return found
 
 
-def environment(run: Record) -> Data:
+def environment(run: Run) -> Data:
     """`env.json`: the facts of a run, none of them derived, no path but that of its directory."""
     facts = run.facts
     return {
@@ -80,7 +81,7 @@ def environment(run: Record) -> Data:
     }
 
 
-def tail(run: Record, stream: str) -> bytes:
+def tail(run: Run, stream: str) -> bytes:
     """At most as many of the last bytes as the run was to keep, beginning at a character.
 
     Where stdout and stderr were merged, stdout is the merged output and stderr is empty. Where an observer
@@ -88,12 +89,12 @@ def tail(run: Record, stream: str) -> bytes:
     """
     source = _source(run, stream)
     limit = min(max(run.facts.start.tail_bytes, 0), kinds.MAX_TAIL_BYTES)
-    start = max(0, run.layers.size(source) - limit)
-    data = b"".join(run.layers.read(source, start))
+    start = max(0, run.evidence.size(source) - limit)
+    data = b"".join(run.evidence.read(source, start))
     return data[_broken_character(data) :] if start else data
 
 
-def _source(run: Record, stream: str) -> str:
+def _source(run: Run, stream: str) -> str:
     return layout.OUTPUT if stream == layout.STDOUT and stream not in run.streams else stream
 
 
@@ -105,18 +106,25 @@ def _broken_character(data: bytes) -> int:
     return count
 
 
-def _hashes(run: Record) -> dict[str, str]:
+def _hashes(run: Run) -> dict[str, str]:
     return {
-        "stdout_tail_hash": hashlib.sha256(tail(run, layout.STDOUT)).hexdigest(),
-        "stderr_tail_hash": hashlib.sha256(tail(run, layout.STDERR)).hexdigest(),
-        "env_hash": hashlib.sha256(canonical.encode(environment(run))).hexdigest(),
+        "stdout_tail_hash": _sha256([tail(run, layout.STDOUT)]),
+        "stderr_tail_hash": _sha256([tail(run, layout.STDERR)]),
+        "env_hash": _sha256([canonical.encode(environment(run))]),
     }
 
 
+def _sha256(blocks: Iterable[bytes]) -> str:
+    found = hashlib.sha256()
+    for block in blocks:
+        found.update(block)
+    return found.hexdigest()
+
+
 class _CaptureRun:
-    def __init__(self, run: Record, artifact_dir: str) -> None:
+    def __init__(self, run: Run, artifact_dir: str) -> None:
         self._run = run
-        self._layers = run.layers
+        self._evidence = run.evidence
         self._facts = run.facts
         self._artifact_dir = artifact_dir
 
@@ -128,7 +136,7 @@ class _CaptureRun:
             "hashes.json": [canonical.encode(self._hashes)],
             "stdout_tail.txt": [tail(self._run, layout.STDOUT)],
             "stderr_tail.txt": [tail(self._run, layout.STDERR)],
-            "redaction_report.json": self._run.files.read(layout.REDACTION_REPORT),
+            "redaction_report.json": self._run.documents.read(layout.REDACTION_REPORT),
             "episodes/episodes.jsonl": map(
                 canonical.encode_line, _episodes(events, self._hashes, place(self._run))
             ),
@@ -136,8 +144,8 @@ class _CaptureRun:
         found |= self._repo_files()
         if self._facts.start.raw_logs:
             found |= {
-                "stdout_full.txt": self._layers.read(_source(self._run, layout.STDOUT)),
-                "stderr_full.txt": self._layers.read(_source(self._run, layout.STDERR)),
+                "stdout_full.txt": self._evidence.read(_source(self._run, layout.STDOUT)),
+                "stderr_full.txt": self._evidence.read(_source(self._run, layout.STDERR)),
             }
         return found
 
@@ -146,9 +154,9 @@ class _CaptureRun:
         for name, snapshot in (("before", self._facts.before), ("after", self._facts.after)):
             if snapshot is not None and snapshot.reason is None:
                 found[f"repo_{name}.json"] = [canonical.encode(self._snapshot(snapshot))]
-                found[f"repo_status_{name}.txt"] = self._layers.read(_STATUS[name])
+                found[f"repo_status_{name}.txt"] = self._evidence.read(_STATUS[name])
         if self._looked_after:
-            found["repo_diff.patch"] = self._layers.read(layout.WORKTREE_DIFF)
+            found["repo_diff.patch"] = self._evidence.read(layout.WORKTREE_DIFF)
         return found
 
     @property
@@ -159,11 +167,11 @@ class _CaptureRun:
     def _hashes(self) -> dict[str, str]:
         found = _hashes(self._run)
         if self._looked_after:
-            found["repo_diff_hash"] = self._run.sha256(layout.WORKTREE_DIFF)
+            found["repo_diff_hash"] = _sha256(self._evidence.read(layout.WORKTREE_DIFF))
         return found
 
     def _events(self) -> Iterator[Data]:
-        for event in self._layers.events():
+        for event in self._evidence.events():
             if event.type in _TYPES:
                 yield {
                     "ts_ms": event.ts_ms,
@@ -193,7 +201,7 @@ class _CaptureRun:
             return {"reason": snapshot.reason}
         found: Data = {
             "status_summary": snapshot.status_summary,
-            "diff_hash": self._run.diff_hash(snapshot),
+            "diff_hash": diff_hash(self._evidence, snapshot),
         }
         if snapshot.head is not None:  # before the first commit there is none
             found["head"] = snapshot.head

@@ -213,12 +213,6 @@ class KernelLayer:
         return lines_in(self.judged, category)
 
 
-def sealed_layer(record: Record) -> KernelLayer:
-    if not has_kernel_layer(record):
-        raise why_not(record)
-    return KernelLayer(record)
-
-
 def files_of(documents: Files) -> list[Seen]:
     """Also of a record that lost something else."""
     told = read_json(documents, layout.FILES, _Files).files

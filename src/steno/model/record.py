@@ -16,17 +16,17 @@ from steno.bundle.folder import Folder
 from steno.bundle.inventory import completeness_of
 from steno.bundle.judged import Files, JudgedFiles
 from steno.bundle.manifest import Manifest
-from steno.bundle.reader import FolderLayers, digest_of, event_lines
+from steno.bundle.reader import FolderLayers, event_lines
 from steno.bundle.sealed import open_sealed
 from steno.bundle.store import RunState, state_of
 from steno.errors import UnreadableBundleError
 from steno.evidence import kinds, layout
-from steno.evidence.kinds import Event, RepoSnapshot
+from steno.evidence.kinds import Event
+from steno.evidence.layers import Layers
 from steno.evidence.run_id import is_run_id
 from steno.judge.claim_layers import Claims, claims_of
 from steno.judge.facts import RunFacts
 from steno.judge.streams import ERRORS, OUTPUT, RESIZE, Moment, recorded, timeline
-from steno.judge.summaries import diff_hash
 
 __all__ = [
     "ERRORS",
@@ -54,17 +54,13 @@ class Record(NamedTuple):
         return self.facts.run_id
 
     @property
+    def evidence(self) -> Layers:
+        return self.layers
+
+    @property
     def streams(self) -> list[str]:
         """The streams of which the bytes were recorded."""
         return recorded(self.layers)
-
-    def sha256(self, path: str) -> str:
-        """Of a file of the evidence."""
-        return digest_of(self.layers.read(path))
-
-    def diff_hash(self, snapshot: RepoSnapshot) -> str | None:
-        """Of the masked patch of the work tree; None: there is no snapshot, or no patch."""
-        return diff_hash(self.layers, snapshot)
 
     @property
     def claims(self) -> Claims:

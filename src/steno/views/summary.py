@@ -43,7 +43,7 @@ def _summary(run: Run, path: Path) -> dict[str, Any]:
         "command_ns": run.facts.command_ns,
         "health": run.health,
         "redactions": run.document(layout.REDACTION_REPORT),
-        "hashes": hashes(run.record),
+        "hashes": hashes(run),
         "repo": {
             "before": _snapshot(run.facts.before),
             "after": _snapshot(run.facts.after),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -17,14 +18,17 @@ from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import EventData
 from steno.judge.facts import RunFacts
 from steno.model.record import Record
+from steno.model.run import Run
 
 AFTER = kinds.RepoSnapshotAfter(root="/work", head="b" * 40, changed=1)
 
 
-def run_of(*data: EventData, files: Mapping[str, bytes] | None = None) -> Record:
+def run_of(*data: EventData, files: Mapping[str, bytes] | None = None) -> Run:
     layers: Any = MemoryLayers(numbered(data), files, 4096)
     nothing: Any = None  # there is no folder
-    return Record(nothing, nothing, RunState.SEALED, layers, RunFacts.of(layers), None)
+    run = Run(nullcontext(nothing))
+    run.record = Record(nothing, nothing, RunState.SEALED, layers, RunFacts.of(layers), None)
+    return run
 
 
 def tail_of(data: bytes, limit: int, tape: str = layout.STDOUT) -> bytes:

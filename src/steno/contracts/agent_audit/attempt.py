@@ -17,9 +17,8 @@ from steno.contracts.agent_audit.changes import RecordedChanges
 from steno.contracts.agent_audit.meta import Known, PolicyGiven, TrustGiven, agent_steps, describe, ended
 from steno.contracts.agent_audit.streams import AUDIT, PARTS, TraceSource, file_name, stream_files
 from steno.evidence import canonical
-from steno.model.contents import kept_contents
-from steno.model.kernel_layer import has_kernel_layer
-from steno.model.record import Record, readable
+from steno.model.record import readable
+from steno.model.run import Run
 
 ATTEMPT = 1
 _FILES = ("fs-before", "fs-after", "fs-diff")
@@ -41,10 +40,10 @@ class _Facts(msgspec.Struct, frozen=True, rename="camel"):
     trace_source: TraceSource | None = None
 
 
-def files(run: Record) -> dict[str, Iterable[bytes]]:
+def files(run: Run) -> dict[str, Iterable[bytes]]:
     """By name, below the directory of the run."""
-    with kept_contents(run.run) as contents:
-        changes = RecordedChanges(run, contents) if has_kernel_layer(run) else None
+    with run.contents() as contents:
+        changes = RecordedChanges(run, contents) if run.has_kernel_layer else None
     found = _stream_files(run)
     parts: tuple[str, ...] = PARTS
     if changes is None:
@@ -57,28 +56,28 @@ def files(run: Record) -> dict[str, Iterable[bytes]]:
     return {f"{AUDIT}/{name}": blocks for name, blocks in found.items()}
 
 
-def notes(run: Record) -> list[str]:
+def notes(run: Run) -> list[str]:
     """What the user should know of these files."""
     return [*_no_observer(run), *_differences(run)]
 
 
-def _stream_files(run: Record) -> dict[str, Iterable[bytes]]:
-    return {name: _recorded(run, blocks) for name, blocks in stream_files(run.layers, ATTEMPT).items()}
+def _stream_files(run: Run) -> dict[str, Iterable[bytes]]:
+    return {name: _recorded(run, blocks) for name, blocks in stream_files(run, ATTEMPT).items()}
 
 
-def _meta(record: Record, parts: tuple[str, ...], unreadable: list[str]) -> Any:
-    with readable(record.run):
-        how = ended(record.layers, tuple(record.completeness["gaps"]))
-        steps = agent_steps(record.layers)
+def _meta(run: Run, parts: tuple[str, ...], unreadable: list[str]) -> Any:
+    with readable(run.folder):
+        how = ended(run, tuple(run.completeness["gaps"]))
+        steps = agent_steps(run)
     known = Known(
-        run_id=record.run_id,
+        run_id=run.run_id,
         agent=Path(how.launch.command).name or how.launch.command,
         run_directory=how.launch.cwd,
         attempt=ATTEMPT,
         parts=parts,
         unreadable=tuple(unreadable),
         steps=steps.told,
-        notes=tuple(_differences(record)),
+        notes=tuple(_differences(run)),
     )
     return describe(_with_facts(known, steps.facts), how)
 
@@ -105,20 +104,20 @@ def _told(facts: Mapping[str, Any]) -> _Facts:
         return _Facts()
 
 
-def _differences(record: Record) -> Iterator[str]:
-    with readable(record.run):
-        told = _told(agent_steps(record.layers).facts)
+def _differences(run: Run) -> Iterator[str]:
+    with readable(run.folder):
+        told = _told(agent_steps(run).facts)
     if told.trace_source == "strace":
         yield _STRACE
 
 
-def _no_observer(record: Record) -> Iterator[str]:
-    if not has_kernel_layer(record):
+def _no_observer(run: Run) -> Iterator[str]:
+    if not run.has_kernel_layer:
         yield "there was no observer: fs-before, fs-after and fs-diff are left out"
 
 
-def _recorded(record: Record, blocks: Iterable[bytes]) -> Iterator[bytes]:
-    with readable(record.run):
+def _recorded(run: Run, blocks: Iterable[bytes]) -> Iterator[bytes]:
+    with readable(run.folder):
         yield from blocks
 
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from steno.contracts.agent_audit.streams import AUDIT
+from steno.model import rows
 from steno.model.contents import Contents
-from steno.model.kernel_layer import KernelLayer, Seen, whole
-from steno.model.record import Record
+from steno.model.run import Run
 
 _NOT_KEPT = "not_kept"
 _MS = 1_000_000
@@ -75,17 +75,14 @@ def _is_hidden(path: str, other: Mapping[str, FileState]) -> bool:
 class RecordedChanges:
     """The regular files that the observer recorded below the working directory."""
 
-    def __init__(self, record: Record, contents: Contents | None) -> None:
+    def __init__(self, run: Run, contents: Contents | None) -> None:
         self.before: Snapshot = {}
         self.after: Snapshot = {}
         self._digests = _digests(contents)
         created, modified, deleted, unknown = list[str](), list[str](), list[str](), list[str]()
-        for path, seen in _below(record.facts.start.cwd, KernelLayer(record).files()):
-            file = seen.file
-            old, new = (
-                self._note(self.before, path, seen, "before"),
-                self._note(self.after, path, seen, "after"),
-            )
+        for path, file in _below(run.facts.start.cwd, run.files):
+            old = self._note(self.before, path, file.before)
+            new = self._note(self.after, path, file.after)
             if file.change == "unknown":
                 unknown.append(path)
             elif new and not old:
@@ -96,27 +93,26 @@ class RecordedChanges:
                 modified.append(path)
         self.diff = Diff(*map(sorted, (created, modified, deleted, unknown)))
 
-    def _note(self, snapshot: Snapshot, path: str, seen: Seen, when: str) -> bool:
-        state = seen.file.before if when == "before" else seen.file.after
-        if not state.exists or state.type != "file":
+    def _note(self, snapshot: Snapshot, path: str, state: rows.FileState) -> bool:
+        if state.kind != "file":
             return False
         digest = self._digests.get(state.blob or "")
         snapshot[path] = FileState(
-            size=whole(state.size or 0),
-            mtime_ms=whole(seen.told[when].get("mtime_ns", 0)) // _MS,
+            size=state.size or 0,
+            mtime_ms=(state.mtime_ns or 0) // _MS,
             sha256=digest,
-            error=None if digest else state.content or _NOT_KEPT,
+            error=None if digest else state.no_content_reason or _NOT_KEPT,
         )
         return True
 
 
-def _below(cwd: str, files: Iterable[Seen]) -> Iterator[tuple[str, Seen]]:
+def _below(cwd: str, files: Iterable[rows.File]) -> Iterator[tuple[str, rows.File]]:
     above = cwd.rstrip("/").encode() + b"/"
-    for seen in files:
-        if seen.file.name.startswith(above):
-            path = seen.file.name[len(above) :].decode("utf-8", "surrogateescape")
+    for file in files:
+        if file.name.startswith(above):
+            path = file.name[len(above) :].decode("utf-8", "surrogateescape")
             if path.partition("/")[0] != AUDIT:
-                yield spelled(path), seen
+                yield spelled(path), file
 
 
 def _digests(contents: Contents | None) -> dict[str, str]:

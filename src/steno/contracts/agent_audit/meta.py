@@ -22,8 +22,7 @@ from steno.contracts.agent_audit.streams import (
     trace_source,
 )
 from steno.evidence.kinds import AgentStep
-from steno.evidence.layers import Layers
-from steno.judge.facts import RunFacts
+from steno.model.recording import Recording, RunFacts
 
 
 class _Wire(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -195,8 +194,8 @@ class Known(_Wire, frozen=True, kw_only=True):
     translate_level: Literal[0, 1, 2, 3] = 0
 
 
-def ended(layers: Layers, gaps: tuple[str, ...]) -> Ended:
-    facts = RunFacts.of(layers)
+def ended(run: Recording, gaps: tuple[str, ...]) -> Ended:
+    facts = run.facts
     command, *args = facts.start.cmd_redacted
     return Ended(
         launch=Launch(command, args, facts.start.cwd),
@@ -208,7 +207,7 @@ def ended(layers: Layers, gaps: tuple[str, ...]) -> Ended:
         error=_error(facts),
         mode="pty" if facts.start.terminal.kind == "pty" else "pipes",
         trace_source=trace_source(facts),
-        chunks=chunks(layers),
+        chunks=chunks(run),
         steno_run_id=facts.run_id,
         complete=facts.completed and not gaps,
         gaps=gaps,
@@ -222,8 +221,8 @@ class AgentSteps(NamedTuple):
     facts: dict[str, Any]  # of all steps, under the names of meta
 
 
-def agent_steps(layers: Layers) -> AgentSteps:
-    steps = [event.data for event in layers.events() if isinstance(event.data, AgentStep)]
+def agent_steps(run: Recording) -> AgentSteps:
+    steps = [event.data for event in run.evidence.events() if isinstance(event.data, AgentStep)]
     told = tuple(to_builtins(replace(step, facts=None)) for step in steps)
     return AgentSteps(told, {name: fact for step in steps for name, fact in (step.facts or {}).items()})
 

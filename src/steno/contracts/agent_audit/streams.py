@@ -12,9 +12,17 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from steno.evidence import layout
-from steno.evidence.layers import Layers
-from steno.judge import streams
-from steno.judge.facts import RunFacts
+from steno.model.recording import (
+    INPUT,
+    RESIZE,
+    Clock,
+    Recording,
+    RunFacts,
+    output_moments,
+    recorded,
+    tape_moments,
+    timeline,
+)
 
 AUDIT = ".audit"
 PARTS = (
@@ -71,16 +79,17 @@ def file_name(part: str, attempt: int) -> str:
     return f"{part}.{attempt}.{'json' if part in _JSON else 'log'}"
 
 
-def stream_files(layers: Layers, attempt: int) -> dict[str, Iterator[bytes]]:
+def stream_files(run: Recording, attempt: int) -> dict[str, Iterator[bytes]]:
     names = {part: file_name(part, attempt) for part in PARTS}
-    out, err = tapes(layers)
+    layers = run.evidence
+    out, err = tapes(run)
     return {
-        names["stdin"]: _typed_input(layers),
+        names["stdin"]: _typed_input(run),
         names["stdout"]: layers.read(out),
         names["stderr"]: iter(()) if err is None else layers.read(err),
-        names["pty-output"]: _merged_output(layers),
-        names["pty-timing"]: _timing(layers, names),
-        names["fd-trace"]: _trace(layers),
+        names["pty-output"]: _merged_output(run),
+        names["pty-timing"]: _timing(run, names),
+        names["fd-trace"]: _trace(run),
     }
 
 
@@ -89,17 +98,17 @@ def typescript_header(run_id: str) -> bytes:
     return f"Script started, recorded by steno as {run_id}\n".encode()
 
 
-def tapes(layers: Layers) -> tuple[str, str | None]:
+def tapes(run: Recording) -> tuple[str, str | None]:
     """What stdout and stderr are read from; a terminal that nobody split has no stderr."""
-    if layout.STDOUT in streams.recorded(layers):
+    if layout.STDOUT in recorded(run.evidence):
         return layout.STDOUT, layout.STDERR
     return layout.OUTPUT, None
 
 
-def chunks(layers: Layers) -> Chunks:
+def chunks(run: Recording) -> Chunks:
     """How many writes the trace has for each stream."""
-    out, err = tapes(layers)
-    return Chunks(_writes(layers, out), 0 if err is None else _writes(layers, err))
+    out, err = tapes(run)
+    return Chunks(_writes(run, out), 0 if err is None else _writes(run, err))
 
 
 def trace_source(facts: RunFacts) -> TraceSource:
@@ -129,28 +138,28 @@ def quoted(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _typed_input(layers: Layers) -> Iterator[bytes]:
-    yield typescript_header(layers.run_id)
-    yield from layers.read(layout.STDIN)
+def _typed_input(run: Recording) -> Iterator[bytes]:
+    yield typescript_header(run.facts.run_id)
+    yield from run.evidence.read(layout.STDIN)
 
 
-def _merged_output(layers: Layers) -> Iterator[bytes]:
-    yield typescript_header(layers.run_id)
-    for moment in streams.output_moments(layers):
+def _merged_output(run: Recording) -> Iterator[bytes]:
+    yield typescript_header(run.facts.run_id)
+    for moment in output_moments(run.evidence):
         yield moment.data
 
 
-def _timing(layers: Layers, names: dict[str, str]) -> Iterator[bytes]:
-    facts = RunFacts.of(layers)
+def _timing(run: Recording, names: dict[str, str]) -> Iterator[bytes]:
+    facts = run.facts
     for name, value in _timing_header(facts, names):
         yield f"H 0.000000 {name} {value}\n".encode()
-    clock = streams.Clock()
-    for moment in streams.timeline(layers):
+    clock = Clock()
+    for moment in timeline(run.evidence):
         interval = clock.advance(moment.mono_ns)
-        if moment.code == streams.RESIZE:
+        if moment.code == RESIZE:
             yield f"S {interval} SIGWINCH ROWS={moment.rows} COLS={moment.cols}\n".encode()
         elif moment.data:
-            letter = "I" if moment.code == streams.INPUT else "O"
+            letter = "I" if moment.code == INPUT else "O"
             yield f"{letter} {interval} {len(moment.data)}\n".encode()
     yield f"H {clock.advance(facts.end_ns)} DURATION {_seconds(facts.end_ns)}\n".encode()
     if facts.exit_code is not None:
@@ -179,17 +188,17 @@ def _line(pid: int, pts: int, fd: int, data: bytes) -> bytes:
     return b"%s= %d\n" % (call.ljust(_RESULT_COLUMN), len(data))
 
 
-def _trace(layers: Layers) -> Iterator[bytes]:
-    out, err = tapes(layers)
-    pieces = [_pieces(layers, out, STDOUT)]
+def _trace(run: Recording) -> Iterator[bytes]:
+    out, err = tapes(run)
+    pieces = [_pieces(run, out, STDOUT)]
     if err is not None:
-        pieces.append(_pieces(layers, err, STDERR))
-    return trace(*pieces, pid=RunFacts.of(layers).pid or 0, pts=_PTS)
+        pieces.append(_pieces(run, err, STDERR))
+    return trace(*pieces, pid=run.facts.pid or 0, pts=_PTS)
 
 
-def _pieces(layers: Layers, tape: str, stream: str) -> Iterator[Piece]:
-    return (Piece(moment.mono_ns, stream, moment.data) for moment in streams.tape_moments(layers, tape))
+def _pieces(run: Recording, tape: str, stream: str) -> Iterator[Piece]:
+    return (Piece(moment.mono_ns, stream, moment.data) for moment in tape_moments(run.evidence, tape))
 
 
-def _writes(layers: Layers, tape: str) -> int:
-    return sum(-(-arrival.length // MOST_SHOWN) for arrival in layers.arrivals(tape))
+def _writes(run: Recording, tape: str) -> int:
+    return sum(-(-arrival.length // MOST_SHOWN) for arrival in run.evidence.arrivals(tape))

@@ -25,14 +25,14 @@ _SHOWN = 5
 
 
 def agent_audit(run: Run, directory: Path) -> Exported:
-    place = place_tree(directory, run.run_id, attempt.files(run.record))
-    return Exported(place, tuple(attempt.notes(run.record)))
+    place = place_tree(directory, run.run_id, attempt.files(run))
+    return Exported(place, tuple(attempt.notes(run)))
 
 
 def agent_snapshot(run: Run, directory: Path) -> Exported:
     if not directory.name:
         raise BadRequestError(f"{directory} cannot be a snapshot", hint="name a new directory with -o DIR")
-    with snapshots.snapshot(run.record) as made:
+    with snapshots.snapshot(run) as made:
         place_tree(directory.parent, directory.name, made.files())
     return Exported(directory, tuple(_of_snapshot(made)))
 
@@ -44,11 +44,11 @@ def assay_runner(run: Run, directory: Path) -> Exported:
 
 
 def capture_run(run: Run, directory: Path) -> Exported:
-    place = capture.place(run.record)
+    place = capture.place(run)
     # The one text in these files that is not from the record, so it is the one to be masked here.
     where = Redactor(findings=Findings()).text(utf8(str(directory.absolute() / place)), "artifact_dir")
     with readable(run.folder):
-        files = capture.files(run.record, where)
+        files = capture.files(run, where)
     return Exported(place_tree(directory, place, files))
 
 

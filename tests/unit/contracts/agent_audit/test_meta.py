@@ -12,11 +12,12 @@ from steno.contracts.agent_audit.meta import Ended, SessionFound, TrustGiven, de
 from steno.contracts.agent_audit.streams import PARTS
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import EventData
+from steno.model.recording import RecordedSoFar
 
 
 def of(*data: EventData, gaps: tuple[str, ...] = ()) -> Ended:
     files = tape_files(layout.STDOUT, [(1, b"a"), (2, b"")]) | tape_files(layout.STDERR, [(1, b"b" * 70_000)])
-    return ended(MemoryLayers(numbered([start(), *data]), files), gaps)
+    return ended(RecordedSoFar(MemoryLayers(numbered([start(), *data]), files)), gaps)
 
 
 STARTED = kinds.CommandStarted(pid=7)
@@ -118,7 +119,7 @@ def test_a_terminal_in_a_word_of_a_newer_steno_tells_no_source_of_the_trace() ->
     begun = start()
     terminal = msgspec.structs.replace(begun.terminal, streams="of_a_newer_steno")
     layers = MemoryLayers(numbered([msgspec.structs.replace(begun, terminal=terminal), STARTED, FINISH]), {})
-    assert ended(layers, ()).trace_source == "merged"
+    assert ended(RecordedSoFar(layers), ()).trace_source == "merged"
 
 
 def test_a_signal_is_named_beside_the_exit_code() -> None:

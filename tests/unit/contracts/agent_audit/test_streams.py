@@ -22,6 +22,7 @@ from steno.agents.reconstruct import reconstruct
 from steno.contracts.agent_audit.streams import chunks, file_name, stream_files, typescript_header
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import Event
+from steno.model.recording import RecordedSoFar
 
 HEADER = typescript_header(RUN_ID)
 STARTED = kinds.CommandStarted(pid=7)
@@ -42,7 +43,7 @@ def layers(tapes: dict[str, Pieces], block: int = 3) -> MemoryLayers:
 
 
 def made(of: MemoryLayers, attempt: int = 1) -> dict[str, bytes]:
-    return {name: b"".join(blocks) for name, blocks in stream_files(of, attempt).items()}
+    return {name: b"".join(blocks) for name, blocks in stream_files(RecordedSoFar(of), attempt).items()}
 
 
 def test_every_part_has_a_name_with_its_number() -> None:
@@ -123,7 +124,7 @@ def test_a_terminal_that_nobody_split_is_all_stdout() -> None:
     of = layers({layout.OUTPUT: [(1, b"both\r\n")]})
     files = made(of)
     assert (files["stdout.1.log"], files["stderr.1.log"]) == (b"both\r\n", b"")
-    assert chunks(of) == (1, 0)
+    assert chunks(RecordedSoFar(of)) == (1, 0)
 
 
 def test_input_that_was_not_recorded_is_a_log_without_input() -> None:
@@ -142,11 +143,11 @@ def test_the_trace_gives_the_same_streams_and_as_many_writes_as_are_told(out: Pi
     rebuilt = (io.BytesIO(), io.BytesIO())
     told = reconstruct(io.BytesIO(files["fd-trace.1.log"]), *rebuilt)
     assert [stream.getvalue() for stream in rebuilt] == [files["stdout.1.log"], files["stderr.1.log"]]
-    assert (told.stdout_chunks, told.stderr_chunks) == chunks(of)
+    assert (told.stdout_chunks, told.stderr_chunks) == chunks(RecordedSoFar(of))
     assert told.complete
 
 
 def test_a_piece_that_strace_would_cut_counts_as_the_writes_it_becomes() -> None:
     of = layers({layout.STDOUT: [(1, b"x" * 65_536)], layout.STDERR: []}, block=1 << 16)
-    assert chunks(of) == (2, 0)
+    assert chunks(RecordedSoFar(of)) == (2, 0)
     assert made(of)["fd-trace.1.log"].count(b"\n") == 2
