@@ -211,6 +211,12 @@ class Network:
             yield rows.Unaddressed(operation, None, times)
 
 
+def internet_endpoint(address: bytes) -> str | None:
+    """An address and its port as a surface names them; None for what is no address of the internet."""
+    found = surface_names.endpoint(address, None, "", other_root=False) if address else None
+    return found.name if found and found.is_internet else None
+
+
 def _name(address: str) -> str:
     family, _, rest = address.partition(":")
     return rest if family in _INTERNET or (family == "unix" and rest) else address

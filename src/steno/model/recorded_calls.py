@@ -16,7 +16,7 @@ from steno.evidence.canonical import SAFE_INTEGER
 from steno.evidence.wire import NOTES
 from steno.judge.effects import has_failed_to_reach
 from steno.judge.kernel_rows import COLUMNS, RowBatch, batches, category, named_text, result_word
-from steno.judge.operations import MEANING_OF_OPEN, OPENING, access
+from steno.judge.operations import MEANING_OF_OPEN, OPENING, access, creates, has_failed, truncates
 from steno.model.kernel_layer import KernelLayer, checked
 from steno.model.kernel_rows import column
 
@@ -29,10 +29,13 @@ __all__ = [
     "access",
     "category",
     "chosen",
+    "creates",
+    "has_failed",
     "has_failed_to_reach",
     "notes_of",
     "result_word",
     "to_json",
+    "truncates",
 ]
 
 _NUMBERS = ("dev", "ino", "mode", "size", "mtime_ns", "ctime_ns", "uid", "gid", "nlink")

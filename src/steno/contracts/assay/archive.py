@@ -15,10 +15,11 @@ from steno.bundle import plain_tar
 from steno.bundle.folder import Folder
 from steno.contracts.assay import manifest
 from steno.contracts.assay.events import carried, run_events
-from steno.contracts.assay.lines import kernel_lines
+from steno.contracts.assay.lines import COLUMNS, kernel_lines
 from steno.evidence import canonical, claims, layout
-from steno.judge.facts import ANY_SHIM, NO_SHIM
-from steno.model.record import Record, readable
+from steno.model.record import readable
+from steno.model.recording import ANY_SHIM, NO_SHIM
+from steno.model.run import Run
 
 _AS_THEY_ARE = {
     layout.SURFACE: manifest.SURFACE,
@@ -27,13 +28,13 @@ _AS_THEY_ARE = {
 _KERNEL_ALONE = ["policy_layer_absent", "sdk_layer_absent"]
 
 
-def file_name(run: Record) -> str:
+def file_name(run: Run) -> str:
     return f"assay-runner-spike-{run.run_id}.tar.gz"
 
 
-def write(run: Record, out: IO[bytes]) -> None:
+def write(run: Run, out: IO[bytes]) -> None:
     with TemporaryDirectory(prefix="steno-export-") as scratch, Folder(Path(scratch)) as made:
-        with readable(run.run):
+        with readable(run.folder):
             for path, blocks in _files(run):
                 plain_tar.keep(made, path, blocks)
             plain_tar.keep(made, layout.MANIFEST, [manifest.build(run.run_id, made)])
@@ -52,15 +53,14 @@ def correlation(report: bytes, shim: str) -> bytes:
     return canonical.encode({**found, "status": "clean", "ambiguities": []})
 
 
-def _files(run: Record) -> Iterator[tuple[str, Iterable[bytes]]]:
-    root = run.manifest.root if run.manifest else ""
-    yield manifest.EVENTS, run_events(run.run_id, carried(root, run.layers.events()))
-    yield manifest.KERNEL_LINES, kernel_lines(run.layers)
-    has_table = run.layers.has(layout.KERNEL_TABLE)
-    yield manifest.KERNEL_TABLE, run.layers.read(layout.KERNEL_TABLE) if has_table else []
-    report = b"".join(run.files.read(layout.CORRELATION))
+def _files(run: Run) -> Iterator[tuple[str, Iterable[bytes]]]:
+    yield manifest.EVENTS, run_events(run.run_id, carried(run.root or "", run.evidence.events()))
+    batches = run.recorded_batches(COLUMNS) if run.has_kernel_layer else ()
+    yield manifest.KERNEL_LINES, kernel_lines(run.run_id, batches)
+    yield manifest.KERNEL_TABLE, run.evidence.read(layout.KERNEL_TABLE) if run.has_kernel_layer else []
+    report = b"".join(run.documents.read(layout.CORRELATION))
     yield manifest.CORRELATION, [correlation(report, run.facts.start.shim)]
-    yield manifest.POLICY_LINES, map(claims.write, run.claims.policy)
-    yield manifest.SDK_LINES, map(claims.write, run.claims.sdk)
+    yield manifest.POLICY_LINES, map(claims.write, run.policy_lines())
+    yield manifest.SDK_LINES, map(claims.write, run.sdk_lines())
     for path, name in _AS_THEY_ARE.items():
-        yield name, run.files.read(path)
+        yield name, run.documents.read(path)

@@ -14,7 +14,7 @@ import msgspec
 
 from steno.evidence import canonical, kinds
 from steno.evidence.kinds import Event
-from steno.judge.facts import RunFacts
+from steno.model.recording import RunFacts
 
 SCHEMA = "assay.runner.event.v0"
 _NS_A_MS = 1_000_000

@@ -7,19 +7,15 @@ known is never called a success. Memory grows with the number of processes only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
-from steno.bundle.folder import Folder
-from steno.bundle.reader import MAX_LINE, lines_of
-from steno.contracts.assay import manifest
-from steno.evidence import canonical, layout, wire
-from steno.evidence.layers import Layers
-from steno.judge import surface_names
-from steno.judge.kernel_rows import RowBatch, batches, category
-from steno.judge.operations import access, creates, has_failed, truncates
+from steno.evidence import canonical, wire
+from steno.model.connections import internet_endpoint
+from steno.model.kernel_rows import column, shown
+from steno.model.recorded_calls import RowBatch, access, category, creates, has_failed, truncates
 
 SCHEMA = "assay.runner.kernel_event.v0"
 FIRST_OWN_KIND = 100
@@ -44,10 +40,6 @@ _PID_BITS = 32
 _UNKNOWN_PID = 0  # the schema wants a number
 
 
-class BadLineError(ValueError):
-    """A line is not the one that its row gives."""
-
-
 class SystemCall(NamedTuple):
     """What a line tells of a row."""
 
@@ -61,25 +53,15 @@ class SystemCall(NamedTuple):
     arg2: int
 
 
+COLUMNS = SystemCall._fields
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-def kernel_lines(layers: Layers) -> Iterator[bytes]:
-    """The lines of `layers/kernel.ndjson`."""
-    if layers.has(layout.KERNEL_TABLE):
-        lines = _Lines(layers.run_id)
-        for batch in batches(layers, SystemCall._fields):
-            yield from map(lines.line, _calls(batch))
-
-
-def check_lines(archive: Folder, layers: Layers) -> None:
-    """Raise where the lines of an archive are not those that the rows give."""
-    found = lines_of(archive, manifest.KERNEL_LINES, MAX_LINE, BadLineError)
-    for number, made in enumerate(kernel_lines(layers)):
-        if next(found, None) != made:
-            raise BadLineError(f"{manifest.KERNEL_LINES}: line {number} is not what its row gives there")
-    if next(found, None) is not None:
-        raise BadLineError(f"{manifest.KERNEL_LINES}: there are more lines than rows")
+def kernel_lines(run_id: str, batches: Iterable[RowBatch]) -> Iterator[bytes]:
+    """The lines of `layers/kernel.ndjson`; of all rows in order, with these `COLUMNS`."""
+    lines = _Lines(run_id)
+    for batch in batches:
+        yield from map(lines.line, _calls(batch))
 
 
 class _Lines:
@@ -115,30 +97,19 @@ def kind_of(op: str, call: str | None) -> tuple[int, str]:
 
 
 def _calls(batch: RowBatch) -> Iterator[SystemCall]:
-    columns = (
-        batch.numbers("process"),
-        batch.ops(),
-        [None if name is None else str(name) for name in batch.texts("call")],
-        batch.texts("path"),
-        batch.texts("resolved"),
-        batch.optional("result"),
-        batch.numbers("arg"),
-        batch.numbers("arg2"),
-    )
-    return map(SystemCall._make, zip(*columns, strict=True))
+    return map(SystemCall._make, zip(*(column(batch, name) for name in COLUMNS), strict=True))
 
 
 def _value(call: SystemCall) -> str:
     """What the call names: an address, a resolved path, else the path as it was asked for, else nothing."""
     if category(call.op) == "net":
         return _address(call.path or b"")
-    return surface_names.text((call.path if call.resolved is None else call.resolved) or b"")
+    return shown(call.path if call.resolved is None else call.resolved) or ""
 
 
 def _address(address: bytes) -> str:
     """An endpoint as the surface has it; any other address as it was recorded."""
-    endpoint = surface_names.endpoint(address, None, "", other_root=False) if address else None
-    return endpoint.name if endpoint and endpoint.is_internet else surface_names.text(address)
+    return internet_endpoint(address) or shown(address) or ""
 
 
 def _opened(call: SystemCall) -> dict[str, Any]:

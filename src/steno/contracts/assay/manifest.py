@@ -5,12 +5,12 @@ The manifest lists the other files, never itself.
 
 from __future__ import annotations
 
-from typing import Annotated
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Protocol
 
 import msgspec
 
-from steno.bundle.folder import Folder
-from steno.bundle.reader import digest_of
 from steno.evidence import canonical, compat
 from steno.evidence.run_id import is_run_id
 
@@ -42,6 +42,14 @@ class BadArchiveManifestError(ValueError):
     """The bytes are not a manifest of such an archive."""
 
 
+class Kept(Protocol):
+    """Where the files of an archive are."""
+
+    def read(self, path: str) -> Iterator[bytes]: ...
+
+    def size(self, path: str) -> int: ...
+
+
 class Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
     sha256: str
@@ -63,13 +71,16 @@ def is_one(data: bytes) -> bool:
     return isinstance(raw, dict) and raw.get("schema") == SCHEMA
 
 
-def build(run_id: str, folder: Folder) -> bytes:
-    files = {path: Listed(path, digest(folder, path), folder.size(path)) for path in FILES}
+def build(run_id: str, made: Kept) -> bytes:
+    files = {path: Listed(path, digest(made.read(path)), made.size(path)) for path in FILES}
     return canonical.encode(msgspec.to_builtins(ArchiveManifest(SCHEMA, run_id, files)))
 
 
-def digest(folder: Folder, path: str) -> str:
-    return _DIGEST + digest_of(folder.read(path))
+def digest(blocks: Iterable[bytes]) -> str:
+    found = hashlib.sha256()
+    for block in blocks:
+        found.update(block)
+    return _DIGEST + found.hexdigest()
 
 
 def parse(data: bytes) -> ArchiveManifest:

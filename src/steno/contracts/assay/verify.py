@@ -19,16 +19,17 @@ import msgspec
 from steno.bundle import plain_tar
 from steno.bundle.claims_check import claim_problems
 from steno.bundle.folder import Folder
-from steno.bundle.reader import FolderLayers, digest_of
-from steno.bundle.verify import Status, Step, Verdict
+from steno.bundle.reader import MAX_LINE, FolderLayers, digest_of, lines_of
 from steno.contracts.assay import archive, events, manifest
 from steno.contracts.assay.events import Carried
-from steno.contracts.assay.lines import check_lines
+from steno.contracts.assay.lines import COLUMNS, kernel_lines
 from steno.contracts.assay.manifest import ArchiveManifest
 from steno.evidence import canonical, kinds, layout, run_id
 from steno.judge.catalogue import derivations
-from steno.judge.facts import RunFacts
+from steno.judge.kernel_rows import batches
 from steno.judge.table_held import held
+from steno.model.recording import RunFacts
+from steno.model.run import Status, Step, Verdict
 
 MAX_EVENTS = 64 << 20
 MAX_REPORT = 16 << 20
@@ -47,6 +48,10 @@ STEPS = {
     8: "surface, health and correlation are what events, table and lines give",
     9: "the record has everything that should be in it",
 }
+
+
+class BadLineError(ValueError):
+    """A line is not the one that its row gives."""
 
 
 class BadHealthError(ValueError):
@@ -185,7 +190,7 @@ class _Verification:
         return [
             f"{path}: the content differs from the manifest"
             for path, listed in sorted(self._sealed.files.items())
-            if manifest.digest(self._files, path) != listed.sha256
+            if manifest.digest(self._files.read(path)) != listed.sha256
         ]
 
     def _check_events(self) -> list[str]:
@@ -199,7 +204,7 @@ class _Verification:
         for path, name in manifest.CLAIM_LAYERS.items():
             plain_tar.keep(self._scratch, path, self._files.read(name))
         problems = [*claim_problems(self._layers, self._facts), *self._table_problems()]
-        check_lines(self._files, self._layers)
+        _check_lines(self._files, self._layers)
         return problems
 
     def _table_problems(self) -> Iterator[str]:
@@ -253,6 +258,17 @@ class _Verification:
             *([] if facts.completed else ["the run was not recorded to its end"]),
             *_degraded(self._health, self._correlation),
         ]
+
+
+def _check_lines(archived: Folder, layers: FolderLayers) -> None:
+    """Raise where the lines of an archive are not those that the rows give."""
+    rows = batches(layers, COLUMNS) if layers.has(layout.KERNEL_TABLE) else ()
+    found = lines_of(archived, manifest.KERNEL_LINES, MAX_LINE, BadLineError)
+    for number, made in enumerate(kernel_lines(layers.run_id, rows)):
+        if next(found, None) != made:
+            raise BadLineError(f"{manifest.KERNEL_LINES}: line {number} is not what its row gives there")
+    if next(found, None) is not None:
+        raise BadLineError(f"{manifest.KERNEL_LINES}: there are more lines than rows")
 
 
 def _sizes(data: bytes) -> dict[str, int]:

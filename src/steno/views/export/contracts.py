@@ -39,8 +39,8 @@ def agent_snapshot(run: Run, directory: Path) -> Exported:
 
 def assay_runner(run: Run, directory: Path) -> Exported:
     run.expect(layout.SURFACE, layout.HEALTH, layout.CORRELATION)
-    name = archive.file_name(run.record)
-    return Exported(place_below(directory, name, lambda out: archive.write(run.record, out)))
+    name = archive.file_name(run)
+    return Exported(place_below(directory, name, lambda out: archive.write(run, out)))
 
 
 def capture_run(run: Run, directory: Path) -> Exported:

@@ -10,15 +10,18 @@ import pytest
 
 from frames_made import FakeFrames
 from kernel_tables import kernel_layers
+from spools import RUN_ID
 from steno.contracts.assay import lines as assay_lines
 from steno.evidence import wire
+from steno.judge.kernel_rows import batches
 
 OPEN, OPENAT, OPENAT2, CONNECT, SENDTO, SENDMSG = 2, 257, 437, 42, 44, 46
 ENOENT = -2
 
 
 def lines_of(made: FakeFrames) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in assay_lines.kernel_lines(kernel_layers(made))]
+    rows = batches(kernel_layers(made), assay_lines.COLUMNS)
+    return [json.loads(line) for line in assay_lines.kernel_lines(RUN_ID, rows)]
 
 
 def only(made: FakeFrames) -> dict[str, Any]:
@@ -140,7 +143,5 @@ def test_the_pid_is_that_of_the_process_or_0_when_nobody_told() -> None:
     assert [line["pid"] for line in lines_of(made)] == [77, 77, 0]
 
 
-def test_a_run_without_a_table_has_no_lines() -> None:
-    layers = kernel_layers(FakeFrames())
-    layers._files.clear()  # noqa: SLF001 - the layers of a run that was not observed
-    assert list(assay_lines.kernel_lines(layers)) == []
+def test_a_run_without_rows_has_no_lines() -> None:
+    assert list(assay_lines.kernel_lines(RUN_ID, [])) == []

@@ -30,7 +30,6 @@ from assay_archives import (
 from frames_made import ABSENT, FakeFrames, Found
 from spools import RUN_ID, sealed
 from steno.bundle.verify import Status
-from steno.contracts.assay import lines as assay_lines
 from steno.contracts.assay import manifest as assay_manifest
 from steno.contracts.assay import verify as assay
 from steno.evidence import canonical, layout
@@ -451,7 +450,7 @@ def test_a_table_of_a_run_that_nobody_observed_is_invalid(original: Path, tmp_pa
 def test_a_line_that_is_longer_than_can_be_held_is_refused(
     original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assay_lines, "MAX_LINE", 1000)
+    monkeypatch.setattr(assay, "MAX_LINE", 1000)
     bad = forged(original, tmp_path / "forged", assay_manifest.KERNEL_LINES, lambda data: data + b"x" * 2000)
     status, step, says = failed_step(bad)
     assert (status, step) == ("invalid", 6)
