@@ -140,6 +140,15 @@ def can_be_decoded(data: bytes) -> bool:
     return b"\\" in data or b"%" in data or ESCAPE in data
 
 
+def says_what_it_is(data: bytes) -> bool:
+    """Whether there is no view of it: nothing in it stands for something else, or for nothing."""
+    return (
+        ESCAPE not in data
+        and (b"\\" not in data or _ANY_BACKSLASHED.search(data) is None)
+        and (b"%" not in data or _ANY_PERCENT.search(data) is None)
+    )
+
+
 class Hints(NamedTuple):
     """What is found wherever something may be read, encoded or not, and how far an escape matters to it."""
 
