@@ -27,6 +27,8 @@ _NUMBERED = (
     (re.compile(r"(/steno-intake-RUN_ID/policy)\.[0-9]+-[0-9]+(?=\.ndjson\Z)"), r"\1.PID"),
     (re.compile(r"((?:\A|/)[a-z_]+:)\[[0-9]+\]\Z"), r"\1[N]"),
 )
+# A name without one of these is told as it is, and most are.
+_MAY_BE_NUMBERED = re.compile(r"/\.?(?:/|\Z)|\A/proc/|\A/dev/pts/|/steno-intake-RUN_ID/|\]\Z")
 
 
 _OWN_LOG = re.compile(
@@ -58,8 +60,9 @@ def path_name(path: bytes, run_id: str, *, other_root: bool) -> str:
     name = text(path).replace(run_id, "RUN_ID")
     if name.startswith(_MEMORY_FILE):
         name = name.removesuffix(_WITHOUT_A_NAME)
-    for pattern, words in _NUMBERED:
-        name = pattern.sub(words, name)
+    if _MAY_BE_NUMBERED.search(name):
+        for pattern, words in _NUMBERED:
+            name = pattern.sub(words, name)
     return OTHER_ROOT + name if other_root else name
 
 

@@ -129,3 +129,16 @@ def test_terminals_sinks_and_the_recorders_own_logs_are_no_files(name: str) -> N
 )
 def test_other_names_are_files(name: str) -> None:
     assert surface_names.is_file(name)
+
+
+_PARTS = ["/", ".", "//", "/./", "/proc/", "self", "7", "fd", "task", "map_files", "/dev/pts/", "socket:[9]"]
+
+
+@given(
+    st.lists(st.sampled_from([*_PARTS, "/steno-intake-RUN_ID/policy.1-2", ".ndjson", "\n", "a"]), max_size=6)
+)
+def test_a_name_that_is_told_as_it_is_has_nothing_that_a_word_would_stand_for(parts: list[str]) -> None:
+    told = name = "".join(parts)
+    for pattern, words in surface_names._NUMBERED:  # noqa: SLF001 - all of them, one by one
+        told = pattern.sub(words, told)
+    assert path_name(name.encode(), RUN_ID, other_root=False) == told
