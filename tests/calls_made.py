@@ -10,6 +10,7 @@ import msgspec
 from frames_made import FakeFrames
 from kernel_tables import OBSERVED, Line, lines_of, table_of
 from spools import FINISH, RUN_ID, MemoryLayers, numbered, start
+from steno.contracts.assay import claim_lines
 from steno.evidence import canonical, claims, compat, kinds, layout
 from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
 from steno.evidence.kinds import EventData
@@ -53,10 +54,8 @@ def decision(
     }
     return msgspec.convert(
         {
-            "schema": "assay.runner.policy_event.v0",
             "run_id": RUN_ID,
             "seq": 0,
-            "source_event_type": "assay.tool.decision",
             "source": "steno.mcp.wrap",
             "tool_call_id": tool_call_id,
             "tool": tool,
@@ -76,7 +75,6 @@ def said(event_type: str, tool_call_id: str | None = "a", tool: str | None = "ac
             more.setdefault("id_from", "hook")
     return msgspec.convert(
         {
-            "schema": claims.SDK_SCHEMA,
             "run_id": RUN_ID,
             "seq": 0,
             "event_type": event_type,
@@ -120,8 +118,8 @@ def run_of(
         intake = [kinds.SdkIntake(shim=named, lines=len(sdk), hooks=0)]
     ordered = sorted(policy, key=lambda line: line.steno.start_ns)
     files = {
-        compat.FOLDED_POLICY: b"".join(map(claims.write, _numbered(ordered))),
-        compat.FOLDED_SDK: b"".join(map(claims.write, _numbered(sdk))),
+        compat.FOLDED_POLICY: b"".join(map(claim_lines.policy_line, _numbered(ordered))),
+        compat.FOLDED_SDK: b"".join(map(claim_lines.sdk_line, _numbered(sdk))),
     }
     if frames is not None:
         files[layout.KERNEL_TABLE] = table_of(frames)

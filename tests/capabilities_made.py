@@ -26,7 +26,7 @@ def surface(
             listed = entries.pop(f"{category.group}_{category.act}", [])
             own.setdefault(category.group, {})[category.act] = sorted(listed)
     found = {
-        "schema": "assay.runner.capability_surface.v0",
+        "schema": "steno.capability-surface.v1",
         "run_id": run_id,
         "filesystem_prefixes": [],
         "filesystem_paths": sorted({path for paths in own["files"].values() for path in paths}),

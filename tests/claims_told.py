@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from spools import RUN_ID
-from steno.evidence import canonical, claims, intake
+from steno.contracts.assay import claim_lines
+from steno.evidence import intake
 from steno.evidence.claims import PolicyDetail, PolicyLine, ProcessKey, SdkLine
 
 PROXY, SERVER, HOOK, AGENT = (ProcessKey(pid, 100 + pid) for pid in (11, 12, 13, 14))
@@ -89,7 +90,7 @@ def hook(event_type: str | None = "tool_call_started", at_ns: int = 10, **change
 
 def sdk(seq: int = 0, event_type: Any = "tool_call_started", **changes: Any) -> bytes:
     told = {
-        "schema": claims.SDK_SCHEMA,
+        "schema": intake.SDK_SCHEMA,
         "run_id": RUN_ID,
         "seq": seq,
         "event_type": event_type,
@@ -120,20 +121,18 @@ def policy_line(seq: int = 0, start_ns: int = 10, **changes: Any) -> bytes:
     )
     own = {name: changes.pop(name) for name in list(changes) if name in PolicyDetail.__struct_fields__}
     line = PolicyLine(
-        "assay.runner.policy_event.v0",
         RUN_ID,
         seq,
-        "assay.tool.decision",
         "steno.mcp.wrap",
         "tc_runner_policy_001",
         "read_file",
         "allow",
         msgspec.structs.replace(detail, **own),
     )
-    return claims.write(msgspec.structs.replace(line, **changes))
+    return claim_lines.policy_line(msgspec.structs.replace(line, **changes))
 
 
 def sdk_line(seq: int = 0, **changes: Any) -> bytes:
     """A line of the layer, as a recorder writes it for `sdk`."""
     found = msgspec.convert({**json.loads(sdk(seq)), "steno": None}, SdkLine)
-    return canonical.encode_line(msgspec.to_builtins(msgspec.structs.replace(found, **changes)))
+    return claim_lines.sdk_line(msgspec.structs.replace(found, **changes))

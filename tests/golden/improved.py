@@ -6,6 +6,7 @@ The rest is told as it was then.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,11 @@ _STEPS_THEN = {
     5: "the events are canonical, of known kinds, in sequence, of this run, and agree with each other",
     7: "every derived file is what the primary files give, and the snapshot tells of its files",
 }
+_SCHEMAS_THEN = {
+    "steno.capability-surface.v1": "assay.runner.capability_surface.v0",
+    "steno.correlation-report.v1": "assay.runner.correlation_report.v0",
+    "steno.observation-health.v1": "assay.runner.observation_health.v0",
+}
 # Some exports hold the event that begins a run, which names the streams that were recorded. An archive of
 # assay-runner carries the table of system calls, and its rows as lines no more; the other files are the same.
 # `improved.py` writes the digests of today.
@@ -27,6 +33,8 @@ _KEPT = Path(__file__).parent / "exports_since.json"
 def as_then(command: str, found: dict[str, Any], bundle: Path) -> dict[str, Any]:
     """An answer of today without what is told since."""
     answer = found.get("answer")
+    for document in _concluded(command, answer):
+        document["schema"] = _SCHEMAS_THEN[document["schema"]]
     if bundle.parent.name != "v1":
         return found
     if command == "show" and answer is not None:
@@ -37,6 +45,17 @@ def as_then(command: str, found: dict[str, Any], bundle: Path) -> dict[str, Any]
             for step in verdict["steps"]:
                 step["says"] = _STEPS_THEN.get(step["number"], step["says"])
     return found
+
+
+def _concluded(command: str, answer: Any) -> Iterator[dict[str, Any]]:
+    """What is told by a schema of our own since."""
+    if answer is None:
+        return
+    if command in {"surface", "projected"}:
+        yield answer
+    if command == "show":
+        told = [answer["health"], *answer["files"].values()]
+        yield from (one for one in told if one.get("schema") in _SCHEMAS_THEN)
 
 
 def exports(bundle: Path, then: dict[str, Any]) -> dict[str, Any]:

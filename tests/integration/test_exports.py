@@ -98,7 +98,7 @@ def test_show_as_data_has_the_derived_files(steno: Steno) -> None:
     told = found["files"]
     assert len(told["processes.json"]["processes"]) == len(tree) == found["kernel"]["processes"]
     assert any(one["path"].endswith("/made/b") for one in told["files.json"]["files"])
-    assert told["capability-surface.json"]["schema"] == "assay.runner.capability_surface.v0"
+    assert told["capability-surface.json"]["schema"] == "steno.capability-surface.v1"
 
 
 def test_a_tampered_record_is_not_exported(steno: Steno, tmp_path: Path) -> None:

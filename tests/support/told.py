@@ -11,7 +11,7 @@ import msgspec
 
 from steno.evidence import intake, told
 from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
-from steno.evidence.intake import Decided, Ended, HookTold, Opened, SdkAside, SdkTold
+from steno.evidence.intake import SDK_SCHEMA, Decided, Ended, HookTold, Opened, SdkAside, SdkTold
 
 Told = Mapping[str, bytes | Sequence[bytes]]
 
@@ -118,7 +118,7 @@ def _of_sdk(line: SdkLine, seq: int, run_id: str) -> SdkTold:
             cut=own.cut,
         )
     return SdkTold(
-        schema=line.schema,
+        schema=SDK_SCHEMA,
         run_id=run_id,
         seq=seq,
         event_type=line.event_type,

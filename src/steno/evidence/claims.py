@@ -1,19 +1,14 @@
 """What policy decided and what an agent said of itself, put together: one decision a call, one word a line.
 
-They follow from what was told, and format 1 has them in two files. In: lines of these, which may be hostile.
-Out: frozen values, or `BadClaimError`. The fields beside `steno` are those of assay-runner, with its names;
-ours stand under `steno`. Times are nanoseconds on the run's monotonic clock.
+They follow from what was told, and format 1 has them in two files, which `compat` reads. What a proxy or a
+hook of Steno tells besides stands under `steno`. Times are nanoseconds on the run's monotonic clock.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
-
-from steno.evidence import canonical
-
-SDK_SCHEMA = "assay.runner.sdk_event.v0"
 
 Decision = Literal["allow", "deny", "error"]
 # How a call that was let through ended; `denied` for one that was not.
@@ -84,10 +79,8 @@ class PolicyDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PolicyLine(msgspec.Struct, frozen=True):
-    schema: Literal["assay.runner.policy_event.v0"]
     run_id: str
     seq: int
-    source_event_type: Literal["assay.tool.decision"]
     source: str  # "steno.mcp.wrap" or "steno.mcp.proxy"
     tool_call_id: str
     tool: str
@@ -109,7 +102,6 @@ class SdkDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SdkLine(msgspec.Struct, frozen=True):
-    schema: Literal["assay.runner.sdk_event.v0"]
     run_id: str
     seq: int
     event_type: SdkEventType
@@ -119,25 +111,3 @@ class SdkLine(msgspec.Struct, frozen=True):
     tool_call_id: str | None
     tool: str | None
     steno: SdkDetail | None = None
-
-
-_Line = TypeVar("_Line", PolicyLine, SdkLine)
-
-
-def policy_line(line: bytes) -> PolicyLine:
-    return _read(line, PolicyLine)
-
-
-def sdk_line(line: bytes) -> SdkLine:
-    return _read(line, SdkLine)
-
-
-def write(line: PolicyLine | SdkLine) -> bytes:
-    return canonical.encode_line(msgspec.to_builtins(line))
-
-
-def _read(line: bytes, kind: type[_Line]) -> _Line:
-    try:
-        return msgspec.convert(canonical.decode_line(line), kind)
-    except (canonical.NotCanonicalError, msgspec.ValidationError) as error:
-        raise BadClaimError(str(error)) from None

@@ -6,9 +6,12 @@ One step for each format: format 1 becomes format 2. A step changes names and sh
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Literal, TypeVar
+
+import msgspec
 
 from steno.evidence import canonical, layout
+from steno.evidence.claims import BadClaimError, PolicyLine, SdkLine
 
 FIRST = 1
 # Format 1 put a header line before two of its streams, for scriptreplay(1).
@@ -52,6 +55,8 @@ CONCLUDED = (
     "terminal/output",
 )
 
+_Line = TypeVar("_Line", PolicyLine, SdkLine)
+
 
 def evidence_of_first(names: Collection[str]) -> dict[str, str]:
     """Of the files of a bundle: what was recorded, by its name in format 1, with the name that it has now."""
@@ -83,3 +88,31 @@ def first_line_of_first(line: bytes, recorded: list[str]) -> bytes:
             data["terminal"] = {**terminal, "recorded": recorded}
             return canonical.encode_line(raw)
     return line
+
+
+class _PolicyLine(PolicyLine, frozen=True, kw_only=True):
+    schema: Literal["assay.runner.policy_event.v0"]
+    source_event_type: Literal["assay.tool.decision"]
+
+
+class _SdkLine(SdkLine, frozen=True, kw_only=True):
+    schema: Literal["assay.runner.sdk_event.v0"]
+
+
+def folded_policy_line(line: bytes) -> PolicyLine:
+    return PolicyLine(**_told(_read(line, _PolicyLine), PolicyLine))
+
+
+def folded_sdk_line(line: bytes) -> SdkLine:
+    return SdkLine(**_told(_read(line, _SdkLine), SdkLine))
+
+
+def _told(line: PolicyLine | SdkLine, kind: type[PolicyLine | SdkLine]) -> dict[str, Any]:
+    return {name: getattr(line, name) for name in kind.__struct_fields__}
+
+
+def _read(line: bytes, kind: type[_Line]) -> _Line:
+    try:
+        return msgspec.convert(canonical.decode_line(line), kind)
+    except (canonical.NotCanonicalError, msgspec.ValidationError) as error:
+        raise BadClaimError(str(error)) from None

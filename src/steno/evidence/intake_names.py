@@ -19,7 +19,7 @@ ON_DISK = "intake"
 # In the folder.
 # Each proxy has a log of its own: see `policy_log`.
 HOOKS = "hooks.ndjson"
-SDK = "sdk.ndjson"  # of the contract of assay-runner: see `steno.evidence.claims`
+SDK = "sdk.ndjson"  # of the contract of assay-runner: see `steno.evidence.intake`
 MAX_LINE = 1 << 20
 _MOST_DIGITS = 15  # so that JSON can hold it
 MAX_TOLD = 64 << 10  # of arguments, answers and messages: more is cut, and said to be

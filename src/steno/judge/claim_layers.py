@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
-from steno.evidence import canonical, claims, compat, layout, told
+from steno.evidence import canonical, compat, layout, told
 from steno.evidence.claims import BadClaimError, PolicyLine, ProcessKey, SdkLine
 from steno.evidence.intake import BadIntakeError, HookTold, SdkTold, policy_log_owner
 from steno.evidence.layers import Layers
@@ -84,7 +84,7 @@ class _ToldLines:
 
 
 def _folded(layers: Layers) -> Claims:
-    policy = _read(layers, compat.FOLDED_POLICY, claims.policy_line)
+    policy = _read(layers, compat.FOLDED_POLICY, compat.folded_policy_line)
     last_ns = 0
     for line in policy:
         start_ns, end_ns = line.steno.start_ns, line.steno.end_ns
@@ -93,7 +93,7 @@ def _folded(layers: Layers) -> Claims:
         if end_ns is not None and end_ns < start_ns:
             raise BadClaimError(f"{compat.FOLDED_POLICY}: line {line.seq} ends before it begins")
         last_ns = start_ns
-    sdk = _read(layers, compat.FOLDED_SDK, claims.sdk_line)
+    sdk = _read(layers, compat.FOLDED_SDK, compat.folded_sdk_line)
     hooks = (line.steno.process for line in sdk if line.steno is not None and line.steno.id_from != "sdk")
     return Claims(
         policy, sdk, len(sdk), frozenset(one for one in hooks if one is not None), None, frozenset()

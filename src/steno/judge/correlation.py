@@ -1,9 +1,9 @@
 """`correlation-report.json`: what ties the layers of a run to each other.
 
-In: layers. Out: canonical JSON in the shape of assay-runner: for every decision of policy its window and how
-many kernel events of its server's processes lie in it. `clean` needs a binding, all layers that were to be
-there, and no ambiguity: a report that has joined nothing is never clean here. Ambiguities are fixed strings,
-sorted; docs/calls.md has them all.
+In: layers. Out: canonical JSON: for every decision of policy its window and how many kernel events of its
+server's processes lie in it. `clean` needs a binding, all layers that were to be there, and no ambiguity: a
+report that has joined nothing is never clean here. Ambiguities are fixed strings, sorted; docs/calls.md has
+them all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from steno.judge.facts import ANY_SHIM, NO_SHIM
 from steno.judge.one_pass import Reading
 from steno.judge.told_calls import HOOK_AGENTS, TOOL_CALL, ToldCall, is_of_hook
 
-SCHEMA = "assay.runner.correlation_report.v0"
+SCHEMA = "steno.correlation-report.v1"
 # Ids that an agent with hooks gives its calls.
 _IDS_OF_HOOK_AGENTS = frozenset({"_meta.claudecode/toolUseId", "_meta.callId"})
 _LATEST = datetime(9999, 12, 31, tzinfo=UTC)

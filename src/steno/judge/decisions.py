@@ -48,10 +48,8 @@ def _line(connection: Connection, call: Decided, end: Ended | None, id_: str) ->
     if end is None and call.decision != "allow" and not opened.dry_run:
         end_ns, outcome = call.at_ns, "denied"
     return PolicyLine(
-        schema="assay.runner.policy_event.v0",
         run_id=call.run_id,
         seq=0,
-        source_event_type="assay.tool.decision",
         source=opened.source,
         tool_call_id=id_,
         tool=call.tool,

@@ -1,8 +1,8 @@
-"""`observation-health.json`: what was observed and what was not, in the shape of assay-runner.
+"""`observation-health.json`: what was observed and what was not.
 
-In: layers. Out: canonical JSON whose words are those that it allows; our own facts stand under
-`steno`. Never better than the evidence. Besides `run_id` nothing in it differs between equal runs: no
-number of a process, no cgroup, no time, no count of calls.
+In: layers. Out: canonical JSON; what only Steno tells stands under `steno`. Never better than the evidence.
+Besides `run_id` nothing in it differs between equal runs: no number of a process, no cgroup, no time, no
+count of calls.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from steno.judge.facts import NO_SHIM, RunFacts
 from steno.judge.kernel_rows import RowBatch
 from steno.judge.one_pass import Reading, Scan
 
-SCHEMA = "assay.runner.observation_health.v0"
+SCHEMA = "steno.observation-health.v1"
 OWN_SCHEMA = "steno.health.v1"
 MOST_LISTED = 20
-# The contract has one word for a layer from which something is missing.
+# There is one word for a layer from which something is missing.
 _WORDS = {kernel_health.PARTIAL: "partial_ringbuf_drops"}
 _COUNTERS = (
     *kernel_health.LOSSES,

@@ -25,7 +25,6 @@ def said(by_sdk: Iterable[SdkTold], by_hooks: Iterable[HookTold]) -> list[SdkLin
 def _of_sdk(told: SdkTold) -> SdkLine:
     aside = told.steno
     return SdkLine(
-        schema=told.schema,
         run_id=told.run_id,
         seq=0,
         event_type=told.event_type,
@@ -52,7 +51,6 @@ def _of_hooks(told: Iterable[HookTold]) -> Iterator[SdkLine]:
     for one, call in with_ids(sorted(understood, key=lambda one: one.at_ns)):
         if one.event_type is not None:
             yield SdkLine(
-                schema="assay.runner.sdk_event.v0",
                 run_id=one.run_id,
                 seq=0,
                 event_type=one.event_type,

@@ -1,9 +1,8 @@
 """`capability-surface.json`: what a run could do and did, as sorted sets of names.
 
-In: layers. Out: canonical JSON in the shape of assay-runner; what that has no place for stands under
-`steno`. What succeeded, or may have, is told apart from what only ever failed. It holds no time, no order
-and no number of a process, so equal runs give equal sets. Memory grows with the number of names, not with
-that of calls.
+In: layers. Out: canonical JSON; what only Steno tells stands under `steno`. What succeeded, or may have, is
+told apart from what only ever failed. It holds no time, no order and no number of a process, so equal runs
+give equal sets. Memory grows with the number of names, not with that of calls.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from steno.judge.effects import DELETED, READ, WRITTEN
 from steno.judge.facts import RunFacts
 from steno.judge.one_pass import Reading
 
-SCHEMA = "assay.runner.capability_surface.v0"
+SCHEMA = "steno.capability-surface.v1"
 OWN_SCHEMA = "steno.surface.v1"
 _TMP = "/tmp"  # noqa: S108 - what programs take when TMPDIR is not set
 

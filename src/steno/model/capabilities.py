@@ -32,7 +32,7 @@ __all__ = [
     "split_endpoint",
 ]
 
-SURFACE_SCHEMA = "assay.runner.capability_surface.v0"
+SURFACE_SCHEMA = "steno.capability-surface.v1"
 Names = Mapping[str, tuple[str, ...]]
 
 

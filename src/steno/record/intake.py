@@ -23,7 +23,7 @@ from typing import NamedTuple
 from steno.capture.shadow import memory_directories, room_in
 from steno.contracts import assay
 from steno.evidence import canonical, intake, intake_names, layout
-from steno.evidence.claims import SDK_SCHEMA, FileKey, ProcessKey
+from steno.evidence.claims import FileKey, ProcessKey
 from steno.evidence.ignored import IgnoreRules
 from steno.evidence.run_id import is_run_id
 
@@ -90,7 +90,7 @@ class IntakeFolder:
             intake.FOLDER: str(self.path),
             intake.ORIGIN_NS: str(origin_ns),
             intake.SDK_LOG: str(self.path / intake.SDK),
-            intake.SDK_LOG_SCHEMA: SDK_SCHEMA,
+            intake.SDK_LOG_SCHEMA: intake.SDK_SCHEMA,
         }
         return given | {theirs: given[ours] for ours, theirs in assay.VARIABLES.items()}
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast, get_args
 import msgspec
 
 from steno.evidence import canonical, intake
-from steno.evidence.claims import SDK_SCHEMA, SdkDetail, SdkEventType
+from steno.evidence.claims import SdkDetail, SdkEventType
 from steno.evidence.intake import SdkAside, SdkTold
 
 EMPTY = "empty_log"
@@ -69,7 +69,7 @@ def _line(raw: bytes, number: int, run_id: str) -> SdkTold:
     if len(raw) > intake.MAX_LINE:
         raise _RefusedError(_TOO_LONG)
     told = _object(raw)
-    if told.get("schema") != SDK_SCHEMA:
+    if told.get("schema") != intake.SDK_SCHEMA:
         raise _RefusedError(_OTHER_SCHEMA)
     if told.get("run_id") != run_id:
         raise _RefusedError(_OTHER_RUN)
@@ -84,7 +84,7 @@ def _line(raw: bytes, number: int, run_id: str) -> SdkTold:
     if not source:
         raise _RefusedError(_FIELD)
     return SdkTold(
-        schema="assay.runner.sdk_event.v0",
+        schema=intake.SDK_SCHEMA,
         run_id=run_id,
         seq=number,
         event_type=cast("SdkEventType", event_type),

@@ -162,5 +162,5 @@ def test_the_surface_of_a_run_without_a_kernel_layer_is_empty_and_says_so(steno:
 def test_a_planted_surface_is_not_believed(steno: Steno, store: Path) -> None:
     path = make_run(store) / "capability-surface.json"
     told = steno("surface", "@last", "--json").stdout
-    path.write_bytes(b'{"schema":"assay.runner.capability_surface.v0","steno":{"files":7}}')
+    path.write_bytes(b'{"schema":"steno.capability-surface.v1","steno":{"files":7}}')
     assert steno("surface", "@last", "--json").stdout == told

@@ -36,7 +36,7 @@ def ambiguities(*run: Any, **more: Any) -> list[str]:
 
 def test_an_allowed_call_that_was_seen_is_bound_and_the_report_is_clean() -> None:
     assert report_of(served(), [decision("tc_1", at=IN)], shim="none") == {
-        "schema": "assay.runner.correlation_report.v0",
+        "schema": "steno.correlation-report.v1",
         "run_id": RUN_ID,
         "status": "clean",
         "bindings": [

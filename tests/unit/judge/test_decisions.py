@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from claims_told import PROXY, SERVER, closed, decided, ended, noticed, opened
 from spools import RUN_ID
-from steno.evidence import claims, intake
+from steno.contracts.assay import claim_lines
+from steno.evidence import compat, intake
 from steno.evidence.claims import PolicyLine
 from steno.evidence.intake import BadIntakeError
 from steno.evidence.proxy_logs import ProxyLogs
@@ -33,7 +34,7 @@ def test_a_call_gets_its_end_and_what_its_connection_is() -> None:
         PROXY,
     )
     assert (own.start_ns, own.end_ns, own.outcome) == (10, 20, "result")
-    assert claims.policy_line(claims.write(line)) == line
+    assert compat.folded_policy_line(claim_lines.policy_line(line)) == line
 
 
 def test_a_call_begins_when_its_server_could_hear_it() -> None:
@@ -85,7 +86,7 @@ def test_on_any_lines_every_decision_can_be_written(lines: list[bytes]) -> None:
         except BadIntakeError:
             continue
     for found in decisions(logs.connections):
-        assert claims.policy_line(claims.write(found)) == found
+        assert compat.folded_policy_line(claim_lines.policy_line(found)) == found
 
 
 def test_calls_that_nobody_gave_an_id_have_the_same_ids_in_a_second_run() -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claims_told import AGENT, HOOK, hook, sdk
-from steno.evidence import claims, intake
+from steno.contracts.assay import claim_lines
+from steno.evidence import compat, intake
 from steno.evidence.claims import SdkLine
 from steno.evidence.intake import SdkTold
 from steno.judge.said import said
@@ -71,4 +72,4 @@ def test_a_hook_that_did_not_understand_says_nothing() -> None:
 @given(st.lists(st.sampled_from([hook(), hook(None), hook(tool_call_id=None), hook("run_failed", 3)])))
 def test_on_any_lines_what_is_said_can_be_written(lines: list[bytes]) -> None:
     for line in by_hooks(*lines):
-        assert claims.sdk_line(claims.write(line)) == line
+        assert compat.folded_sdk_line(claim_lines.sdk_line(line)) == line

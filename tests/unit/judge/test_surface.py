@@ -36,7 +36,7 @@ def own(made: FakeFrames) -> Surface:
 def test_a_run_without_an_observer_has_an_empty_surface_that_says_so() -> None:
     layers = MemoryLayers(numbered([START, FINISH]))
     assert canonical.decode(b"".join(surface(layers))) == {
-        "schema": "assay.runner.capability_surface.v0",
+        "schema": "steno.capability-surface.v1",
         "run_id": RUN_ID,
         "filesystem_prefixes": [],
         "filesystem_paths": [],

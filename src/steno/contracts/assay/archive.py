@@ -14,18 +14,19 @@ from typing import IO
 from steno.bundle import plain_tar
 from steno.bundle.folder import Folder
 from steno.contracts.assay import manifest
+from steno.contracts.assay.claim_lines import policy_line, sdk_line
+from steno.contracts.assay.documents import in_their_words
 from steno.contracts.assay.events import carried, run_events
 from steno.contracts.assay.lines import COLUMNS, kernel_lines
-from steno.evidence import canonical, claims, layout
+from steno.evidence import layout
 from steno.model.record import readable
-from steno.model.recording import ANY_SHIM, NO_SHIM
 from steno.model.run import Run
 
-_AS_THEY_ARE = {
+CONCLUDED = {
     layout.SURFACE: manifest.SURFACE,
     layout.HEALTH: manifest.HEALTH,
+    layout.CORRELATION: manifest.CORRELATION,
 }
-_KERNEL_ALONE = ["policy_layer_absent", "sdk_layer_absent"]
 
 
 def file_name(run: Run) -> str:
@@ -41,26 +42,13 @@ def write(run: Run, out: IO[bytes]) -> None:
         plain_tar.write(made, manifest.FILES, out)
 
 
-def correlation(report: bytes, shim: str) -> bytes:
-    """The report as an archive has it.
-
-    Its readers take a run of which the kernel alone was to tell for clean: no join was expected, and its
-    health says which layers are absent.
-    """
-    found = canonical.decode(report)
-    if shim not in {ANY_SHIM, NO_SHIM} or found["bindings"] or found["ambiguities"] != _KERNEL_ALONE:
-        return report
-    return canonical.encode({**found, "status": "clean", "ambiguities": []})
-
-
 def _files(run: Run) -> Iterator[tuple[str, Iterable[bytes]]]:
     yield manifest.EVENTS, run_events(run.run_id, carried(run.root or "", run.evidence.events()))
     batches = run.recorded_batches(COLUMNS) if run.has_kernel_layer else ()
     yield manifest.KERNEL_LINES, kernel_lines(run.run_id, batches)
     yield manifest.KERNEL_TABLE, run.evidence.read(layout.KERNEL_TABLE) if run.has_kernel_layer else []
-    report = b"".join(run.documents.read(layout.CORRELATION))
-    yield manifest.CORRELATION, [correlation(report, run.facts.start.shim)]
-    yield manifest.POLICY_LINES, map(claims.write, run.policy_lines())
-    yield manifest.SDK_LINES, map(claims.write, run.sdk_lines())
-    for path, name in _AS_THEY_ARE.items():
-        yield name, run.documents.read(path)
+    yield manifest.POLICY_LINES, map(policy_line, run.policy_lines())
+    yield manifest.SDK_LINES, map(sdk_line, run.sdk_lines())
+    for path, name in CONCLUDED.items():
+        document = b"".join(run.documents.read(path))
+        yield name, [in_their_words(name, document, run.facts.start.shim)]

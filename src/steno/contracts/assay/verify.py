@@ -21,6 +21,7 @@ from steno.bundle.claims_check import claim_problems
 from steno.bundle.folder import Folder
 from steno.bundle.reader import MAX_LINE, FolderLayers, digest_of, lines_of
 from steno.contracts.assay import archive, events, manifest
+from steno.contracts.assay.documents import in_their_words
 from steno.contracts.assay.events import Carried
 from steno.contracts.assay.lines import COLUMNS, kernel_lines
 from steno.contracts.assay.manifest import ArchiveManifest
@@ -238,16 +239,15 @@ class _Verification:
     def _check_derived(self) -> list[str]:
         layers = self._layers
         derived = derivations(layers)
+        shim = self._facts.start.shim
         made = {
-            manifest.SURFACE: derived[layout.SURFACE](layers),
-            manifest.HEALTH: derived[layout.HEALTH](layers),
+            name: in_their_words(name, b"".join(derived[path](layers)), shim)
+            for path, name in archive.CONCLUDED.items()
         }
-        report = b"".join(derived[layout.CORRELATION](layers))
-        made[manifest.CORRELATION] = iter([archive.correlation(report, self._facts.start.shim)])
         return [
-            f"{path}: is not what the lines give"
-            for path, blocks in made.items()
-            if digest_of(blocks) != digest_of(self._files.read(path))
+            f"{name}: is not what the lines give"
+            for name, document in made.items()
+            if digest_of([document]) != digest_of(self._files.read(name))
         ]
 
     def _check_completeness(self) -> list[str]:

@@ -76,26 +76,25 @@ class _Health(msgspec.Struct, frozen=True):
 
 def read_surface(run: Files) -> dict[str, Any]:
     """The surface of a run, its shape checked."""
-    surface = read_json(run, layout.SURFACE, dict[str, Any])
-    with checked(run, layout.SURFACE):
-        capabilities.of_surface(surface, projected=False)
-    return surface
+    return _checked(run, read_json(run, layout.SURFACE, dict[str, Any]))
 
 
 def verified_evidence(run: Run) -> Evidence:
     with _usable():
         verdict = trusted(run, layout.SURFACE, layout.HEALTH)
-    return _evidence(run.documents, verdict)
+    return _evidence(run.documents, verdict, read_surface(run.documents))
 
 
 def evidence_of_archive(path: Path) -> Evidence:
     """Of an assay-runner archive, whose surface was made again from its lines as well."""
     from steno.contracts.assay import verify as assay  # late: tarfile is slow to start, and rarely needed
+    from steno.contracts.assay.documents import surface_in_our_words
 
     with assay.opened(path) as (verdict, files):
         with _usable():
             sound(verdict, path)
-        return _evidence(files, verdict)
+        surface = surface_in_our_words(read_json(files, layout.SURFACE, dict[str, Any]))
+        return _evidence(files, verdict, _checked(files, surface))
 
 
 @contextmanager
@@ -106,7 +105,13 @@ def _usable() -> Iterator[None]:
         raise UnreadableBundleError(str(error), hint=error.hint) from error
 
 
-def _evidence(run: Files, verdict: Verdict) -> Evidence:
+def _checked(run: Files, surface: dict[str, Any]) -> dict[str, Any]:
+    with checked(run, layout.SURFACE):
+        capabilities.of_surface(surface, projected=False)
+    return surface
+
+
+def _evidence(run: Files, verdict: Verdict, surface: dict[str, Any]) -> Evidence:
     health = read_json(run, layout.HEALTH, _Health)
     with checked(run, layout.HEALTH):
         source = Source(
@@ -118,4 +123,4 @@ def _evidence(run: Files, verdict: Verdict) -> Evidence:
             complete=verdict.status is Status.VALID,
             gaps=sorted(set(verdict.gaps)),
         )
-    return Evidence(source, read_surface(run))
+    return Evidence(source, surface)

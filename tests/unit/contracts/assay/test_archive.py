@@ -13,9 +13,12 @@ from assay_archives import exported, lines_in, sealed_run, taken_apart
 from frames_made import FakeFrames, Found
 from recorded import Recorded
 from spools import RUN_ID
+from steno.contracts.assay import archive
 from steno.contracts.assay import manifest as assay_manifest
+from steno.contracts.assay.documents import SCHEMAS
 from steno.errors import BadRequestError, StoreError
 from steno.evidence import layout
+from steno.judge import rules
 
 FILES = [
     "manifest.json",
@@ -78,14 +81,20 @@ def test_the_manifest_lists_the_others_and_not_itself(run: Path, tmp_path: Path)
     }
 
 
-def test_surface_health_and_correlation_are_those_of_the_record(run: Path, tmp_path: Path) -> None:
+def test_surface_health_and_correlation_are_those_of_the_record_under_the_schemas_of_the_contract(
+    run: Path, tmp_path: Path
+) -> None:
     files = taken_apart(exported(run, tmp_path))
-    for name, path in (
-        (layout.SURFACE, assay_manifest.SURFACE),
-        (layout.HEALTH, assay_manifest.HEALTH),
-        (layout.CORRELATION, assay_manifest.CORRELATION),
-    ):
-        assert files[path] == Recorded(run).judged(name)
+    for name, path in archive.CONCLUDED.items():
+        theirs, ours = json.loads(files[path]), json.loads(Recorded(run).judged(name))
+        assert theirs.pop("schema") == SCHEMAS[path]
+        assert ours.pop("schema").startswith("steno.")
+        assert theirs == ours
+
+
+def test_no_rule_knows_a_schema_of_the_contract() -> None:
+    sources = Path(rules.__file__).parent.rglob("*.py")
+    assert not [path.name for path in sources if "assay." in path.read_text()]
 
 
 def test_there_is_a_line_for_every_row(run: Path, tmp_path: Path) -> None:
