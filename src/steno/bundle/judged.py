@@ -81,7 +81,7 @@ class JudgedFiles:
     def read(self, path: str, start: int = 0) -> Iterator[bytes]:
         if self._is_evidence(path):
             return self._layers.read(path, start)
-        return iter([self._whole(path)[start:]]) if start else self._made(path)
+        return iter([self._whole(path)[start:]]) if start or path in self._kept else self._made(path)
 
     def read_all(self, path: str, limit: int) -> bytes:
         found = self._run.read_all(path, limit) if self._is_evidence(path) else self._whole(path)
@@ -117,9 +117,17 @@ class JudgedFiles:
         derive = self._derivations[path]
         if self._cache is None or path in _SMALL:
             return derive(self._reading)
-        return self._cache.read(path) or self._cache.keep(path, derive(self._reading))
+        return self._cache.read(path) or self._told_once(path, self._cache.keep(path, derive(self._reading)))
 
     def _whole(self, path: str) -> bytes:
         if path not in self._kept:
-            self._kept[path] = b"".join(self._made(path))
+            self._kept[path] = b"".join(self._told_once(path, self._made(path)))
         return self._kept[path]
+
+    def _told_once(self, path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        """From then on it is read from where it is kept."""
+        from steno.judge.catalogue import SCANS  # late: likewise
+
+        yield from blocks
+        if path in SCANS:
+            self._reading.forget(SCANS[path])

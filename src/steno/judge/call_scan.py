@@ -79,11 +79,11 @@ class CallScan:
 
     @cached_property
     def effects(self) -> Effects:
-        """When all was taken."""
+        """When all was taken, and nothing will be."""
         for number, owner in enumerate(self._labeller.owners):
             self._found.counts.take(owner, self._totals[number])
             if number in self._seeing.by_label:
-                self._found.take(owner, self._seeing.by_label[number], self._windows)
+                self._found.take(owner, self._seeing.by_label.pop(number), self._windows)
         return self._found
 
 

@@ -24,7 +24,8 @@ from steno.judge.one_pass import Reading, Scan
 
 Derivation = Callable[[Layers], Iterator[bytes]]
 
-_SCANS: dict[str, type[Scan]] = {
+# What is read for one of these alone.
+SCANS: dict[str, type[Scan]] = {
     layout.KERNEL_LINES: kernel_lines.Lines,
     layout.PROCESSES: processes.Told,
     layout.FILES: files.Touched,
@@ -60,7 +61,7 @@ def derivations(layers: Layers) -> dict[str, Derivation]:
 def scans_for(layers: Layers, names: Collection[str]) -> Iterator[type[Scan]]:
     """What is read off the table of system calls for these, as far as one pass can."""
     reading = Reading.of(layers)
-    yield from (_SCANS[name] for name in names if name in _SCANS)
+    yield from (SCANS[name] for name in names if name in SCANS)
     if layout.HEALTH in names:
         yield from health.scans(reading)
     if not {layout.CALLS, layout.CORRELATION}.isdisjoint(names):

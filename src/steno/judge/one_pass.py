@@ -82,6 +82,10 @@ class Reading:
         """These will be asked for, and may be read with the first one that is."""
         self._expected |= dict.fromkeys(kinds)
 
+    def forget(self, kind: type[Scan]) -> None:
+        """What was concluded from it is kept elsewhere."""
+        self._found.pop(kind, None)
+
     def scanned(self, kind: type[_Found]) -> _Found:
         if kind not in self._found:
             self._read_with_expected(kind.begin(self))
