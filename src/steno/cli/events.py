@@ -67,7 +67,8 @@ def command(
     """Print every event that the kernel observer saw, in order.
 
     Nothing is summed up or left out; `steno tree`, `steno files` and `steno net` are made of these. The
-    options choose, and only what meets all of them is printed.
+    options choose, and only what meets all of them is printed. Of a run that is still going on, what was
+    seen so far is shown.
     """
     with open_run(run, store) as opened:
         say_if_not_sealed(opened)

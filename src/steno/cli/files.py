@@ -79,7 +79,8 @@ def command(
 
     Of files below ignored paths, inside .git, and of special files no state is kept: those that the run
     created, opened to write or deleted are counted at the end, and --all lists them. Files of others that
-    the user cannot write are not recorded. With --json each file has both states in full.
+    the user cannot write are not recorded. With --json each file has both states in full. Of a run that is
+    still going on, every changed file is `?`: how it is left is known when it has ended.
     """
     with open_run(run, store) as opened:
         say_if_not_sealed(opened)

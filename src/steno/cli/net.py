@@ -49,7 +49,7 @@ def command(run: str, store: str | None, as_json: bool) -> None:
     """List every address that a run connected to, bound, listened on or sent to.
 
     Unix sockets are listed apart. Below are the sockets that were made, and calls on a descriptor whose
-    address the call does not tell.
+    address the call does not tell. Of a run that is still going on, what was seen so far is shown.
     """
     with open_run(run, store) as opened:
         say_if_not_sealed(opened)

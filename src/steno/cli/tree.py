@@ -47,7 +47,8 @@ def command(run: str, every: bool, store: str | None, as_json: bool) -> None:
 
     Arguments are recorded without their secrets. Processes that did the same, with all they started, share
     one line (`500 x`); of many that ran one program with different arguments the first ones are shown, and
-    the others counted. On a terminal a line is cut to its width.
+    the others counted. On a terminal a line is cut to its width. Of a run that is still going on, what was
+    seen so far is shown.
     """
     with open_run(run, store) as opened:
         say_if_not_sealed(opened)
