@@ -17,6 +17,7 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -413,6 +414,13 @@ CASE(reach_into_itself, "process_vm_writev pidfd_getfd")
     say("reach 0");
     attempt(syscall(SYS_pidfd_getfd, self, 999, 0)); /* after one that succeeds, it may not be known whose it was */
     say("reach 0");
+}
+
+CASE(limit_a_process_of_the_run, "prlimit64")
+{
+    struct rlimit no_core = {0, 0};
+    attempt(syscall(SYS_prlimit64, getpid(), RLIMIT_CORE, &no_core, 0)); /* nothing is told of it */
+    open_inner();
 }
 
 ONE(ask_for_the_personality, "personality", "personality 4294967295", syscall(SYS_personality, 0xffffffffu))

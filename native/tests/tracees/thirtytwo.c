@@ -229,6 +229,7 @@ static void mounts(void)
     DO("ptrace 16", __NR_ptrace, 16, -1, 0, 0);
     DO("reach 0", __NR_process_vm_writev, -1, 0, 0, 0, 0, 0);
     DO("reach 0", __NR_pidfd_getfd, -1, 0, 0);
+    JUST(__NR_prlimit64, JUST(__NR_getpid, 0), 4, scratch + 2000, 0); /* of the run: nothing is told */
 }
 
 static void end_child(long child, int status)
@@ -352,7 +353,8 @@ static const struct { const char *name, *calls; void (*run)(void); } cases[] = {
      attributes},
     {"descriptors", "fchmod fchown fchown32 fsetxattr fremovexattr ftruncate ftruncate64 mmap mmap2 dup dup2 dup3 fcntl "
                     "fcntl64 write writev pwritev2 sendfile sendfile64 splice", descriptors},
-    {"mounts", "mount move_mount umount umount2 pivot_root io_uring_setup personality unshare setns seccomp prctl ptrace process_vm_writev pidfd_getfd", mounts},
+    {"mounts", "mount move_mount umount umount2 pivot_root io_uring_setup personality unshare setns seccomp prctl ptrace process_vm_writev pidfd_getfd "
+               "prlimit64", mounts},
     {"processes", "fork clone clone3 execve execveat exit exit_group kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo "
                   "pidfd_send_signal waitpid waitid wait4", processes},
     {"vforked", "vfork", vforked},
