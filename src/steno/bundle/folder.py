@@ -130,8 +130,12 @@ class Folder:
         return b"".join(blocks)
 
     def size(self, path: str) -> int:
+        return self.status(path).st_size
+
+    def status(self, path: str) -> os.stat_result:
+        """What is there, without opening it."""
         with self._parent(path) as (parent, name):
-            return os.stat(name, dir_fd=parent, follow_symlinks=False).st_size
+            return os.stat(name, dir_fd=parent, follow_symlinks=False)
 
     def has(self, path: str) -> bool:
         """Whether a regular file of that name is there."""

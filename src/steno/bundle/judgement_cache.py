@@ -125,10 +125,6 @@ def _written(fd: int, block: bytes) -> int:
 def _identities(run: Folder) -> Iterator[list[str]]:
     """Every file of the run, in a way that changes when somebody changes it."""
     for entry in run.entries():
-        fd = run.open(entry.path)
-        try:
-            found = os.fstat(fd)
-        finally:
-            os.close(fd)
+        found = run.status(entry.path)
         numbers = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
         yield [entry.path, *map(str, numbers)]

@@ -19,14 +19,15 @@ class NotAsSealedError(ValueError):
 class SealedFolder(Folder):
     """Lives as long as the folder that it was made of, which closes it.
 
-    A file is looked at as a whole when it is first opened. What the manifest does not name is not there.
+    A file is looked at as a whole when it is first opened, and again when it is another since. What the
+    manifest does not name is not there.
     """
 
     def __init__(self, run: Folder, manifest: Manifest) -> None:
         self.path = run.path
         self._fd = run.fd
         self._files = manifest.files
-        self._seen: set[str] = set()
+        self._seen: dict[str, tuple[int, ...]] = {}
 
     def close(self) -> None:
         pass
@@ -44,13 +45,15 @@ class SealedFolder(Folder):
             fd = super().open(path, write=write)
         except FileNotFoundError:
             raise NotAsSealedError(f"{path} is missing") from None
-        if path not in self._seen:
-            try:
+        try:
+            found = os.fstat(fd)
+            identity = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+            if self._seen.get(path) != identity:
                 self._look_at(path, fd)
-            except BaseException:
-                os.close(fd)
-                raise
-            self._seen.add(path)
+                self._seen[path] = identity
+        except BaseException:
+            os.close(fd)
+            raise
         return fd
 
     def _look_at(self, path: str, fd: int) -> None:

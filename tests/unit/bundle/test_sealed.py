@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+import steno as steno_module
 from conftest import Steno
+from steno.bundle import judgement_cache
 from steno.bundle.folder import Folder
 from steno.bundle.sealed import NotAsSealedError, open_sealed
+from steno.errors import UnreadableBundleError
 from steno.evidence import layout
 from support.run_builder import RUN_ID, RunBuilder
 
@@ -83,6 +86,29 @@ def test_a_manifest_whose_root_is_not_its_own_opens_nothing(tmp_path: Path) -> N
     manifest.write_bytes(manifest.read_bytes().replace(root.encode(), b"0" * 64))
     with Folder(run) as folder, pytest.raises(NotAsSealedError, match="root"):
         open_sealed(folder)
+
+
+def test_a_file_that_is_changed_after_it_was_read_is_not_given_again(tmp_path: Path) -> None:
+    run = a_run(tmp_path)
+    with Folder(run) as folder:
+        _, found = open_sealed(folder)
+        whole = b"".join(found.read(layout.EVENTS))
+        (run / layout.EVENTS).write_bytes(whole.replace(b"make", b"fake"))
+        with pytest.raises(NotAsSealedError):
+            list(found.read(layout.EVENTS))
+
+
+def test_a_harmed_content_stops_no_command_that_needs_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where what is concluded is kept, by what all files are."""
+    monkeypatch.setattr(judgement_cache, "WORTH_KEEPING", 0)
+    run = a_run(tmp_path)
+    (run / layout.BLOBS).write_bytes(b"another")
+    with steno_module.open(run) as opened:
+        assert [file.path for file in opened.changes] == ["/w/a"]
+        with pytest.raises(UnreadableBundleError, match=r"blobs.parquet is not as it was sealed"):
+            opened.content(opened.file("/w/a").after)
 
 
 READING = ["show", "tree", "files", "net", "events", "calls", "surface", "play", "tail"]
