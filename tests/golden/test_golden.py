@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from golden import improved, judged
 from golden.answers import COMMANDS, EXPORTS, asked, exported, kept_answers
 from steno.evidence import compat, layout
+from support.reading import unpack
 
 BUNDLES = sorted(Path(__file__).parent.glob("v*/*.tar.gz"))
 
@@ -37,8 +37,7 @@ def test_what_stands_in_a_bundle_of_what_somebody_concluded_is_never_shown(
     bundle: Path, store: Path, tmp_path: Path
 ) -> None:
     """Whatever a forger puts there, and also when it is not there at all: only the verdict speaks of it."""
-    with tarfile.open(bundle) as packed:
-        packed.extractall(tmp_path / "run", filter="data")
+    unpack(bundle, tmp_path / "run")
     concluded = [*compat.CONCLUDED] if bundle.parent.name == "v1" else [*layout.JUDGED_FILES]
     if (tmp_path / "run/terminal/output.idx").exists():
         concluded.remove("terminal/output")  # it was recorded

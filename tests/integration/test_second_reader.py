@@ -20,6 +20,7 @@ from recorded import only_run
 from resealing import files_of, reseal
 from steno.bundle import manifest as manifests
 from steno.evidence import canonical, layout
+from support.reading import unpack
 
 ROOT = Path(__file__).parents[2]
 READER = ROOT / "docs" / "examples" / "read_record.py"
@@ -199,8 +200,7 @@ def test_what_was_tampered_with_is_invalid_to_both(steno: Steno, run: Path, how:
 def test_a_table_that_was_taken_out_of_bundle_and_manifest_together_is_missed(
     steno: Steno, tmp_path: Path, name: str
 ) -> None:
-    with tarfile.open(GOLDEN / "notify.tar.gz") as packed:
-        packed.extractall(tmp_path / "run", filter="data")
+    unpack(GOLDEN / "notify.tar.gz", tmp_path / "run")
     assert answer(tmp_path / "run") == (0, "valid")
     (tmp_path / "run" / name).unlink()
     reseal(tmp_path / "run")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.sealed import NotAsSealedError, open_sealed
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
+from support.reading import unpack
 from support.run_builder import RUN_ID, RunBuilder
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -29,9 +29,7 @@ def a_run(store: Path) -> Path:
 
 @pytest.fixture(params=["v1", "v2"])
 def bundle(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    with tarfile.open(GOLDEN / request.param / "both.tar.gz") as packed:
-        packed.extractall(tmp_path / "run", filter="data")
-    return tmp_path / "run"
+    return unpack(GOLDEN / request.param / "both.tar.gz", tmp_path / "run")
 
 
 def read_whole(run: Path) -> Iterator[bytes]:
@@ -117,9 +115,7 @@ READING = ["show", "tree", "files", "net", "events", "calls", "surface", "play",
 @pytest.mark.parametrize("name", [layout.EVENTS, layout.KERNEL_TABLE, layout.FILE_LINES, layout.CLAIMS])
 def test_no_command_shows_what_was_changed_after_the_seal(steno: Steno, tmp_path: Path, name: str) -> None:
     """Each fails, or needs nothing of that file and says what it says of the untouched bundle."""
-    bundle = tmp_path / "run"
-    with tarfile.open(GOLDEN / "v2" / "mcp-policy.tar.gz") as packed:
-        packed.extractall(bundle, filter="data")
+    bundle = unpack(GOLDEN / "v2" / "mcp-policy.tar.gz", tmp_path / "run")
     before = {command: steno(command, bundle, "--json") for command in READING}
     whole = (bundle / name).read_bytes()
     (bundle / name).write_bytes(whole[:-9] + b"x" + whole[-8:])

@@ -28,6 +28,7 @@ from steno.site.server import LONGEST_HEAD
 from steno.views.report import parts
 from steno.views.report.extract import EXTRACT
 from steno.views.report.parts import JUDGED
+from support.reading import unpack
 from support.run_builder import RunBuilder
 from waiting import SECONDS, until
 
@@ -128,8 +129,7 @@ def test_the_page_of_a_run_names_its_files_by_address(client: Client, runs: Path
 
 
 def test_the_files_of_a_record_of_format_1_have_the_names_of_today(tmp_path: Path) -> None:
-    with tarfile.open(GOLDEN) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
+    unpack(GOLDEN, tmp_path / "unpacked")
     run_id = json.loads((tmp_path / "unpacked" / layout.MANIFEST).read_bytes())["run_id"]
     store = tmp_path / "runs"
     store.mkdir()
