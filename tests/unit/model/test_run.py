@@ -23,7 +23,8 @@ from steno.model.kernel_layer import File, State
 from support.reading import sealed
 from support.run_builder import RUN_ID, Content, RunBuilder
 
-UNSEALED = {"about", "gaps", "log", "output"}
+TOLD = {"calls", "checks", "claims", "decisions", "effects", "messages"}
+UNSEALED = {"about", "gaps", "log", "output", *TOLD}
 GOLDEN = sorted((Path(__file__).parents[2] / "golden").glob("v*/*.tar.gz"))
 
 

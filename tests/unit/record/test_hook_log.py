@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from claims_told import hook
 from spools import RUN_ID
+from steno.claims.hook_log import HookLog, take_hooks
 from steno.evidence.claims import ProcessKey
 from steno.evidence.intake import BadIntakeError, HookTold
-from steno.record.hook_log import HookLog, take_hooks
 
 LATEST = 1000
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from claims_told import sdk
 from spools import RUN_ID
+from steno.claims.sdk_contract import take
 from steno.evidence.intake_names import MAX_ID
-from steno.record.sdk_contract import take
 
 ID = "call_0f3a9b1c2d4e5f60"
 
