@@ -137,6 +137,28 @@ def test_whatever_becomes_of_the_home_is_undone_to_the_byte_and_no_record_is_los
     assert resident.tree() == resident.before
 
 
+@pytest.mark.parametrize("disaster", ["removed", "closed, opened and removed", "taken away and removed"])
+def test_what_agents_keep_in_a_home_comes_back_although_it_is_ignored(
+    resident: Home, observer: str, disaster: str
+) -> None:
+    settings = resident.path / ".claude" / "projects" / "settings.json"
+    resident.do("sh", "-c", f"mkdir -p '{settings.parent}'; echo mine >'{settings}'")
+    resident.record(observer, f"echo more >>'{settings}'; {DISASTERS[disaster]}")
+    done = resident.do(PROGRAM, "undo", "@last")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert settings.read_text() == "mine\n"
+
+
+def test_what_an_agent_changes_of_its_own_state_is_not_undone(resident: Home, observer: str) -> None:
+    log = resident.path / ".claude" / "log"
+    resident.do("sh", "-c", f"mkdir -p '{log.parent}'; echo before >'{log}'")
+    resident.record(observer, f"echo session >>'{log}'; rm -f \"$HOME/deep/er/notes\"")
+    done = resident.do(PROGRAM, "undo", "@last")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert log.read_text() == "before\nsession\n"
+    assert (resident.path / "deep" / "er" / "notes").exists()
+
+
 def test_what_the_command_tried_on_the_records_is_in_its_record(resident: Home, observer: str) -> None:
     done = resident.record(observer, f"rm -f {resident.store}/.local.key; echo $?")
     assert done.returncode == 0

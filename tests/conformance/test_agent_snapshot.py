@@ -172,6 +172,13 @@ def test_deleted_files_are_tombstones(tmp_path: Path) -> None:
     assert found["operations"] == ["delete"]
 
 
+def test_what_is_ignored_is_left_out_although_the_record_has_it(tmp_path: Path) -> None:
+    run = a_run("rm", ignored=["/home/ada/.claude"])
+    for path in ("/home/ada/.claude", "/home/ada/.claude/settings", "/home/ada/notes"):
+        run.deleted(path, b"mine")
+    assert [one["path"] for one in snapshot(tmp_path, run).manifest["files"]] == ["/home/ada/notes"]
+
+
 def test_what_never_was_there_is_no_tombstone(tmp_path: Path) -> None:
     found = snapshot(tmp_path, a_run().looked("/no", None))
     assert found.file("/no")["before"] == found.file("/no")["after"] == {"exists": False}

@@ -117,6 +117,22 @@ def test_what_is_ignored_or_in_the_store_is_not_recorded(place: Path) -> None:
     assert list(found) == [place / "kept" / "file"]
 
 
+def test_what_is_ignored_and_cannot_be_replaced_is_recorded_once_the_run_has_removed_all_of_it(
+    place: Path,
+) -> None:
+    looks = {}
+    for name in (".claude", ".codex", ".cache"):
+        (place / name).mkdir()
+        (place / name / "settings").touch()
+        looks[place / name / "settings"] = first_look(place / name / "settings", "delete")
+    for name in (".claude", ".cache"):
+        looks[place / name] = first_look(place / name, "delete")
+        shutil.rmtree(place / name)
+    entries = IgnoreRules(os.fsencode(place / name) for name in (".claude", ".codex", ".cache"))
+    found = seen(looks, rules=entries, store=place / "runs")
+    assert list(found) == [place / ".claude", place / ".claude" / "settings"]
+
+
 GIT = ["HEAD", "index", "objects/ab/cdef", "refs/heads/main"]
 
 
