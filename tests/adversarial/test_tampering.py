@@ -52,7 +52,7 @@ def test_every_byte_counts(bundle: Path) -> None:
             assert verdict_of(bundle).status is Status.INVALID, (name, at)
             tried += 1
         path.write_bytes(data)
-    assert tried > 1000
+    assert tried > 500
     assert verdict_of(bundle).status is Status.VALID
 
 
