@@ -5,6 +5,7 @@ Nothing here touches the home, the configuration or the environment of whoever r
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from operator import itemgetter
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Protocol
 
 import pytest
@@ -33,6 +36,10 @@ IDENTITY = {
     "GIT_AUTHOR_DATE": "2026-01-25T12:00:00Z",
     "GIT_COMMITTER_DATE": "2026-01-25T12:00:00Z",
 }
+
+# Keys that are made in this process; a test with a store of its own has them in its own home.
+os.environ["XDG_STATE_HOME"] = mkdtemp(prefix="steno-tests-state-")
+atexit.register(rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 # The suite asks each property the same questions every time; `make soak` asks many more, each time others.
 settings.register_profile("suite", max_examples=50, deadline=None, derandomize=True)
@@ -63,6 +70,7 @@ def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = home / "runs"
     monkeypatch.setenv("STENO_HOME", str(path))
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     return path
 
 
