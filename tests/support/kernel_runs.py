@@ -85,4 +85,4 @@ class Run:
 
     def blobs(self) -> dict[str, bytes | None]:
         with Folder(self.spool) as folder, blobs.open_blobs(folder) as opened:
-            return dict(opened.contents(self.key))
+            return dict(opened.contents([self.key]))
