@@ -29,7 +29,7 @@ from steno.bundle.seal import seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, earlier_runs, publish_run_folder
 from steno.bundle.sweep import Sweeper
-from steno.capture.closed import close_to_others
+from steno.capture.closed import close_to_others, limits_of
 from steno.capture.host import ToolVersions, describe_environment, describe_host
 from steno.capture.keeper import Keeper, Launch, launch
 from steno.capture.observer import NONE, Frames, Observer, choose_observer, launch_observed, why_unobserved
@@ -371,6 +371,7 @@ class _Recording:
         )
 
     def run_command(self) -> None:
+        limits = limits_of(os.getpid())
         with signals_kept() as kept:
             keeper = self._launch()
             self._launched = True
@@ -382,6 +383,13 @@ class _Recording:
                 pump.run()
         if syncing.failure is not None:
             self._witness.gap("sync_failed", f"the disk did not take the spool: {syncing.failure.strerror}")
+        # An observer sets limits of its own; a command that sets them is told by it.
+        ours = {os.getpid(), *([keeper.pid] if self._observer is None else [])}
+        if changed := {
+            name for pid in ours for name, limit in limits_of(pid).items() if limit != limits[name]
+        }:
+            told = f"somebody set limits of the recorder: {', '.join(sorted(changed))}"
+            self._witness.gap("recorder_reached", told)
         with undisturbed():
             keeper.release()
             if self._scope is not None:
