@@ -31,7 +31,7 @@ from steno.judge.streams import Moment, recorded
 from steno.model import kernel_rows, record_rows, rows, runs, so_far, table_documents, told_rows
 from steno.model.calls import Calls, has_calls, read_calls
 from steno.model.connections import Network
-from steno.model.contents import Contents, kept_contents, secret_key
+from steno.model.contents import Contents, kept_contents, secret_keys
 from steno.model.descent import Descent
 from steno.model.evidence_files import (
     EvidenceFile,
@@ -382,7 +382,7 @@ class Run:
                 f"the record does not keep this content: {why}", hint="docs/spec.md has the reasons"
             )
         with checked(self.folder, layout.BLOBS), self.open_contents() as kept:
-            return kept.read(state.blob, secret_key(self.path.absolute().parent))
+            return kept.read(state.blob, secret_keys(self.path.absolute().parent))
 
     @property
     def has_calls(self) -> bool:

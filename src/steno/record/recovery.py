@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from steno.bundle import known_secrets, local_key
+from steno.bundle import known_secrets
 from steno.bundle.claims_check import DISTURBED
 from steno.bundle.folder import Folder
 from steno.bundle.inventory import completeness_of
@@ -212,10 +212,10 @@ def _intakes(spool: Folder) -> list[Path]:
 def _known_secrets(run: Folder, store: Path) -> list[bytes] | None:
     """What the recorder knew; without its key the frames cannot be read either. None: nobody knows."""
     try:
-        with Folder(store) as folder, run.sub(layout.SPOOL) as spool:
+        with run.sub(layout.SPOOL) as spool:
             if not spool.has(known_secrets.KNOWN):
                 return None
-            return known_secrets.read(spool, local_key.read(folder))
+            return known_secrets.read(spool, known_secrets.key_of(spool, store))
     except (OSError, StoreError):
         return None
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from steno.bundle import kernel_table, known_secrets, local_key
+from steno.bundle import kernel_table, known_secrets
 from steno.bundle.folder import BLOCK, Folder
 from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import Frames, Touched, open_frames
@@ -78,8 +78,7 @@ def with_kernel_layer(record: Record, store: Path) -> Record | None:
     try:
         if not spool.has(known_secrets.KNOWN):
             return None  # nobody knows what to mask
-        with Folder(store) as folder:
-            key = local_key.read(folder)
+        key = known_secrets.key_of(spool, store)
         redactor = Redactor(findings=Findings(), literals=known_secrets.read(spool, key))
         made = _made(spool, key, redactor, _rules(record.facts.start, store))
         layers = LiveLayers(spool, record.run_id, made, redactor)
