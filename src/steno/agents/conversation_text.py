@@ -24,9 +24,9 @@ from steno.agents.streams.said import (
     TurnEnded,
     Warned,
 )
-from steno.views.comment import code
-from steno.views.measures import counted
-from steno.views.plain import visible
+from steno.text.markdown import code
+from steno.text.safe import visible
+from steno.text.units import counted
 
 MAX_LINES = 40  # of a tool's output, and of raw output
 MAX_WIDTH = 2000  # of a line of it

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from steno.agents.listing import how_it_ended
-from steno.views.folding import folded
-from steno.views.paint import Paint
-from steno.views.plain import columns, cut, pad, visible
+from steno.text.safe import columns, cut, pad, visible
+from steno.text.style import Paint, folded
 
 _GAP = "  "
 _AGENTS = ("AGENT", "PROGRAM")

@@ -25,7 +25,7 @@ from steno.agents.steps import Step
 from steno.bundle.folder import Folder
 from steno.contracts.agent_audit.meta import Meta
 from steno.errors import BadRequestError, RunNotFoundError
-from steno.views.plain import visible
+from steno.text.safe import visible
 
 
 def all_agents(root: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:

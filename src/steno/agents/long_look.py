@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from steno.agents.snapshot import Look, look
 from steno.bundle.folder import Folder
 from steno.errors import StoreError
-from steno.views import measures
+from steno.text import units
 
 PATIENCE = 0.5  # seconds, before there is a word and between two
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -74,9 +74,7 @@ class _Watched:
         if self._found is None:
             ignored = [number for number in self._ending if signal.getsignal(number) is signal.SIG_IGN]
             self._found = {number: signal.signal(number, _end) for number in ignored}
-        self._tell(
-            f"looking at the files: {self._files}, {measures.size(self._bytes)} read; Control-C ends it"
-        )
+        self._tell(f"looking at the files: {self._files}, {units.size(self._bytes)} read; Control-C ends it")
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:

@@ -29,7 +29,7 @@ from steno.bundle.folder import Folder
 from steno.contracts.agent_audit.meta import Known
 from steno.contracts.agent_audit.streams import AUDIT
 from steno.errors import BadRequestError, RunNotFoundError, StoreError
-from steno.views.plain import listed
+from steno.text.safe import listed
 
 RUNS = "runs"
 _RUN = re.compile(r"\d{8}T\d{6}-(?P<agent>.+)-(?P<suffix>[0-9a-f]{8})", re.ASCII)

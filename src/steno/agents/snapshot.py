@@ -22,7 +22,7 @@ from steno.bundle.folder import BLOCK, Folder, NotRegularError
 from steno.contracts.agent_audit.changes import FileState, Snapshot, spelled
 from steno.contracts.agent_audit.streams import AUDIT
 from steno.errors import StoreError
-from steno.views.measures import counted
+from steno.text.units import counted
 
 CHANGED_WHILE_READ = "CHANGED_WHILE_READ"
 AT_REST_NS = 2_000_000_000  # clocks of file systems are coarse: of a younger file nobody knows

@@ -17,7 +17,7 @@ from steno.agents.attempt import Attempt
 from steno.agents.conversation_text import conversation
 from steno.agents.envelopes import envelopes
 from steno.errors import BadRequestError
-from steno.views.plain import visible_json
+from steno.text.safe import visible_json
 
 
 def translate(attempt: Attempt, level: int) -> Iterator[str]:

@@ -87,7 +87,7 @@ def reconstruct(trace: str, out: str, err: str, as_json: bool) -> int:
     from steno.agents import reconstruct as rebuilding
     from steno.agents.reconstruct_files import reconstruct_files
     from steno.agents.trace_lines import NOT_A_TRACE
-    from steno.views.measures import counted
+    from steno.text.units import counted
 
     made = reconstruct_files(Path(trace), Path(out), Path(err))
     if as_json:

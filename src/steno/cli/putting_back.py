@@ -37,8 +37,8 @@ from steno.restore.words import (
     to_json,
     trash_lines,
 )
+from steno.text.safe import visible
 from steno.views.export import trusted
-from steno.views.plain import visible
 
 _NS_PER_MS = 10**6
 _ATTRIBUTES = "its extended attributes, or flags of its inode, were set; what they were is not in the record"

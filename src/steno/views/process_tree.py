@@ -15,9 +15,9 @@ from steno.evidence import layout
 from steno.model.descent import TOP
 from steno.model.rows import Process
 from steno.model.run import Run
-from steno.views import measures
-from steno.views.paint import Paint
-from steno.views.plain import ELLIPSIS, columns, cut, visible
+from steno.text import units
+from steno.text.safe import ELLIPSIS, columns, cut, visible
+from steno.text.style import Paint
 
 SCHEMA = "steno.tree.v1"
 _DOCUMENTS = (layout.FILES, layout.KERNEL_LINES, layout.PROCESSES)
@@ -119,7 +119,7 @@ def _role(row: _Row) -> str:
 
 def _time(members: list[Process]) -> str:
     lasted = [one.ended_ns - one.started_ns for one in members if one.ended_ns is not None]
-    return measures.duration(sum(lasted)) if lasted else "-"
+    return units.duration(sum(lasted)) if lasted else "-"
 
 
 class _Tree:
