@@ -7,8 +7,7 @@ from typing import Any
 
 from steno.evidence import canonical
 from steno.judge.catalogue import derivations
-from steno.views.summary import summary
-from steno.views.told_files import told_files
+from steno.views.show import summary, told_files
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 

@@ -21,7 +21,7 @@ from steno.agents.read_again import judged_again
 from steno.agents.translate import translate
 from steno.bundle.folder import Folder
 from steno.contracts.agent_audit.meta import Meta
-from steno.views.export.contracts import agent_audit
+from steno.export.contracts import agent_audit
 from support.reading import opened
 from support.recorded import Recorded, runs
 from support.stand_in_agent import DONE_MARKER, Attempt, Started, saying, stand_in

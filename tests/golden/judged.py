@@ -15,8 +15,8 @@ import steno
 from steno.bundle.judged import JudgedFiles
 from steno.bundle.pack import unpacked
 from steno.evidence import layout
+from steno.export.tables import json_line
 from steno.judge.rules import RULES
-from steno.views.export.tables import json_line
 
 HERE = Path(__file__).parent
 KEPT = HERE / "judged" / f"rules-{RULES}.json"

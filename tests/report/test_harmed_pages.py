@@ -20,7 +20,7 @@ from steno.bundle.judged import JudgedFiles
 from steno.evidence import layout
 from steno.judge.rules import RULES
 from steno.model import table_documents
-from steno.views.report.parts import JUDGED
+from steno.report.parts import JUDGED
 from support.browsing import PageOf, keep_screenshot
 from support.report_page import PANELS, ReportPage
 from support.reported import Reports

@@ -23,7 +23,7 @@ from steno.agents.run_directory import RUNS
 from steno.bundle.folder import Folder
 from steno.contracts.agent_audit.meta import Meta, SessionFound
 from steno.errors import StoreError
-from steno.views.export.placing import place_in
+from steno.export.atomic import place_in
 
 INDEX = f"{RUNS}/index.json"
 HANDLES = f"{METADATA}/interactive-handles.json"

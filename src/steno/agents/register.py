@@ -28,8 +28,8 @@ from steno.bundle.spool import is_live
 from steno.contracts.agent_audit.meta import Known, Meta
 from steno.errors import StoreError
 from steno.evidence import canonical
+from steno.export.atomic import place_in
 from steno.text.safe import utf8
-from steno.views.export.placing import place_in
 
 METADATA = "metadata"
 ATTEMPTS = "attempts"

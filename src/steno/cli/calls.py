@@ -16,7 +16,7 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
-from steno.views import calls_text
+from steno.views import calls
 
 
 @click.command(
@@ -64,5 +64,5 @@ def command(run: str, tool_call_id: str | None, store: str | None, as_json: bool
         return
     if not found.calls and not found.claims:
         say("nobody told of a tool call")
-    as_lines = calls_text.lines if tool_call_id is None else calls_text.details
+    as_lines = calls.lines if tool_call_id is None else calls.details
     print_paged(as_lines(found, paint(), width=terminal_width()))

@@ -22,7 +22,7 @@ from steno.cli.paging import print_paged
 from steno.evidence.wire import OPS
 from steno.model.recorded_calls import Wanted, to_json
 from steno.text.safe import visible_json
-from steno.views import kernel_events
+from steno.views import events
 
 _OPERATIONS = [op.name for op in OPS.values()]
 _CATEGORIES = sorted({op.category for op in OPS.values()})
@@ -79,7 +79,7 @@ def command(
             _print_objects(to_json(row) for row in rows)
         else:
             colours, width = paint(), terminal_width()
-            print_paged(kernel_events.line(row, colours, width=width) for row in rows)
+            print_paged(events.line(row, colours, width=width) for row in rows)
 
 
 def _print_objects(objects: Iterable[dict[str, object]]) -> None:

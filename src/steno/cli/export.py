@@ -9,7 +9,8 @@ import click
 
 from steno.cli.opening import json_option, open_run, print_json, print_path, run_argument, say, store_option
 from steno.errors import BadRequestError, StoreError
-from steno.views.export import FORMATS, directory_of, export_named, trusted
+from steno.export import FORMATS, directory_of, export_named
+from steno.model.trust import trusted
 
 
 @click.command(

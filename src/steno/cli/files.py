@@ -25,10 +25,10 @@ from steno.evidence.layout import FILES, SURFACE
 from steno.model.rows import File
 from steno.model.run import Run
 from steno.model.unkept import NotKept
-from steno.views import file_diff, file_list
-from steno.views.diff_colours import painted
-from steno.views.file_list import Choice, Wanted
-from steno.views.not_kept import lines as not_kept_lines
+from steno.views import file_diff
+from steno.views import files as file_list
+from steno.views.file_diff import painted
+from steno.views.files import Choice, Wanted, not_kept_lines
 
 _PATTERN = frozenset(b"*?[")
 

@@ -18,7 +18,7 @@ from steno.cli.opening import (
 )
 from steno.cli.paging import print_paged
 from steno.model import runs
-from steno.views import listing
+from steno.views import list as listing
 
 
 @click.command(

@@ -19,6 +19,7 @@ from steno.cli.opening import chosen_store, open_run, print_json, print_lines, r
 from steno.errors import BadRequestError
 from steno.evidence.layout import FILES, SURFACE
 from steno.model.run import Others, Run
+from steno.model.trust import trusted
 from steno.restore.applying import carry_out
 from steno.restore.closed_directories import opened
 from steno.restore.contents import open_contents
@@ -38,7 +39,6 @@ from steno.restore.words import (
     trash_lines,
 )
 from steno.text.safe import visible
-from steno.views.export import trusted
 
 _NS_PER_MS = 10**6
 _ATTRIBUTES = "its extended attributes, or flags of its inode, were set; what they were is not in the record"

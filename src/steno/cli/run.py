@@ -215,7 +215,7 @@ def _directory(cwd: str | None) -> Path:
 
 
 def _parse_export(text: str) -> tuple[str, Path]:
-    from steno.views.export import export_named
+    from steno.export import export_named
 
     name, colon, directory = text.partition(":")
     if not colon or not directory:
@@ -225,15 +225,15 @@ def _parse_export(text: str) -> tuple[str, Path]:
 
 
 def _place_of(name: str, directory: Path) -> Path:
-    from steno.views.export import place_of
+    from steno.export import place_of
 
     return place_of(name, directory)
 
 
 def _export(outcome: Outcome, name: str, directory: Path) -> None:
+    from steno.export import export_named
     from steno.model.finding import open_path
     from steno.model.run import Run
-    from steno.views.export import export_named
 
     try:
         with Run(open_path(outcome.path)) as run:

@@ -38,11 +38,11 @@ def command(port: int, store: str | None, as_json: bool) -> None:
     Prints the address and serves until Ctrl-C. A run that is going on shows what it does while it does it.
     """
     from steno.site.pages import Site  # late: other commands need no server
-    from steno.site.server import Serving
+    from steno.site.server import Server
 
     place = existing_store(store).absolute()
     site = Site(place)
-    serving = Serving(site.answer, port)
+    serving = Server(site.answer, port)
     try:
         if as_json:
             print_json({"url": serving.url, "store": str(place)})

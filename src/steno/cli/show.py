@@ -16,9 +16,8 @@ from steno.cli.opening import (
 from steno.cli.paging import print_paged
 from steno.model.finding import open_path
 from steno.model.run import Run
-from steno.views import summary_text
-from steno.views.summary import summary
-from steno.views.told_files import told_files
+from steno.views import show
+from steno.views.show import summary, told_files
 
 
 @click.command(
@@ -54,4 +53,4 @@ def command(run: str, store: str | None, as_json: bool) -> None:
         if as_json:
             print_json({**found, "files": told_files(opened)})
             return
-    print_paged(summary_text.lines(found, paint(), width=terminal_width()))
+    print_paged(show.lines(found, paint(), width=terminal_width()))

@@ -15,10 +15,10 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
+from steno.compare.sides import read_surface
 from steno.model import capabilities
 from steno.model.kernel_layer import not_yet
-from steno.views.capability import surface_text
-from steno.views.capability.evidence import read_surface
+from steno.views import surface as surface_text
 
 
 @click.command(

@@ -15,7 +15,7 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
-from steno.views import process_tree
+from steno.views import tree
 
 
 @click.command(
@@ -53,6 +53,6 @@ def command(run: str, every: bool, store: str | None, as_json: bool) -> None:
     with open_run(run, store) as opened:
         say_if_not_sealed(opened)
         if as_json:
-            print_json(process_tree.to_json(opened))
+            print_json(tree.to_json(opened))
         else:
-            print_paged(process_tree.lines(opened, paint(), width=terminal_width(), every=every))
+            print_paged(tree.lines(opened, paint(), width=terminal_width(), every=every))

@@ -19,7 +19,7 @@ import pytest
 
 from steno.agents.steps import Step
 from steno.evidence import layout
-from steno.views.export.contracts import agent_audit
+from steno.export.contracts import agent_audit
 from support.program import PROGRAM, SECONDS
 from support.reading import opened
 from support.recorded import runs
