@@ -8,7 +8,8 @@ import click
 import msgspec
 
 from steno.cli.capability_inputs import read_run
-from steno.cli.opening import json_option, print_json, print_path, runs_argument, say, store_option
+from steno.cli.options import json_option, runs_argument, store_option
+from steno.cli.output import print_json, print_path, say
 from steno.compare import sides
 from steno.errors import BadRequestError
 from steno.export.atomic import place_file

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from steno.cli.opening import run_path
+from steno.cli.options import run_path
 from steno.compare import sides
 from steno.compare.ignore import BadRulesError, IgnoreRules
 from steno.compare.sides import Evidence, Named, evidence_of_archive, verified_evidence

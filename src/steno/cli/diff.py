@@ -5,15 +5,8 @@ from __future__ import annotations
 import click
 
 from steno.cli.capability_inputs import read_rules, read_side
-from steno.cli.opening import (
-    complete_run,
-    json_option,
-    paint,
-    print_json,
-    store_option,
-    terminal_width,
-)
-from steno.cli.paging import print_paged
+from steno.cli.options import complete_run, json_option, store_option
+from steno.cli.output import paint, print_json, print_paged, terminal_width
 from steno.compare import comparison, sides
 from steno.errors import BadRequestError
 from steno.export import sarif

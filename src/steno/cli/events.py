@@ -9,16 +9,8 @@ from collections.abc import Iterable
 import click
 import msgspec
 
-from steno.cli.opening import (
-    json_option,
-    open_run,
-    paint,
-    run_argument,
-    say_if_not_sealed,
-    store_option,
-    terminal_width,
-)
-from steno.cli.paging import print_paged
+from steno.cli.options import json_option, open_run, run_argument, say_if_not_sealed, store_option
+from steno.cli.output import paint, print_paged, terminal_width
 from steno.evidence.wire import OPS
 from steno.model.recorded_calls import Wanted, to_json
 from steno.text.safe import visible_json

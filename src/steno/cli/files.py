@@ -8,19 +8,15 @@ from collections.abc import Iterator
 
 import click
 
-from steno.cli.opening import (
+from steno.cli.options import (
     json_option,
     open_run,
-    paint,
-    print_json,
     recorded_path,
     run_argument,
-    say,
     say_if_not_sealed,
     store_option,
-    terminal_width,
 )
-from steno.cli.paging import print_paged
+from steno.cli.output import paint, print_json, print_paged, say, terminal_width
 from steno.evidence.layout import FILES, SURFACE
 from steno.model.rows import File
 from steno.model.run import Run

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import click
 
-from steno.cli.opening import (
-    json_option,
-    open_run,
-    paint,
-    print_json,
-    run_argument,
-    say,
-    say_if_not_sealed,
-    store_option,
-    terminal_width,
-)
-from steno.cli.paging import print_paged
+from steno.cli.options import json_option, open_run, run_argument, say_if_not_sealed, store_option
+from steno.cli.output import paint, print_json, print_paged, say, terminal_width
 from steno.views import net
 
 

@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 import click
 
 from steno.bundle.tape import write_all
-from steno.cli.opening import json_option, open_run, print_json, run_argument, store_option
+from steno.cli.options import json_option, open_run, run_argument, store_option
+from steno.cli.output import print_json
 from steno.views import play
 
 _STDIN, _STDOUT = 0, 1

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import click
 
-from steno.cli.opening import chosen_store, open_run, print_json, print_lines, recorded_path, say, say_hint
+from steno.cli.options import chosen_store, open_run, recorded_path
+from steno.cli.output import print_json, print_lines, say, say_hint
 from steno.errors import BadRequestError
 from steno.evidence.layout import FILES, SURFACE
 from steno.model.run import Others, Run

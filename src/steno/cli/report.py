@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from steno.cli.opening import json_option, open_run, print_json, print_path, run_argument, say, store_option
+from steno.cli.options import json_option, open_run, run_argument, store_option
+from steno.cli.output import print_json, print_path, say
 from steno.errors import BadRequestError
 from steno.export.atomic import place_file
 from steno.model.run import Run

@@ -16,7 +16,8 @@ from steno.capture.host import original_environment
 from steno.capture.observer import AUTO, EBPF, NONE, WISHES
 from steno.capture.probe import may_load
 from steno.claims.keeping import NOT_WANTED
-from steno.cli.opening import chosen_store, complete_command, say, say_hint
+from steno.cli.options import chosen_store, complete_command
+from steno.cli.output import say, say_hint
 from steno.errors import BadRequestError, CaptureError, StenoError
 from steno.evidence import layout
 from steno.evidence.kinds import MAX_TAIL_BYTES, KernelObserved, SdkIntake

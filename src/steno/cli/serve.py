@@ -8,7 +8,8 @@ import threading
 
 import click
 
-from steno.cli.opening import existing_store, json_option, print_json, say, store_option
+from steno.cli.options import existing_store, json_option, store_option
+from steno.cli.output import print_json, say
 
 
 @click.command(

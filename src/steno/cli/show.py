@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import click
 
-from steno.cli.opening import (
-    json_option,
-    paint,
-    print_json,
-    run_argument,
-    run_path,
-    store_option,
-    terminal_width,
-)
-from steno.cli.paging import print_paged
+from steno.cli.options import json_option, run_argument, run_path, store_option
+from steno.cli.output import paint, print_json, print_paged, terminal_width
 from steno.model.finding import open_path
 from steno.model.run import Run
 from steno.views import show

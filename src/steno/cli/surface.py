@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import click
 
-from steno.cli.opening import (
-    json_option,
-    open_run,
-    paint,
-    print_json,
-    run_argument,
-    say,
-    store_option,
-    terminal_width,
-)
-from steno.cli.paging import print_paged
+from steno.cli.options import json_option, open_run, run_argument, store_option
+from steno.cli.output import paint, print_json, print_paged, say, terminal_width
 from steno.compare.sides import read_surface
 from steno.model import capabilities
 from steno.model.kernel_layer import not_yet

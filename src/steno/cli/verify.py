@@ -8,17 +8,8 @@ from pathlib import Path
 
 import click
 
-from steno.cli.opening import (
-    chosen_store,
-    complete_run,
-    json_option,
-    paint,
-    print_json,
-    print_lines,
-    run_path,
-    runs_argument,
-    store_option,
-)
+from steno.cli.options import chosen_store, complete_run, json_option, run_path, runs_argument, store_option
+from steno.cli.output import paint, print_json, print_lines
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence.layout import FILES
 from steno.evidence.run_id import is_run_id

@@ -1,9 +1,6 @@
-"""Long text on a terminal goes through the user's pager, as git does it.
+"""What commands print: data on stdout, messages on stderr, and a pager for what is longer than the terminal.
 
-In: lines that are safe to print. Out: the lines, on stdout; when stdout is a terminal and they are more than
-it can show at once, through `STENO_PAGER`, else `PAGER`, else less. An empty one, or `cat`, says that no
-pager is wanted. `LESS` is set to `FRX` where the user has not set it. A reader who leaves early is no error.
-Never starts a pager for what fits, and never reads more lines than somebody looks at.
+Nothing is printed that could change the user's terminal: all text passes `text.safe`.
 """
 
 from __future__ import annotations
@@ -15,14 +12,69 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import chain
+from pathlib import Path
+from typing import Any
 
-from steno.cli.opening import print_lines
-from steno.text.style import columns_shown
+import click
+
+from steno.evidence import canonical
+from steno.text.safe import utf8, visible, visible_json
+from steno.text.style import Paint, columns_shown, paint_for
 
 _VARIABLES = ("STENO_PAGER", "PAGER")
 _NO_PAGER = {"", "cat"}
 _USUAL = "less"
 _USUAL_SETTINGS = {"LESS": "FRX", "LV": "-c"}
+
+
+def print_json(value: Any) -> None:
+    text = canonical.encode(utf8(value)).decode()
+    click.echo(visible_json(text) if sys.stdout.isatty() else text)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Lines that a view has made: their text is visible already, their colours are ours."""
+    for line in lines:
+        click.echo(line, color=True)
+
+
+def print_path(path: Path) -> None:
+    """A path is data for the next program, byte for byte; on a terminal it is text like any other."""
+    if sys.stdout.isatty():
+        click.echo(visible(str(path)))
+    else:
+        click.echo(os.fsencode(path))
+
+
+def place_of_file(output: str | None, name: str) -> Path:
+    """Where -o says that a file goes: under this name if it says nothing, or a directory."""
+    path = Path(output or name).absolute()
+    return path / name if path.is_dir() else path
+
+
+def say_if_incomplete(gaps: Iterable[str]) -> None:
+    if gaps := list(gaps):
+        say(f"the record is incomplete: {', '.join(gaps)}")
+
+
+def terminal_width() -> int | None:
+    """How wide a line may be; what goes to a file or another program is not cut."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def paint() -> Paint:
+    return paint_for(os.environ, on_terminal=sys.stdout.isatty())
+
+
+def say(message: str) -> None:
+    """Where nobody hears it, the exit code still says what is to be said."""
+    with suppress(OSError):
+        click.echo(f"steno: {visible(message)}", err=True)
+
+
+def say_hint(message: str) -> None:
+    with suppress(OSError):
+        click.echo(f"hint: {visible(message)}", err=True)
 
 
 def print_paged(lines: Iterable[str]) -> None:

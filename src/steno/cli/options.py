@@ -1,15 +1,10 @@
-"""What the reading commands share: the RUN argument, its options, opening what it names, and printing.
-
-In: words of the command line. Out: folders, and lines on stdout (data) or stderr (messages). Never prints
-text that could change the user's terminal: everything passes `text.safe`.
-"""
+"""What commands share: the RUN argument and its completion, their options, and opening what RUN names."""
 
 from __future__ import annotations
 
+import functools
 import os
-import shutil
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steno.bundle.store import LAST, RunState, run_ids, store_path
+from steno.cli.output import say, say_hint
 from steno.errors import StenoError, StoreError
-from steno.evidence import canonical
 from steno.model.finding import find, names_path, open_path
-from steno.text.safe import utf8, visible, visible_json
-from steno.text.style import Paint, paint_for
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -107,6 +100,24 @@ def open_run(word: str, store: str | None) -> Iterator[Run]:
         yield run
 
 
+def reading(name: str, *, epilog: str) -> Callable[[_Decorated], click.Command]:
+    """A command that reads one run: with RUN, its own options, --store and --json, and the run is open."""
+
+    def made(function: _Decorated) -> click.Command:
+        @functools.wraps(function)
+        def command(run: str, store: str | None, **options: Any) -> Any:
+            with open_run(run, store) as opened:
+                return function(opened, **options)
+
+        own = vars(command).pop("__click_params__", [])
+        for shared in (json_option, store_option):
+            shared(command)
+        vars(command)["__click_params__"] += own  # click reads them from the last to the first
+        return click.command(name, epilog=epilog)(run_argument(command))
+
+    return made
+
+
 def say_if_not_sealed(run: Run) -> None:
     """Before what the kernel saw is shown: of a run that is not sealed it is not the whole."""
     if not run.is_sealed:
@@ -128,48 +139,9 @@ def _say_so_far(run: Run, what: str) -> None:
         say_hint(how_to_seal(run.state, run.run_id))
 
 
-def print_json(value: Any) -> None:
-    text = canonical.encode(utf8(value)).decode()
-    click.echo(visible_json(text) if sys.stdout.isatty() else text)
-
-
-def print_lines(lines: Iterable[str]) -> None:
-    """Lines that a view has made: their text is visible already, their colours are ours."""
-    for line in lines:
-        click.echo(line, color=True)
-
-
-def print_path(path: Path) -> None:
-    """A path is data for the next program, byte for byte; on a terminal it is text like any other."""
-    if sys.stdout.isatty():
-        click.echo(visible(str(path)))
-    else:
-        click.echo(os.fsencode(path))
-
-
 def recorded_path(path: bytes) -> bytes:
     """A path of the command line as a record names it: links above it followed, the last name as it is."""
     above, name = os.path.split(path.rstrip(b"/") or b"/")
     if name in {b"", b".", b".."}:
         return os.path.realpath(path)
     return os.path.join(os.path.realpath(above or b"."), name)  # noqa: PTH118 - bytes
-
-
-def terminal_width() -> int | None:
-    """How wide a line may be; what goes to a file or another program is not cut."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def paint() -> Paint:
-    return paint_for(os.environ, on_terminal=sys.stdout.isatty())
-
-
-def say(message: str) -> None:
-    """Where nobody hears it, the exit code still says what is to be said."""
-    with suppress(OSError):
-        click.echo(f"steno: {visible(message)}", err=True)
-
-
-def say_hint(message: str) -> None:
-    with suppress(OSError):
-        click.echo(f"hint: {visible(message)}", err=True)
