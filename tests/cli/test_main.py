@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from steno.cli import list as list_command
+from steno.cli import read as list_command
 from steno.cli import run as run_command
 from steno.cli.main import exit_code
 from support.making import make_run
