@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -22,23 +23,14 @@ from steno.cli.options import (
     store_option,
 )
 from steno.cli.output import paint, print_json, print_paged, say, say_hint, terminal_width
-from steno.compare.sides import read_surface
 from steno.evidence.layout import FILES, SURFACE
 from steno.evidence.wire import OPS
-from steno.model import capabilities, runs
-from steno.model.finding import open_path
-from steno.model.kernel_layer import not_yet
-from steno.model.recorded_calls import Wanted, to_json
-from steno.model.rows import File
-from steno.model.run import Run
 from steno.text.safe import visible_json
-from steno.views import calls, events, file_diff, net, show, tree
-from steno.views import files as file_list
-from steno.views import list as listing
-from steno.views import surface as surface_text
-from steno.views.file_diff import painted
-from steno.views.files import Choice, FileFilter, not_kept_lines
-from steno.views.show import summary, told_files
+
+# What a command needs is imported when it runs: start-up has a budget.
+if TYPE_CHECKING:
+    from steno.model.rows import File
+    from steno.model.run import Run
 
 
 @click.command(
@@ -65,6 +57,9 @@ def list_command(limit: int | None, store: str | None, as_json: bool) -> None:
     AGE is how long ago a run began, TIME how long it took, EXIT the command's exit code (128+n when signal
     n ended it). A line is cut to the width of the terminal; a narrow one has two lines a run.
     """
+    from steno.model import runs
+    from steno.views import list as listing
+
     place = existing_store(store)
     rows = list(runs.rows(place, limit or None))
     if as_json:
@@ -105,11 +100,15 @@ def show_command(run: str, store: str | None, as_json: bool) -> None:
     On a terminal, what is longer than the screen goes through $STENO_PAGER, else $PAGER, else less; an empty
     one says that no pager is wanted. NO_COLOR, CLICOLOR and CLICOLOR_FORCE are heeded.
     """
+    from steno.model.finding import open_path
+    from steno.model.run import Run
+    from steno.views import show
+
     path = run_path(run, store)
     with Run(open_path(path)) as opened:
-        found = summary(opened, path.absolute())
+        found = show.summary(opened, path.absolute())
         if as_json:
-            print_json({**found, "files": told_files(opened)})
+            print_json({**found, "files": show.told_files(opened)})
             return
     print_paged(show.lines(found, paint(), width=terminal_width()))
 
@@ -143,6 +142,8 @@ def tree_command(opened: Run, every: bool, as_json: bool) -> None:
     the others counted. On a terminal a line is cut to its width. Of a run that is still going on, what was
     seen so far is shown.
     """
+    from steno.views import tree
+
     say_if_not_sealed(opened)
     if as_json:
         print_json(tree.to_json(opened))
@@ -182,14 +183,14 @@ changed in a line stand out; CLICOLOR_FORCE=1 gives the same to a program that u
 @click.option(
     "--changed",
     "choice",
-    flag_value=Choice.CHANGED,
-    default=Choice.CHANGED,
+    flag_value="changed",
+    default="changed",
     help="Files it changed (default).",
 )
-@click.option("--read", "choice", flag_value=Choice.READ, help="Files it read or executed, changed or not.")
-@click.option("--all", "choice", flag_value=Choice.ALL, help="Every path it touched, or only looked for.")
+@click.option("--read", "choice", flag_value="read", help="Files it read or executed, changed or not.")
+@click.option("--all", "choice", flag_value="all", help="Every path it touched, or only looked for.")
 @click.option("--diff", is_flag=True, help="Show what changed in them, as a patch.")
-def files_command(opened: Run, paths: tuple[bytes, ...], choice: Choice, diff: bool, as_json: bool) -> None:
+def files_command(opened: Run, paths: tuple[bytes, ...], choice: str, diff: bool, as_json: bool) -> None:
     """List the files that a run changed, or read, with their states before and after.
 
     Of files below ignored paths, inside .git, and of special files no state is kept: those that the run
@@ -197,36 +198,41 @@ def files_command(opened: Run, paths: tuple[bytes, ...], choice: Choice, diff: b
     the user cannot write are not recorded. With --json each file has both states in full. Of a run that is
     still going on, every changed file is `?`: how it is left is known when it has ended.
     """
+    from steno.views import files as file_list
+    from steno.views.files import Choice, FileFilter, not_kept_lines
+
     say_if_not_sealed(opened)
     opened.expect(FILES, SURFACE)
     files = list(opened.files)
     cwd = os.fsencode(opened.facts.start.cwd)
-    wanted = FileFilter(choice, tuple(one for path in paths for one in _meant(path, cwd)))
+    wanted = FileFilter(Choice(choice), tuple(one for path in paths for one in _meant(path, cwd)))
     found = list(file_list.chosen(files, wanted))
     names = (file.name for file in files)
     unkept = file_list.chosen_not_kept(opened.not_kept(names), wanted)
     if as_json:
         print_json(file_list.to_json(opened, found, unkept, diff=diff))
         return
-    if not found and not (unkept and choice == Choice.ALL):
-        say(file_list.none_found(choice, unkept, by_name=bool(paths)))
+    if not found and not (unkept and wanted.choice is Choice.ALL):
+        say(file_list.none_found(wanted.choice, unkept, by_name=bool(paths)))
     if diff:
         _print_diff(opened, found)
     else:
-        listed = unkept if choice == Choice.ALL else []
+        listed = unkept if wanted.choice is Choice.ALL else []
         print_paged(file_list.lines(found, paint(), width=terminal_width(), unkept=listed))
-    if diff or choice != Choice.ALL:
+    if diff or wanted.choice is not Choice.ALL:
         for line in not_kept_lines(unkept):
             say(line)
 
 
 def _print_diff(run: Run, found: list[File]) -> None:
     """A patch is data for the next program, byte for byte; in colour, and on a terminal, it is text."""
+    from steno.views import file_diff
+
     colours = paint()
     with run.contents() as contents:
         lines = (line for file in found for line in file_diff.diff(file, contents))
         if sys.stdout.isatty() or colours.colour:
-            print_paged(painted(lines, colours))
+            print_paged(file_diff.painted(lines, colours))
         else:
             sys.stdout.buffer.writelines(lines)
 
@@ -272,6 +278,8 @@ def net_command(opened: Run, as_json: bool) -> None:
     Unix sockets are listed apart. Below are the sockets that were made, and calls on a descriptor whose
     address the call does not tell. Of a run that is still going on, what was seen so far is shown.
     """
+    from steno.views import net
+
     say_if_not_sealed(opened)
     if as_json:
         print_json(net.to_json(opened))
@@ -324,6 +332,9 @@ def events_command(
     options choose, and only what meets all of them is printed. Of a run that is still going on, what was
     seen so far is shown.
     """
+    from steno.model.recorded_calls import Wanted, to_json
+    from steno.views import events
+
     say_if_not_sealed(opened)
     pattern = None if path is None else os.fsencode(path)
     wanted = Wanted(op, process, pattern, category, limit)
@@ -379,6 +390,8 @@ def calls_command(opened: Run, tool_call_id: str | None, as_json: bool) -> None:
     Below are what happened outside of every call, what may belong to one of several, and what the agent said
     at the end. Of a run that goes on it is what was told and seen so far: a verdict may still change.
     """
+    from steno.views import calls
+
     say_if_told_so_far(opened)
     found = opened.told_calls
     if tool_call_id is not None:
@@ -412,6 +425,11 @@ def surface_command(opened: Run, everything: bool, projected: bool, as_json: boo
     What only ever failed stands apart, below the rest. With --json it is
     capability-surface.json of the spec, projected if that is asked for.
     """
+    from steno.compare.sides import read_surface
+    from steno.model import capabilities
+    from steno.model.kernel_layer import not_yet
+    from steno.views import surface as surface_text
+
     if why_not := not_yet(opened.record, "its surface is"):
         raise why_not
     surface = read_surface(opened.documents)
