@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from steno.agents.attempt import Attempt
-from steno.agents.catalogue import Catalogue
-from steno.agents.translate import translate
+from steno.agents.catalog import Catalogue
+from steno.launch.translate import Attempt, translate
 
 CATALOGUE = Catalogue.load({})
 GOLDEN = Path(__file__).parent / "unit" / "agents" / "golden"

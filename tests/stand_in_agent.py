@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from conftest import PROGRAM, SECONDS
-from steno.agents.listing import all_runs
+from steno.launch.status import all_runs
 
 _SAID = re.compile(r"(?P<run>\S+) attempt (?P<number>\d+): ")
 DONE_MARKER = '{"__SKILL_DONE__": true}'

@@ -16,8 +16,8 @@ import pytest
 
 from mcp_hostile import DENIED, carries_a_denied_call, hostile_frame
 from mcp_wrapped import Wrapped, make_policy
+from steno.evidence.lines import Lines
 from steno.mcp.globs import Globs
-from steno.mcp.lines import Lines
 from steno.mcp.policy import Policy, Rule
 from steno.mcp.session import Answer, Forward
 

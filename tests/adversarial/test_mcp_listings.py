@@ -20,7 +20,7 @@ from mcp_hostile_server import (
     shows_what_it_must_not,
 )
 from mcp_wrapped import Wrapped, message, result, tool_call
-from steno.mcp.lines import Lines
+from steno.evidence.lines import Lines
 
 FRAMES = 10_000
 SMUGGLED = [

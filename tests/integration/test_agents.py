@@ -21,8 +21,8 @@ from conftest import PROGRAM, SECONDS
 from recorded import runs
 from sought import assert_nowhere
 from stand_in_agent import Attempt, Started, stand_in
-from steno.agents.steps import Step
 from steno.evidence import layout
+from steno.launch.attempt import Step
 from steno.views.export.contracts import agent_audit
 from support.reading import opened
 from waiting import until

@@ -16,10 +16,9 @@ import pytest
 from conftest import PROGRAM, SECONDS
 from recorded import only_run
 from stand_in_agent import Started, stand_in
-from steno.agents.listing import lines_of_status, one_run
-from steno.agents.read_again import attempt_left
-from steno.agents.translate import translate
 from steno.errors import BadRequestError
+from steno.launch.status import attempt_left, lines_of_status, one_run
+from steno.launch.translate import translate
 
 SCRIPT = "echo a line; exit 6"
 

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from functools import partial
 
 from steno.capture.signals import FORWARDED, SignalPipe
+from steno.evidence.lines import MAX_LINE, Lines, LineTooLongError
 from steno.mcp.approvals import Approvals
 from steno.mcp.frames import INVALID_REQUEST, Frame
-from steno.mcp.lines import MAX_LINE, Lines, LineTooLongError
 from steno.mcp.outlet import Outlet
 from steno.mcp.served import Exit, Server
 from steno.mcp.session import Answer, Ask, Forward, Session

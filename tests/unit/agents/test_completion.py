@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged_logs import CODEX, END, FAILED, MARKER, SKILL, done, reason, told, told_by
-from steno.agents import completion as judgement
-from steno.agents.catalogue import Catalogue
-from steno.agents.completion import DIAGNOSTICS, Rules, completion, endings
+from steno.agents.catalog import Catalogue
+from steno.contracts.agent_audit import completion as judgement
+from steno.contracts.agent_audit.completion import DIAGNOSTICS, Rules, completion, endings
 
 REASONS = {
     judgement.PROCESS_EXIT_NON_ZERO,
@@ -209,7 +209,7 @@ def test_a_hostile_log_is_read_in_one_go(name: str) -> None:
 
 
 def test_a_line_that_is_too_long_is_told_and_the_rest_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steno.agents.log_text.MAX_LINE", 1000)
+    monkeypatch.setattr("steno.contracts.agent_audit.log_scan.MAX_LINE", 1000)
     found = told(stdout=b"x" * 2000 + b"\n" + MARKER)
     assert found.state == "completed"
     assert found.diagnostics == ["DONE_SIGNAL_NOT_FOUND", "LOG_LINE_TOO_LONG"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from judged_logs import MARKER, SIGNAL, done, told
-from steno.agents.completion import LOGS
+from steno.contracts.agent_audit.completion import LOGS
 
 
 @pytest.mark.parametrize(

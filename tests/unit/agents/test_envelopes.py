@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_streams import ENDINGS, RUN_ID, attempt, recorded
-from steno.agents.envelopes import envelopes
+from steno.launch.translate import envelopes
 
 ORDER = ["conversation.started", "assistant.message.final", "diagnostic.warning", "raw.stdout", "raw.stderr"]
 ENDS = {"conversation.completed", "user.input.required", "conversation.failed"}

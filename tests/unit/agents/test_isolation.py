@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from steno.agents.catalogue import Catalogue, described
-from steno.agents.description import AgentDescription
-from steno.agents.isolation import Home, ManagedPaths, build_environment, check_home, inside, open_home
+from steno.agents.catalog import Catalogue, described
+from steno.agents.definition import AgentDescription
 from steno.errors import AgentSetupError, BadRequestError
+from steno.launch.environment import Home, ManagedPaths, build_environment, check_home, inside, open_home
 
 USER = {
     "HOME": "/home/user",

@@ -11,19 +11,20 @@ import msgspec
 import pytest
 
 from attempts_made import ended_well
-from steno.agents.finishing import keep_meta
-from steno.agents.list_tables import lines_of_agents, lines_of_list
-from steno.agents.listing import (
+from steno.contracts.agent_audit.meta import describe
+from steno.errors import BadRequestError, RunNotFoundError
+from steno.launch.finish import keep_meta
+from steno.launch.run_dirs import PreparedRun, prepare_run
+from steno.launch.status import (
     all_agents,
     all_runs,
+    attempt_left,
+    lines_of_agents,
+    lines_of_list,
     lines_of_status,
     one_attempt,
     one_run,
 )
-from steno.agents.read_again import attempt_left
-from steno.agents.run_directory import PreparedRun, prepare_run
-from steno.contracts.agent_audit.meta import describe
-from steno.errors import BadRequestError, RunNotFoundError
 
 NOW = datetime(2026, 1, 25, 12, tzinfo=UTC)
 

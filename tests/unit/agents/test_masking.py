@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from attempts_made import known
-from steno.agents.masking import Masking
 from steno.contracts.agent_audit.changes import Diff, FileState
+from steno.launch.snapshot import Masking
 
 KEY, OTHER = "sk-9f3b7c1d5e2a4860b1c2", "sk-1f3b7c1d5e2a4860b1c2"
 STATE = FileState(size=1, mtime_ms=0, sha256="0" * 64)

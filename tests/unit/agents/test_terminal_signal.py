@@ -9,10 +9,10 @@ import pytest
 
 from agent_streams import ENDINGS, recorded
 from judged_logs import END, reason
-from steno.agents.catalogue import Catalogue
-from steno.agents.streams.reading import read
-from steno.agents.streams.said import TurnEnded
-from steno.agents.terminal_signal import TerminalSignal, Values
+from steno.agents.catalog import Catalogue
+from steno.agents.definition import TerminalSignal, Values
+from steno.agents.events import TurnEnded
+from steno.agents.stream import read
 
 OPENCODE = [
     TerminalSignal("stdout", "json", {"type": "step_finish", "part.reason": "stop"}, "end_of_turn"),

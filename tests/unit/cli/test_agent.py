@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from attempts_made import meta
-from steno.agents.launching import Attempted
 from steno.cli import agent
 from steno.cli.main import exit_code
 from steno.evidence.kinds import Gap
+from steno.launch.attempt import Attempted
 from steno.record.run import Outcome
 
 

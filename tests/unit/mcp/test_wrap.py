@@ -14,9 +14,9 @@ from mcp_types import methods
 
 from mcp_wrapped import make_policy, told_in
 from steno.evidence import intake
+from steno.evidence.lines import Lines, LineTooLongError
 from steno.mcp import wrap
 from steno.mcp.journal import Journal
-from steno.mcp.lines import Lines, LineTooLongError
 from steno.mcp.outlet import Outlet
 from steno.mcp.policy import ALWAYS_PASS, KNOWN, TOOL_CALL, Policy
 from steno.mcp.served import Exit

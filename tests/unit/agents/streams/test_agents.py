@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from agent_streams import recorded
-from steno.agents.catalogue import Catalogue
-from steno.agents.streams.reading import read
-from steno.agents.streams.said import (
+from steno.agents.catalog import Catalogue
+from steno.agents.events import (
     AssistantText,
     Event,
     Failed,
@@ -22,7 +21,7 @@ from steno.agents.streams.said import (
     TurnEnded,
     Warned,
 )
-from steno.agents.streams.session import Session, session_of
+from steno.agents.stream import Session, read, session_of
 
 
 def said(name: str, *records: dict[str, Any]) -> list[Event]:
