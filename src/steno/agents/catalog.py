@@ -12,14 +12,10 @@ import os
 import shutil
 import tomllib
 from collections.abc import Iterator, Mapping
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
-import msgspec
-
-from steno.agents.definition import AgentDescription
-from steno.agents.stream import parser_names
+from steno.agents.definition import AgentDefinition
+from steno.agents.known import builtin, parse_definition
 from steno.errors import BadRequestError
 
 _MOST_BYTES = 1 << 20
@@ -27,24 +23,24 @@ _OFFERED = 3
 
 
 class Catalogue:
-    def __init__(self, known: Mapping[str, AgentDescription], problems: Mapping[str, str]) -> None:
+    def __init__(self, known: Mapping[str, AgentDefinition], problems: Mapping[str, str]) -> None:
         self.known = dict(sorted(known.items()))
         self.problems = dict(sorted(problems.items()))  # the name of an agent -> its file and what is wrong
 
     @staticmethod
     def load(environ: Mapping[str, str]) -> Catalogue:
-        known: dict[str, AgentDescription] = {}
+        known = dict(builtin())
         problems: dict[str, str] = {}
-        for name, file in _files(environ):
+        for name, file in _user_files(environ):
             # The later file is the user's: good or bad, it stands for the name.
             known.pop(name, None)
             try:
-                known[name] = described(name, _content(file))
+                known[name] = parse_definition(name, _content(file))
             except (OSError, ValueError) as error:
                 problems[name] = f"{file}: {_told(error)}"
         return Catalogue(known, problems)
 
-    def get(self, name: str) -> AgentDescription:
+    def get(self, name: str) -> AgentDefinition:
         if name in self.problems:
             raise BadRequestError(
                 f"the description of {name} cannot be used: {self.problems[name]}",
@@ -64,24 +60,7 @@ class Catalogue:
         )
 
 
-def described(name: str, content: bytes) -> AgentDescription:
-    """Raises ValueError for anything that is not the description of the agent `name`."""
-    try:
-        table = tomllib.loads(content.decode())
-    except RecursionError:
-        raise ValueError("it is nested beyond measure") from None
-    if table.setdefault("name", name) != name:
-        raise ValueError(f"it describes {table['name']!r}; a file has the name of its agent")
-    try:
-        found = msgspec.convert(table, AgentDescription)
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from None
-    if found.stream not in parser_names():
-        raise ValueError(f"there is no parser {found.stream!r}, only: {', '.join(parser_names())}")
-    return found
-
-
-def find_program(description: AgentDescription, path: str | None) -> Path:
+def find_program(description: AgentDefinition, path: str | None) -> Path:
     """The program as it is found on `path`, the PATH that the agent will have."""
     found = shutil.which(description.program, path=path)
     if found is None:
@@ -99,27 +78,26 @@ def user_folder(environ: Mapping[str, str]) -> Path | None:
     return Path(home, ".config", "steno", "agents") if home.startswith("/") else None
 
 
-def _files(environ: Mapping[str, str]) -> Iterator[tuple[str, Traversable]]:
-    yield from _toml_files(resources.files("steno.agents"))
+def _user_files(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     folder = user_folder(environ)
     try:
         if folder is not None and folder.is_dir():
             yield from _toml_files(folder)
     except OSError as error:
         raise BadRequestError(
-            f"the descriptions in {folder} cannot be listed: {error.strerror}",
+            f"the definitions in {folder} cannot be listed: {error.strerror}",
             hint="make the folder readable",
         ) from error
 
 
-def _toml_files(folder: Traversable) -> Iterator[tuple[str, Traversable]]:
+def _toml_files(folder: Path) -> Iterator[tuple[str, Path]]:
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         name = file.name.removesuffix(".toml")
         if name not in {file.name, ""}:
             yield name, file
 
 
-def _content(file: Traversable) -> bytes:
+def _content(file: Path) -> bytes:
     if not file.is_file():
         raise ValueError("it is not a regular file")
     with file.open("rb") as opened:

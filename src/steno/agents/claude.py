@@ -7,13 +7,22 @@ calls are told.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from steno.agents.events import AssistantText, Event, Failed, Span, ToolCall, ToolResult, TurnEnded
 from steno.agents.json_lines import JsonObject, at, text_at, text_of_parts, whole
+from steno.agents.shell_text import FILE, unquoted
 from steno.agents.stream import Sessions, record_parser
 
 SESSION_FIELD = "session_id"
+# Its snapshot of the user's shell, the command, and where that ended.
+_SHELL_FORM = re.compile(
+    rb"(?:source " + FILE + rb" 2>/dev/null \|\| true && )?"
+    rb"(?:(?:shopt -u extglob|setopt NO_EXTENDED_GLOB) 2>/dev/null \|\| true && )?"
+    rb"eval (?P<command>.+?)(?: \\?< /dev/null)? && pwd -P >\| " + FILE,
+    re.DOTALL,
+)
 
 
 class Reader:
@@ -84,6 +93,12 @@ def _errors(found: JsonObject) -> str:
         if isinstance(errors, list)
         else ""
     )
+
+
+def runs_command(text: bytes, command: bytes) -> bool:
+    """Whether the text of a shell is this command, as Claude Code wraps it."""
+    found = _SHELL_FORM.fullmatch(text)
+    return found is not None and unquoted(found["command"]) == command
 
 
 PARSER = record_parser(SESSION_FIELD, Reader, text_markers=(b'"assistant"',))

@@ -7,6 +7,7 @@ Codex goes on after it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,9 +23,25 @@ from steno.agents.events import (
     Warned,
 )
 from steno.agents.json_lines import JsonObject, at, first_text, text_at, text_of_parts
+from steno.agents.shell_text import unquoted
 from steno.agents.stream import record_parser
 
 SESSION_FIELD = "thread_id"
+# Its snapshot, the variables that it keeps, and the shell that gets the command.
+_VARIABLE = rb"\$\{\w+(?:[+-]x?)?\}"
+_SHELL_FORM = re.compile(
+    rb"(?:(?:"
+    rb"|__CODEX_\w+=\"" + _VARIABLE + rb"\""
+    rb"|if \. '[^'\n]*' >/dev/null 2>&1; then :; fi"
+    rb"|if \[ -n \"(?:" + _VARIABLE + rb"|\$\w+)\" \](?: \|\| \[ -n \"" + _VARIABLE + rb"\" \])?; then"
+    rb"|  if \[ -z \"" + _VARIABLE + rb"\" \] \|\| \[ \"" + _VARIABLE + rb"\" != \"" + _VARIABLE + rb"\" \];"
+    rb" then export \w+=\"" + _VARIABLE + rb"\"; else export \w+; fi"
+    rb"|(?:else )?builtin unset [\w ]+ 2>/dev/null \|\| command unset [\w ]+(?:; fi)?"
+    rb"|if \[ -n \"\$\{PATH:-\}\" \]; then export PATH='[^'\n]*':\"\$PATH\"; else export PATH='[^'\n]*'; fi"
+    rb"|fi"
+    rb")\n)+exec '[^'\n]*/(?:ba|z|)sh' -l?c (?P<command>.+)",
+    re.DOTALL,
+)
 # What is told of a call besides how it went, by the type of its item.
 _INPUTS = {
     "command_execution": ("command",),
@@ -94,6 +111,12 @@ def _went_well(item: JsonObject) -> bool:
 def _output(item: JsonObject) -> str:
     said = first_text(item, ("aggregated_output",), ("error", "message"))
     return said or text_of_parts(at(item, "result", "content"))
+
+
+def runs_command(text: bytes, command: bytes) -> bool:
+    """Whether the text of a shell is this command, as Codex wraps it."""
+    found = _SHELL_FORM.fullmatch(text)
+    return found is not None and unquoted(found["command"]) == command
 
 
 PARSER = record_parser(SESSION_FIELD, Reader, text_markers=(b'"agent_message"',))

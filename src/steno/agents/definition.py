@@ -1,8 +1,7 @@
-"""What Steno knows of an agent: how it is started and continued, what it needs, and what it writes.
+"""What is known of an agent, as its `NAME.toml` says it: how it is started, what it writes, its tools.
 
-The same types describe the built-in agents and those of the user; `steno.agents.catalog` reads them from
-files. In: a table of TOML. Out: a description that holds together, or a ValueError that says what does not;
-and the words to start the agent with. Data only: nothing here opens or starts anything.
+The same tables describe the built-in agents and those of the user. A definition that does not hold together
+is a ValueError that says why.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from steno.agents.json_lines import JsonObject, at
+from steno.evidence.claims import SdkEventType
 
 Log = Literal["pty", "stdout", "stderr"]
 Meaning = Literal["end_of_turn", "failed"]
@@ -115,6 +115,45 @@ _PLACE = re.compile(r"\{([a-z_]+)\}")
 _ARGUMENTS = "{arguments}"
 
 
+class Launch(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The arguments of the program, and the environment that it gets."""
+
+    start: list[str]  # {prompt} stands for the words, {arguments} for further arguments
+    resume: list[str] | None = None  # {session}, {message}, {arguments}; None: it cannot be continued
+    interactive: list[str] = field(default_factory=lambda: [_ARGUMENTS])  # a start without a prompt
+    resume_interactive: list[str] | None = None  # None: not without a message
+    env: dict[str, str] = field(default_factory=dict)  # {home} stands for the home
+    env_allow: list[str] = field(default_factory=list)  # variables it may have; `NAME_*` is all that begin so
+    home_variables: list[str] = field(default_factory=list)  # that lead to a home of its own
+    skills_dir: str | None = None  # below the run directory
+
+    def __post_init__(self) -> None:
+        _require_places(self.start, {"prompt", "arguments"}, needed="prompt")
+        if self.resume is not None:
+            _require_places(self.resume, {"session", "message", "arguments"}, needed="session")
+        _require_places(self.interactive, {"arguments"})
+        _require_places(self.resume_interactive or (), {"session", "arguments"})
+        _require_variables(self.home_variables)
+        _require_variables(name.removesuffix("*") for name in self.env_allow)
+        _require_variables(self.env)
+        _require_places(self.env.values(), {"home"})
+        if self.skills_dir is not None:
+            _require_plain(self.skills_dir)
+
+    def start_words(self, prompt: str | None, arguments: Sequence[str] = ()) -> list[str]:
+        """Without a prompt the agent is interactive."""
+        if prompt is None:
+            return _filled(self.interactive, arguments)
+        return _filled(self.start, arguments, prompt=prompt)
+
+    def resume_words(
+        self, session: str, message: str | None, arguments: Sequence[str] = ()
+    ) -> list[str] | None:
+        """None: this agent cannot be continued, or not without a message."""
+        words = self.resume_interactive if message is None else self.resume
+        return None if words is None else _filled(words, arguments, session=session, message=message or "")
+
+
 class Trust(Struct, frozen=True, forbid_unknown_fields=True):
     """Where an agent keeps that a directory is trusted. `{directory}` in the key stands for the directory."""
 
@@ -123,61 +162,133 @@ class Trust(Struct, frozen=True, forbid_unknown_fields=True):
     key: list[str]
     value: str | bool
     # A variable that is set -> the file below its value, or "": its value is the file. The first one wins.
-    moved: dict[str, str] = field(default_factory=dict)
+    relocated_by: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for path in (self.file, *filter(None, self.moved.values())):
+        for path in (self.file, *filter(None, self.relocated_by.values())):
             _require_plain(path)
-        _require_variables(self.moved)
+        _require_variables(self.relocated_by)
         _require_places(self.key, {"directory"})
         if not self.key:
             raise ValueError("the key has no names")
 
 
-class HookSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the settings of hooks belong, and what the agent must be told to heed them."""
-
-    file: str  # below the home; JSON
-    arguments: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        _require_plain(self.file)
-
-
-class Servers(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where an agent keeps its MCP servers. With `words` a command is one list, not `command` and `args`."""
+class McpServers(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where an agent keeps its MCP servers."""
 
     file: str  # below the home
     format: Format
     key: list[str]
-    words: bool = False
+    command_is_list: bool = False  # else it is `command` and `args`
 
     def __post_init__(self) -> None:
         _require_plain(self.file)
         _require_places(self.key, {"directory"})
 
 
-class AgentDescription(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    trust: Trust | None = None
+    mcp_servers: list[McpServers] = field(default_factory=list)
+    mcp_flags: list[str] = field(default_factory=list)  # an argument that begins so brings servers along
+    mcp_files: list[str] = field(default_factory=list)  # and so does such a file below the run directory
+
+    def __post_init__(self) -> None:
+        for path in self.mcp_files:
+            _require_plain(path)
+
+
+class HookEvent(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """What a hook event tells, and where in its payload, by names with dots; else as `[hooks]` has it."""
+
+    emits: SdkEventType
+    tool: str | None = None
+    call_id: str | None = None
+    input: str | None = None
+    output: str | None = None  # what the tool answered
+    error: str | None = None  # what a tool that failed answered: told as `{"error": …}`
+    message: str | None = None  # the agent's last words
+
+
+class Hooks(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """How an agent calls us at every call of a tool, and how what it gives us is read."""
+
+    file: str | None = None  # settings below the home; JSON
+    folder: str | None = None  # or a folder below the home: each hook is a program with the name of its event
+    arguments: list[str] = field(default_factory=list)  # that make the agent heed them
+    extra_settings: dict[str, Any] = field(default_factory=dict)
+    event: str  # where the payload names the event, by names with dots; and so on
+    session: str | None = None
+    tool: str | None = None
+    call_id: str | None = None  # None: the agent tells none, and ids are inferred
+    input: str | None = None
+    server: list[str] = field(default_factory=list)  # of MCP; the first that is there
+    events: dict[str, HookEvent]  # by the names that payloads have; any other event tells nothing
+    names: dict[str, str] = field(default_factory=dict)  # of events, where settings name them otherwise
+
+    def __post_init__(self) -> None:
+        if (self.file is None) == (self.folder is None):
+            raise ValueError("hooks are in a file or in a folder")
+        _require_plain(self.file or self.folder or "")
+
+    def settings_names(self) -> list[str]:
+        return [self.names.get(name, name) for name in self.events]
+
+    def settings(self, command: str) -> dict[str, Any]:
+        """What makes the agent call us, for every event that tells something."""
+        hook = {"type": "command", "command": command}
+        return {
+            "hooks": {name: [{"hooks": [hook]}] for name in self.settings_names()},
+            **self.extra_settings,
+        }
+
+
+class Stream(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    parser: str = "plain"
+    session_field: str | None = None
+    signals: list[TerminalSignal] = field(default_factory=list)
+
+
+class Tools(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The agent's own tools by what they do."""
+
+    read: list[str] = field(default_factory=list)  # that only look
+    read_one: list[str] = field(default_factory=list)  # and open what they are given by its name
+    write: list[str] = field(default_factory=list)  # that leave what they are given as `content`
+    edit: list[str] = field(default_factory=list)  # that change what is there
+    patch: list[str] = field(default_factory=list)  # that change several files, and may remove one
+    run: list[str] = field(default_factory=list)  # commands of the shell
+    # programs of the agent that start the shell that stands at the end of their arguments
+    launchers: list[str] = field(default_factory=list)
+    delegate: list[str] = field(default_factory=list)  # that have other tools called
+
+
+class State(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the paths of what is the agent's own begin: below the home, and below what variables name."""
+
+    home: list[str] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _require_variables(self.variables)
+
+
+class Mcp(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    call_id_key: str | None = None  # in `params._meta` of a request
+    tool_prefix: str | None = None  # what the names of tools of servers begin with, before the server's
+
+
+class AgentDefinition(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     name: str
     program: str
     install: str  # how to install it, for a hint
-    start: list[str]  # {prompt} stands for the words, {arguments} for further arguments
-    resume: list[str]  # {session}, {message}, {arguments}
-    interactive: list[str] = field(default_factory=lambda: [_ARGUMENTS])  # a start without a prompt
-    resume_interactive: list[str] | None = None  # None: not without a message
-    stream: str = "plain"  # the name of the parser
-    session_field: str | None = None
-    trust: Trust | None = None
-    skills: str | None = None  # a folder below the run directory
-    home_variables: list[str] = field(default_factory=list)  # that lead to a home of its own
-    passes_on: list[str] = field(default_factory=list)  # variables it may have; `NAME_*` is all that begin so
-    environment: dict[str, str] = field(default_factory=dict)  # {home} stands for the home
-    terminal_signals: list[TerminalSignal] = field(default_factory=list)
-    hooks: str | None = None  # the name for `steno hook`
-    hook_settings: HookSettings | None = None
-    servers: list[Servers] = field(default_factory=list)
-    server_arguments: list[str] = field(default_factory=list)  # what begins so brings servers along
-    server_files: list[str] = field(default_factory=list)  # below the run directory, likewise
+    checked_with: str | None = None  # the version that all of this was seen with
+    launch: Launch
+    settings: Settings = field(default_factory=Settings)
+    hooks: Hooks | None = None
+    stream: Stream = field(default_factory=Stream)
+    tools: Tools = field(default_factory=Tools)
+    state: State = field(default_factory=State)
+    mcp: Mcp = field(default_factory=Mcp)
 
     def __post_init__(self) -> None:
         if not AGENT_NAME.fullmatch(self.name):
@@ -186,37 +297,6 @@ class AgentDescription(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             )
         if not self.program or "\0" in self.program:
             raise ValueError("the program has no name")
-        self._require_words()
-        if (self.hooks is None) != (self.hook_settings is None):
-            raise ValueError("hooks and hook_settings belong together")
-        for path in (*([] if self.skills is None else [self.skills]), *self.server_files):
-            _require_plain(path)
-        _require_variables(self.home_variables)
-        _require_variables(name.removesuffix("*") for name in self.passes_on)
-        _require_variables(self.environment)
-        _require_places(self.environment.values(), {"home"})
-
-    def _require_words(self) -> None:
-        _require_places(self.start, {"prompt", "arguments"}, needed="prompt")
-        _require_places(self.resume, {"session", "message", "arguments"}, needed="session")
-        _require_places(self.interactive, {"arguments"})
-        _require_places(self.resume_interactive or (), {"session", "arguments"})
-
-    def start_words(self, prompt: str | None, arguments: Sequence[str] = ()) -> list[str]:
-        """The arguments of the program; without a prompt the agent is interactive."""
-        if prompt is None:
-            return _filled(self.interactive, arguments)
-        return _filled(self.start, arguments, prompt=prompt)
-
-    def resume_words(
-        self, session: str, message: str | None, arguments: Sequence[str] = ()
-    ) -> list[str] | None:
-        """None: this agent cannot be continued without a message."""
-        if message is not None:
-            return _filled(self.resume, arguments, session=session, message=message)
-        if self.resume_interactive is None:
-            return None
-        return _filled(self.resume_interactive, arguments, session=session)
 
 
 def _filled(words: Sequence[str], arguments: Sequence[str], **values: str) -> list[str]:

@@ -7,6 +7,7 @@ Out: the events. Pieces that follow each other are one text, which keeps the pla
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from steno.agents.events import (
@@ -21,9 +22,16 @@ from steno.agents.events import (
     Warned,
 )
 from steno.agents.json_lines import JsonObject, first_text, text_at
+from steno.agents.shell_text import FILE
 from steno.agents.stream import record_parser
 
 SESSION_FIELD = "session_id"
+# Where it wants the background jobs told, and the command as it is in a shell of its own.
+_SHELL_FORM = re.compile(
+    rb"shopt -u promptvars nullglob extglob nocaseglob dotglob; _bgpids_file=" + FILE + rb"\n\(\n"
+    rb"  trap 'jobs -p > \"\$_bgpids_file\"' EXIT\n(?P<command>.+)\n\)\n__code=\$\?\nexit \$__code",
+    re.DOTALL,
+)
 
 
 def is_document(found: JsonObject) -> bool:
@@ -93,6 +101,15 @@ def _told(found: JsonObject, span: Span) -> Event | None:
 
 def _error(found: JsonObject) -> str:
     return first_text(found, ("error", "message"), ("message",))
+
+
+def runs_command(text: bytes, command: bytes) -> bool:
+    """Whether the text of a shell is this command, as Gemini CLI wraps it, trimmed."""
+    found = _SHELL_FORM.fullmatch(text)
+    trimmed = command.strip()
+    # A space behind a last backslash keeps it from joining two lines.
+    wrapped = trimmed + b" " if trimmed.endswith(b"\\") else trimmed
+    return found is not None and found["command"] == wrapped
 
 
 PARSER = record_parser(SESSION_FIELD, Reader, is_document=is_document)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from importlib import import_module, resources
+from importlib import import_module
+from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -149,7 +150,7 @@ def _plain(stdout: bytes, stderr: bytes, _: Iterable[TerminalSignal]) -> Iterato
 @cache
 def parser_names() -> tuple[str, ...]:
     """Every agent with a stream of its own has a module of its name, with `PARSER`, beside its definition."""
-    files = {file.name for file in resources.files("steno.agents").iterdir()}
+    files = {file.name for file in Path(__file__).parent.iterdir()}
     stems = (name.removesuffix(".toml") for name in files if name.endswith(".toml"))
     return (*sorted(stem for stem in stems if f"{stem}.py" in files), PLAIN)
 

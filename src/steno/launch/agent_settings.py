@@ -13,16 +13,14 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from steno.agents.definition import AgentDescription, Servers, Trust
+from steno.agents.definition import AgentDefinition, McpServers, Trust
 from steno.contracts.agent_audit.meta import PolicyGiven
 from steno.errors import AgentSetupError, BadRequestError
-from steno.hooks.agent import Agent
 from steno.launch import json_edit, settings_file, toml_edit
 from steno.launch.environment import Home
 from steno.launch.mcp_servers import WrappedServers, Written
@@ -51,7 +49,7 @@ class Observed(Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def observed(
-    description: AgentDescription,
+    description: AgentDefinition,
     home: Home,
     directory: Path,
     arguments: Sequence[str] = (),
@@ -76,11 +74,11 @@ def observed(
     more: list[str] = []
     if hooks:
         written.append(_add_hooks(description, home.path, words))
-        more = list(description.hook_settings.arguments) if description.hook_settings else []
+        more = list(description.hooks.arguments) if description.hooks else []
     with ExitStack() as held:
         files = [
             WrappedServers(places, home.path, directory, words, given)
-            for places in _by_file(description.servers)
+            for places in _by_file(description.settings.mcp_servers)
         ]
         for file in files:
             held.enter_context(file.held())
@@ -89,9 +87,9 @@ def observed(
         yield Observed(arguments=more, written=written, unguarded=unguarded, policy=given)
 
 
-def _by_file(places: Sequence[Servers]) -> list[list[Servers]]:
+def _by_file(places: Sequence[McpServers]) -> list[list[McpServers]]:
     """A file is held once, whatever the order of its places: its lock is not given twice."""
-    found: dict[str, list[Servers]] = {}
+    found: dict[str, list[McpServers]] = {}
     for place in places:
         found.setdefault(place.file, []).append(place)
     return list(found.values())
@@ -105,7 +103,7 @@ def policy_given(path: Path) -> PolicyGiven:
 
 
 def _unguarded(
-    description: AgentDescription,
+    description: AgentDefinition,
     directory: Path,
     arguments: Sequence[str],
     files: Sequence[WrappedServers],
@@ -116,9 +114,9 @@ def _unguarded(
     elif not any(file.written for file in files):
         found.append(NO_SERVERS)
     found += [WITHOUT_COMMAND.format(name=name) for file in files for name in file.without_command]
-    if any(word.startswith(tuple(description.server_arguments)) for word in arguments):
+    if any(word.startswith(tuple(description.settings.mcp_flags)) for word in arguments):
         found.append(BY_ARGUMENTS)
-    if any(os.path.lexists(directory / file) for file in description.server_files):
+    if any(os.path.lexists(directory / file) for file in description.settings.mcp_files):
         found.append(BY_DIRECTORY)
     return found
 
@@ -139,24 +137,46 @@ def own_words() -> list[str]:
     return [sys.executable, "-P", "-m", "steno"]
 
 
-def _add_hooks(description: AgentDescription, home: Path, words: Sequence[str]) -> Written:
-    if description.hooks is None or description.hook_settings is None:
+def _add_hooks(description: AgentDefinition, home: Path, words: Sequence[str]) -> Written:
+    hooks = description.hooks
+    if hooks is None:
         raise BadRequestError(
             f"{description.name} has no hooks that Steno knows",
             hint="leave out --hooks; the recording needs none",
         )
-    agent: Agent = import_module(f"steno.hooks.{description.hooks}").AGENT
-    settings = agent.settings(shlex.join([*words, "hook", description.hooks]))
+    command = shlex.join([*words, "hook", description.name])
+    if hooks.folder is not None:
+        changed = [_add_program(home, f"{hooks.folder}/{name}", command) for name in hooks.settings_names()]
+        return Written(
+            file=str(home / hooks.folder), what="hooks", name=description.name, changed=any(changed)
+        )
 
     def merged(text: bytes) -> bytes:
-        for keys, value in _leaves(settings, ()):
+        for keys, value in _leaves(hooks.settings(command), ()):
             for element in value:
                 text = json_edit.append(text, keys, element)
         return text
 
-    file = description.hook_settings.file
-    changed = settings_file.change(home, file, merged)
-    return Written(file=str(home / file), what="hooks", name=description.hooks, changed=changed)
+    file = hooks.file or ""
+    changed_file = settings_file.change(home, file, merged)
+    return Written(file=str(home / file), what="hooks", name=description.name, changed=changed_file)
+
+
+def _add_program(home: Path, file: str, command: str) -> bool:
+    """A hook that is a program. One that somebody else has put there is not replaced."""
+    content = f"#!/bin/sh\nexec {command}\n".encode()
+
+    def ours(text: bytes) -> bytes:
+        if text and b" hook " not in text:
+            raise AgentSetupError(
+                f"{home / file} is a hook already, and an agent has one for each event",
+                hint="move it away, or leave out --hooks",
+            )
+        return content
+
+    changed = settings_file.change(home, file, ours)
+    (home / file).chmod(0o700)
+    return changed
 
 
 def _leaves(settings: dict[str, Any], above: tuple[str, ...]) -> list[tuple[tuple[str, ...], list[Any]]]:
@@ -177,10 +197,10 @@ class TrustApplied(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def apply_trust(
-    description: AgentDescription, home: Path, directory: Path, environ: Mapping[str, str]
+    description: AgentDefinition, home: Path, directory: Path, environ: Mapping[str, str]
 ) -> TrustApplied | None:
     """`environ` is what the agent will have; None for an agent that asks for no trust."""
-    trust = description.trust
+    trust = description.settings.trust
     if trust is None:
         return None
     editor = toml_edit if trust.format == "toml" else json_edit
@@ -203,7 +223,7 @@ def _as_text(directory: str) -> str:
 
 
 def _place(trust: Trust, home: Path, directory: Path, environ: Mapping[str, str]) -> tuple[Path, str]:
-    for variable, file in trust.moved.items():
+    for variable, file in trust.relocated_by.items():
         if environ.get(variable):
             named = directory / environ[variable]  # the agent works there
             return (named, file) if file else (named.parent, named.name)

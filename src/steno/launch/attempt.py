@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from steno.agents.definition import AgentDescription
+from steno.agents.definition import AgentDefinition
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
 from steno.capture.observer import NONE
@@ -73,7 +73,7 @@ class Surroundings(NamedTuple):
 
 
 class Job(NamedTuple):
-    description: AgentDescription
+    description: AgentDefinition
     program: Path
     arguments: Callable[[Sequence[str]], list[str]]  # of the program, with more that it is given
     selector: str | None  # of the run; None: a new one
@@ -194,7 +194,7 @@ class _Attempt:
         return environ, self._job.arguments(observed.arguments)
 
     def _inject_skills(self) -> None:
-        around, place = self._around, self._job.description.skills
+        around, place = self._around, self._job.description.launch.skills_dir
         if place is not None:
             self._skill_texts += skills.texts_there(self._prepared.run_dir, place)
         if around.skills is None or place is None:
@@ -209,8 +209,8 @@ class _Attempt:
     def _rules(self) -> Rules:
         described = self._job.description
         rules = Rules(
-            parser=described.stream,
-            terminal_signals=described.terminal_signals,
+            parser=described.stream.parser,
+            terminal_signals=described.stream.signals,
             given=endings(self._masking.redactor.mask(text, "skills") for text in self._skill_texts),
         )
         self._learn(rules=msgspec.to_builtins(rules))
@@ -290,14 +290,14 @@ class _Attempt:
 
     def _session(self, recorded: Record) -> SessionFound:
         described = self._job.description
-        return session_told(recorded, self._split, described.stream, described.session_field)
+        return session_told(recorded, self._split, described.stream.parser, described.stream.session_field)
 
     def _attempt(self, meta: Meta, notes: list[str]) -> Attempt | None:
         """None: it cannot be translated, and the notes say why."""
         audit, attempt = self._prepared.audit, None
         with noting(notes):
             stdout, stderr = audit.read("stdout"), audit.read("stderr")
-            attempt = attempt_of(meta, self._job.description.session_field, stdout, stderr)
+            attempt = attempt_of(meta, self._job.description.stream.session_field, stdout, stderr)
         return attempt  # noqa: RET504 - None when it was noted
 
     def _without_a_record(self, exit_code: int | None, error: str | None, *, started: bool) -> Ended:

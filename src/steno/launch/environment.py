@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from steno.agents.definition import AgentDescription
+from steno.agents.definition import AgentDefinition
 from steno.bundle.folder import Folder
 from steno.errors import AgentSetupError, BadRequestError
 
@@ -104,18 +104,20 @@ def open_home(choice: str, paths: ManagedPaths, environ: Mapping[str, str]) -> H
 
 
 def build_environment(
-    environ: Mapping[str, str], paths: ManagedPaths, description: AgentDescription, home: Home
+    environ: Mapping[str, str], paths: ManagedPaths, description: AgentDefinition, home: Home
 ) -> dict[str, str]:
-    allowed = (*PASSED, *description.passes_on)
+    allowed = (*PASSED, *description.launch.env_allow)
     built = {name: value for name, value in environ.items() if _matches(name, allowed)}
-    own = {*description.home_variables, *XDG, "HOME", "PATH"}
+    own = {*description.launch.home_variables, *XDG, "HOME", "PATH"}
     built = {name: value for name, value in built.items() if name not in own}
     inside(paths.root, paths.bin)
     built["PATH"] = search_path(environ, paths)
     built["HOME"] = str(home.path)
     if home.kind == "default":
         # It is the user's own world: what leads to its parts leads there still.
-        built |= {name: environ[name] for name in (*XDG, *description.home_variables) if name in environ}
+        built |= {
+            name: environ[name] for name in (*XDG, *description.launch.home_variables) if name in environ
+        }
     else:
         built |= {name: str(inside(home.path, below)) for name, below in XDG.items()}
     return built | _own_variables(description, home)
@@ -141,11 +143,11 @@ def inside(root: Path, below: str) -> Path:
     return real / below
 
 
-def _own_variables(description: AgentDescription, home: Home) -> dict[str, str]:
+def _own_variables(description: AgentDefinition, home: Home) -> dict[str, str]:
     variables: dict[str, str] = {}
-    for name, value in description.environment.items():
+    for name, value in description.launch.env.items():
         filled = value.replace("{home}", str(home.path))
-        if name in {*description.home_variables, *XDG, "HOME"} and home.kind != "default":
+        if name in {*description.launch.home_variables, *XDG, "HOME"} and home.kind != "default":
             filled = str(_inside_home(name, filled, home))
         variables[name] = filled
     return variables

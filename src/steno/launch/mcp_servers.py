@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from steno.agents.definition import Servers
+from steno.agents.definition import McpServers
 from steno.bundle.folder import Folder
 from steno.contracts.agent_audit.meta import PolicyGiven
 from steno.errors import AgentSetupError
@@ -55,7 +55,7 @@ class Written(Struct, frozen=True, kw_only=True):
 class WrappedServers:
     def __init__(
         self,
-        places: Sequence[Servers],
+        places: Sequence[McpServers],
         home: Path,
         directory: Path,
         steno: Sequence[str],
@@ -145,13 +145,15 @@ class WrappedServers:
             editor, keys = _editor(place), self._keys(place)
             found = editor.get(settings, keys)
             for name, server in found.items() if isinstance(found, dict) else ():
-                command = _command(server, one_list=place.words)
+                command = _command(server, one_list=place.command_is_list)
                 wanted = self._wanted(name, command)
                 if wanted != command:
-                    settings = _with_command(settings, editor, [*keys, name], wanted, one_list=place.words)
+                    settings = _with_command(
+                        settings, editor, [*keys, name], wanted, one_list=place.command_is_list
+                    )
         return settings
 
-    def _keys(self, place: Servers) -> list[str]:
+    def _keys(self, place: McpServers) -> list[str]:
         return [key.replace("{directory}", self._directory) for key in place.key]
 
     def _wanted(self, name: str, command: list[str]) -> list[str]:
@@ -194,7 +196,7 @@ def _is(word: str, form: str | re.Pattern[str]) -> bool:
     return word == form if isinstance(form, str) else form.fullmatch(word) is not None
 
 
-def _editor(place: Servers) -> ModuleType:
+def _editor(place: McpServers) -> ModuleType:
     return toml_edit if place.format == "toml" else json_edit
 
 

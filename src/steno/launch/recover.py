@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from steno.agents.catalog import Catalogue
-from steno.agents.definition import AgentDescription
+from steno.agents.definition import AgentDefinition
 from steno.bundle.folder import Folder
 from steno.contracts.agent_audit.completion import Rules, rules_of
 from steno.contracts.agent_audit.meta import Meta, agent_steps, audit_files, ended
@@ -88,12 +88,12 @@ class _Finishing:
     """The attempts of one run."""
 
     def __init__(
-        self, root: Path, run: Folder, name: RunName, description: AgentDescription | None, notes: list[str]
+        self, root: Path, run: Folder, name: RunName, description: AgentDefinition | None, notes: list[str]
     ) -> None:
         self._root = root
         self._run = run
         self._name = name
-        self._session_field = description.session_field if description else None
+        self._session_field = description.stream.session_field if description else None
         self._notes = notes
 
     def finish(self, numbers: list[int]) -> None:

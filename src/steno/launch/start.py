@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steno.agents.catalog import Catalogue, find_program
-from steno.agents.definition import AgentDescription
+from steno.agents.definition import AgentDefinition
 from steno.agents.stream import is_session
 from steno.contracts.agent_audit.meta import PolicyGiven
 from steno.contracts.agent_audit.streams import AUDIT
@@ -61,22 +61,22 @@ def start(
     job = Job(
         description=description,
         program=program,
-        arguments=lambda more: description.start_words(said.said, [*more, *said.own]),
+        arguments=lambda more: description.launch.start_words(said.said, [*more, *said.own]),
         selector=selector,
         detail=f"start {agent}, {'interactive' if said.said is None else 'with a prompt'}",
-        options=description.start_words(None if said.said is None else "", said.own),
+        options=description.launch.start_words(None if said.said is None else "", said.own),
         policy=policy,
         notes=notes,
     )
     return run_attempt(job, around, on_sealing=on_sealing)
 
 
-def installed(description: AgentDescription, around: Surroundings) -> Path:
+def installed(description: AgentDefinition, around: Surroundings) -> Path:
     """Looked for where the agent will look."""
     return find_program(description, search_path(around.environ, ManagedPaths(around.root)))
 
 
-def check(description: AgentDescription, around: Surroundings, said: str | None) -> PolicyGiven | None:
+def check(description: AgentDefinition, around: Surroundings, said: str | None) -> PolicyGiven | None:
     """Returns the policy, as it is now."""
     if said is None and not around.shown:
         raise BadRequestError(
@@ -84,15 +84,15 @@ def check(description: AgentDescription, around: Surroundings, said: str | None)
             hint="give the agent words, or leave --translate and --json out",
         )
     check_home(around.home, ManagedPaths(around.root))
-    if around.skills is not None and description.skills is None:
+    if around.skills is not None and description.launch.skills_dir is None:
         raise BadRequestError(
             f"{description.name} has no folder for skills",
-            hint="leave --skills out, or add `skills` to its description",
+            hint="leave --skills out, or add `skills_dir` to its description",
         )
-    if description.skills is not None and description.skills.partition("/")[0] == AUDIT:
+    if description.launch.skills_dir is not None and description.launch.skills_dir.partition("/")[0] == AUDIT:
         raise BadRequestError(
             f"skills cannot be in {AUDIT}, where Steno writes",
-            hint=f"correct `skills` in the description of {description.name}",
+            hint=f"correct `skills_dir` in the description of {description.name}",
         )
     return None if around.policy is None else policy_given(around.policy)
 
@@ -162,12 +162,17 @@ def resume(
     with open_runs(around.root) as runs:
         name = find_run(runs, selector)
     description = catalogue.get(name.agent)
+    if description.launch.resume is None:
+        raise BadRequestError(
+            f"{name.agent} cannot be continued",
+            hint=f"start again in its run: `steno agent start --run-dir {name.suffix} {name.agent} …`",
+        )
     notes = finish_crashed(around.root, selector, catalogue)
     records = attempts(around.root, name.run_id)
     if records and records[-1].state is AttemptState.RUNNING:
         raise is_running(name, records[-1].entry if records[-1].outlived else None)
     last = _last_session(records, name)
-    if said.said is None and description.resume_interactive is None:
+    if said.said is None and description.launch.resume_interactive is None:
         raise BadRequestError(
             f"{name.agent} cannot be continued without a message",
             hint=f"give one: `steno agent resume {name.suffix} 'Go on.'`",
@@ -182,10 +187,12 @@ def resume(
     job = Job(
         description=description,
         program=installed(description, around),
-        arguments=lambda more: description.resume_words(last.session, said.said, [*more, *said.own]) or [],
+        arguments=lambda more: (
+            description.launch.resume_words(last.session, said.said, [*more, *said.own]) or []
+        ),
         selector=selector,
         detail=f"resume {name.agent}, the session of attempt {last.attempt}",
-        options=description.resume_words("", None if said.said is None else "", said.own) or [],
+        options=description.launch.resume_words("", None if said.said is None else "", said.own) or [],
         policy=check(description, around, said.said),
         notes=notes,
     )

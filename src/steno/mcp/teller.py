@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from steno.agents.made import CALL_ID_KEYS
 from steno.capture.telling import process_key
 from steno.evidence import intake
 from steno.evidence.claims import Decision, Outcome, ProcessKey
@@ -20,7 +21,7 @@ from steno.mcp.frames import RequestId
 from steno.mcp.journal import Journal, JournalError
 
 # Where the agent's own id of a call is found in `params._meta`, in this order.
-ID_KEYS = ("claudecode/toolUseId", "callId", "steno/toolCallId")
+ID_KEYS = (*CALL_ID_KEYS, "steno/toolCallId")
 MAX_ID = 256
 MAX_DETAIL = 200
 MAX_NOTICED = 1000  # a connection; the others would say the same

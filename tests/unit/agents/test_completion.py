@@ -92,7 +92,7 @@ def test_the_end_of_a_turn_without_a_marker_waits_for_the_user() -> None:
 
 
 def test_the_document_of_gemini_ends_the_turn_and_its_response_is_the_agents_word() -> None:
-    signals = Catalogue.load({}).get("gemini").terminal_signals
+    signals = Catalogue.load({}).get("gemini").stream.signals
 
     def judged(response: str) -> tuple[str, str, str | None, list[str]]:
         document = json.dumps({"session_id": "s", "response": response}, indent=2).encode()

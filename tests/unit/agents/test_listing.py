@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from attempts_made import ended_well
+from steno.agents.known import builtin
 from steno.contracts.agent_audit.meta import describe
 from steno.errors import BadRequestError, RunNotFoundError
 from steno.launch.finish import keep_meta
@@ -229,7 +230,7 @@ def test_agents_are_listed_with_their_program_or_what_is_wrong(tmp_path: Path) -
     (programs / "codex").chmod(0o755)
     environ = {"XDG_CONFIG_HOME": str(tmp_path), "PATH": str(programs)}
     agents = {agent["name"]: agent for agent in all_agents(tmp_path / "root", environ)}
-    assert list(agents) == sorted(["broken", "claude", "codex", "gemini", "iflow", "opencode"])
+    assert list(agents) == sorted(["broken", *builtin()])
     assert agents["codex"]["program"] == str(programs / "codex")
     assert "problem" not in agents["codex"]
     assert (agents["claude"]["program"], "not installed" in agents["claude"]["problem"]) == (None, True)

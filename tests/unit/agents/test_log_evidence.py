@@ -78,7 +78,7 @@ def lines(*records: dict[str, Any]) -> bytes:
 
 def judged(agent: str, log: str, *records: dict[str, Any]) -> str:
     logs: dict[str, Any] = {log: lines(*records)}
-    return told(parser=agent, signals=CATALOGUE.get(agent).terminal_signals, **logs).state
+    return told(parser=agent, signals=CATALOGUE.get(agent).stream.signals, **logs).state
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
@@ -110,7 +110,7 @@ def test_a_line_that_is_no_record_of_the_agents_counts_as_it_is() -> None:
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
 @pytest.mark.parametrize("line", [MARKER, done(), b"I say " + MARKER, b'{"said":' + MARKER + b"}"])
 def test_between_the_records_of_a_stream_nobody_else_has_a_word(agent: str, line: bytes) -> None:
-    stream, signals = lines(own(agent, "I failed.")), CATALOGUE.get(agent).terminal_signals
+    stream, signals = lines(own(agent, "I failed.")), CATALOGUE.get(agent).stream.signals
     foreign_logs: list[dict[str, bytes]] = [
         {"pty": line + b"\n" + stream},
         {"pty": stream + line},
@@ -168,7 +168,7 @@ def test_to_pass_over_lines_that_cannot_matter_changes_nothing(data: st.DataObje
     agent = data.draw(st.sampled_from(sorted(_POOLS)))
     picked = data.draw(st.lists(st.sampled_from(_POOLS[agent]), max_size=12))
     log = b"".join(line + b"\r\n" for line in picked)
-    signals = CODEX if agent == "plain" else CATALOGUE.get(agent).terminal_signals
+    signals = CODEX if agent == "plain" else CATALOGUE.get(agent).stream.signals
     given_words = data.draw(st.sampled_from([(), (SKILL,)]))
 
     def judged_in(size: int) -> Completion:
@@ -187,7 +187,7 @@ def test_to_pass_over_lines_that_cannot_matter_changes_nothing(data: st.DataObje
 def test_words_without_a_signal_are_heard_as_well(agent: str) -> None:
     """After the first record only those are read that have to do with what is said: these have."""
     head, piece = SKILL.decode().split('{"__')[0], {"delta": True} if agent == "gemini" else {}
-    signals = CATALOGUE.get(agent).terminal_signals
+    signals = CATALOGUE.get(agent).stream.signals
 
     def state(*records: dict[str, Any]) -> str:
         rules = Rules(parser=agent, terminal_signals=signals)

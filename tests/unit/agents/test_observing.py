@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from observed_homes import CODEX, prepared, put
-from steno.agents.catalog import Catalogue, described
+from steno.agents.catalog import Catalogue
+from steno.agents.known import parse_definition
 from steno.errors import AgentSetupError, BadPolicyError, BadRequestError
 from steno.launch import agent_settings
 from steno.launch.agent_settings import Observed
@@ -128,7 +129,9 @@ def test_a_policy_for_a_home_without_servers_is_said_to_hold_for_nothing(
 def test_a_policy_for_an_agent_whose_servers_nobody_knows_is_said_to_hold_for_nothing(
     home: Home, policy: Path
 ) -> None:
-    mine = described("mine", b'program = "x"\ninstall = "-"\nstart = ["{prompt}"]\nresume = ["{session}"]')
+    mine = parse_definition(
+        "mine", b'program = "x"\ninstall = "-"\n[launch]\nstart = ["{prompt}"]\nresume = ["{session}"]'
+    )
     with agent_settings.observed(mine, home, home.path, hooks=False, policy=policy) as found:
         assert found.unguarded == [agent_settings.UNKNOWN_PLACE]
     with agent_settings.observed(mine, home, home.path, hooks=False, policy=None) as found:
@@ -168,12 +171,12 @@ def test_places_of_one_file_are_held_once_in_whatever_order_they_are_described(
     home: Home, policy: Path
 ) -> None:
     """A lock that is asked for a second time would never be given."""
-    text = b'program = "x"\ninstall = "-"\nstart = ["{prompt}"]\nresume = ["{session}"]\n'
+    text = b'program = "x"\ninstall = "-"\n[launch]\nstart = ["{prompt}"]\nresume = ["{session}"]\n'
     for file, key in (("a.json", "one"), ("b.json", "two"), ("a.json", "three")):
-        text += f'[[servers]]\nfile = "{file}"\nformat = "json"\nkey = ["{key}"]\n'.encode()
+        text += f'[[settings.mcp_servers]]\nfile = "{file}"\nformat = "json"\nkey = ["{key}"]\n'.encode()
     put(home, "a.json", '{"one": {"s": {"command": "s"}}, "three": {"t": {"command": "t"}}}')
     put(home, "b.json", '{"two": {"u": {"command": "u"}}}')
     with agent_settings.observed(
-        described("mine", text), home, home.path, hooks=False, policy=policy
+        parse_definition("mine", text), home, home.path, hooks=False, policy=policy
     ) as found:
         assert sorted(one.name for one in found.written) == ["s", "t", "u"]

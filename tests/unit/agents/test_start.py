@@ -10,14 +10,15 @@ import msgspec
 import pytest
 
 from conftest import SECONDS
-from steno.agents.catalog import described
+from steno.agents.known import parse_definition
 from steno.errors import BadPolicyError, BadRequestError
 from steno.launch import start as starting
 from steno.launch.attempt import Job, Surroundings
 from steno.launch.start import check, installed
 
-PLAIN = described(
-    "plain", b'program = "plain"\ninstall = "make it"\nstart = ["{prompt}"]\nresume = ["{session}"]\n'
+PLAIN = parse_definition(
+    "plain",
+    b'program = "plain"\ninstall = "make it"\n[launch]\nstart = ["{prompt}"]\nresume = ["{session}"]\n',
 )
 
 
@@ -31,7 +32,9 @@ def test_skills_need_a_place(tmp_path: Path) -> None:
 
 
 def test_skills_are_not_put_where_steno_writes(tmp_path: Path) -> None:
-    into_audit = msgspec.structs.replace(PLAIN, skills=".audit/x")
+    into_audit = msgspec.structs.replace(
+        PLAIN, launch=msgspec.structs.replace(PLAIN.launch, skills_dir=".audit/x")
+    )
     with pytest.raises(BadRequestError, match=r"skills cannot be in \.audit"):
         check(into_audit, around(tmp_path), "hello")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from steno.agents.catalog import Catalogue
-from steno.agents.definition import AgentDescription
+from steno.agents.definition import AgentDefinition
 from steno.bundle.folder import Folder
 from steno.errors import AgentSetupError
 from steno.launch import settings_file
@@ -28,7 +28,7 @@ CLAUDE = b'{"numStartups": 3,\n   "projects": {\n      "/elsewhere": {"tools": [
 GEMINI = b'// folders\n{\n  "/elsewhere": "DO_NOT_TRUST" // never\n}\n'
 
 
-def agent(name: str) -> AgentDescription:
+def agent(name: str) -> AgentDefinition:
     return Catalogue.load({}).get(name)
 
 

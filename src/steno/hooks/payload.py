@@ -1,17 +1,18 @@
-"""Making what a tool was given, or answered, small enough to be told.
+"""What a hook was given, made small enough to be told.
 
-In: JSON values, and how many bytes they may take when they are written. Out: values that fit, and whether
-something was cut. Of a value that is too large the longest texts go first, each for an object
-`{"steno_cut": its length}`; names of files, commands and how a tool ended go last, because the rules that
-compare what was said with what was done need them. Of a text that says an exit code on its first line, or
-near its end, that line is kept. A text is never cut in two here: half a secret would not be known as one.
+Of a value that is too large the longest texts go first, each for an object `{"steno_cut": its length}`; names
+of files, commands and how a tool ended go last, because the rules that compare what was said with what was
+done need them. Of a text that says an exit code on its first line, or near its end, that line is kept. A text
+within a value is never cut in two: half a secret would not be known as one.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
+
+from steno.evidence.intake_names import MAX_PAYLOAD_TOLD, MAX_TOLD, NOT_UNDERSTOOD
 
 MAX_DEPTH = 32  # deeper data is cut: who reads it has a limit too
 _KEPT_LONGEST = frozenset(
@@ -20,6 +21,11 @@ _KEPT_LONGEST = frozenset(
         *("exit_code", "exitCode", "is_error", "isError", "error"),
     }
 )
+MAX_PAYLOAD = 16 << 20
+TOO_LARGE = "payload_too_large"
+NOT_JSON = "payload_not_json"
+# The reader measures in its own way of writing, where a number may be a little longer.
+_ROOM = MAX_TOLD - MAX_TOLD // 16
 _CUT = "steno_cut"
 _MOST_PARTS = 1024
 _EXIT_CODE = re.compile(r"exit code:? -?\d{1,10}", re.IGNORECASE)
@@ -27,7 +33,11 @@ _LINES_AT_THE_END = 5
 _LEAST = 96  # the object in the place of a text is never longer
 
 
-class Fitted(NamedTuple):
+class NotUnderstoodError(ValueError):
+    """What came is no payload of a hook; the message is the fixed word that says why."""
+
+
+class Shrunk(NamedTuple):
     value: Any
     cut: bool
 
@@ -40,13 +50,39 @@ class _Piece(NamedTuple):
     size: int
 
 
+def read(payload: bytes) -> Shrunk:
+    """What a hook was given, each of its fields small enough to be told."""
+    if len(payload) > MAX_PAYLOAD:
+        raise NotUnderstoodError(TOO_LARGE)
+    try:
+        data = json.loads(payload, parse_constant=_refuse)
+        if not isinstance(data, dict):
+            raise NotUnderstoodError(NOT_UNDERSTOOD)  # noqa: TRY301 - one place for what is no payload
+        cut = False
+        for name, value in data.items():
+            data[name], was_cut = (shrink_text if isinstance(value, str) else shrink)(value, _ROOM)
+            cut = cut or was_cut
+        value, was_cut = shrink(data, MAX_PAYLOAD_TOLD - _ROOM)
+    except NotUnderstoodError:
+        raise
+    except ValueError:
+        raise NotUnderstoodError(NOT_JSON) from None
+    except RecursionError:
+        raise NotUnderstoodError(NOT_UNDERSTOOD) from None
+    return Shrunk(value, cut or was_cut)
+
+
+def _refuse(_: str) -> NoReturn:
+    raise NotUnderstoodError(NOT_JSON)
+
+
 def encoded(value: Any) -> bytes:
     """As it will be written. Half a surrogate pair cannot be; it becomes a question mark."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode("utf-8", "replace")
 
 
-def fitted(value: Any, most: int) -> Fitted:
+def shrink(value: Any, most: int) -> Shrunk:
     """The value itself may be changed on the way."""
     holder = [value]
     cut = _cut_depth(holder, 0)
@@ -57,18 +93,18 @@ def fitted(value: Any, most: int) -> Fitted:
             cut, excess = True, excess - piece.size
             if excess <= 0:
                 break
-    return Fitted(holder[0], cut)
+    return Shrunk(holder[0], cut)
 
 
-def fitted_text(text: str, most: int) -> Fitted:
+def shrink_text(text: str, most: int) -> Shrunk:
     """A text stays a text: its beginning, up to the end of a line or a word."""
     if len(encoded(text)) <= most:
-        return Fitted(text, cut=False)
+        return Shrunk(text, cut=False)
     kept = text[:most]
     while len(encoded(kept)) > most:
         kept = kept[: len(kept) * 3 // 4]
     border = max(kept.rfind("\n"), kept.rfind(" "))
-    return Fitted(kept[: max(border, 0)], cut=True)
+    return Shrunk(kept[: max(border, 0)], cut=True)
 
 
 def _cut_depth(holder: Any, depth: int) -> bool:
