@@ -34,7 +34,7 @@ GAP_SOURCES = [
     "record/witness.py",
     "record/run.py",
     "record/repository.py",
-    "record/claims.py",
+    "claims/keeping.py",
     "bundle/claims_check.py",
     "bundle/recover.py",
 ]

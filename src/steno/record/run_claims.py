@@ -13,11 +13,11 @@ from pathlib import Path
 from steno.bundle.claims_check import DISTURBED
 from steno.bundle.folder import Folder
 from steno.bundle.local_key import keys_path
+from steno.claims.keeping import Heard, keep_claims
 from steno.errors import StoreError
 from steno.evidence import kinds, layout
 from steno.evidence.ignored import IgnoreRules
 from steno.record import intake
-from steno.record.claims import Heard, keep_claims
 from steno.record.witness import SpoolWitness
 from steno.redact.engine import Redactor
 

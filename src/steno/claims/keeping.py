@@ -1,8 +1,6 @@
-"""The claims, kept when the command is over: what programs of the run told, masked and not put together.
+"""What programs of a run told: `claims.ndjson`, masked and not put together, and the events that tell of it.
 
-In: the logs of the run's intake, the redactor, the shim that was asked for. Out, in the spool:
-`claims.ndjson`, written whole under its name; the events that tell of it, and the gaps. A fault in a log
-costs what it hides, never the run. Never raises for what the logs hold.
+A fault in a log costs what it hides, never the run.
 """
 
 from __future__ import annotations
@@ -11,13 +9,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from steno.bundle.claims_check import DISTURBED
 from steno.bundle.folder import Folder
 from steno.bundle.seal import write_file
+from steno.claims import sdk_contract
+from steno.claims.hook_log import take_hooks
+from steno.claims.sdk_contract import Taken
+from steno.claims.told_lines import MOST_DAMAGED, TOO_LARGE, Damage, LogRead, PolicyLog, take_lines
 from steno.evidence import canonical, intake, kinds, layout, told
 from steno.evidence.claims import BadClaimError, FileKey, ProcessKey, ProxyLog
 from steno.evidence.intake import BadIntakeError, HookTold, SdkTold, Told
@@ -25,12 +27,6 @@ from steno.evidence.kinds import EventData
 from steno.evidence.proxy_logs import Connection, ProxyLogs
 from steno.judge.claim_layers import MAX_CLAIMS
 from steno.judge.facts import ANY_SHIM, NO_SHIM
-from steno.record import sdk_contract
-from steno.record.counted_gaps import counted
-from steno.record.hook_log import take_hooks
-from steno.record.intake import TOO_LARGE, IntakeFolder, LogRead, PolicyLog
-from steno.record.sdk_contract import Taken
-from steno.record.told_lines import MOST_DAMAGED, Damage, take_lines
 from steno.redact.engine import Redactor
 
 POLICY_DAMAGED = "policy_log_damaged"
@@ -62,8 +58,31 @@ class Heard(NamedTuple):
     texts: bool = True  # False: what is secret is not known any more, so that free text is not kept
 
 
-def keep_claims(spool: Folder, found: IntakeFolder | None, redactor: Redactor, how: Heard) -> list[EventData]:
-    """Write what was told. The events come in the order in which they are to be written, gaps last."""
+class Logs(Protocol):
+    """Where programs of the run tell of themselves."""
+
+    def problem(self) -> str | None: ...
+
+    def read(self, name: str) -> LogRead: ...
+
+    def policy_logs(self) -> Iterable[PolicyLog]: ...
+
+
+class ClaimsRead(NamedTuple):
+    lines: list[bytes]  # of `claims.ndjson`
+    events: list[EventData]  # in the order in which they are to be written, gaps last
+
+
+def keep_claims(spool: Folder, found: Logs | None, redactor: Redactor, how: Heard) -> list[EventData]:
+    """Write what was told when the command is over."""
+    kept = read_claims(found, redactor, how)
+    with suppress(FileNotFoundError):
+        spool.remove_tree(layout.CLAIMS)
+    write_file(spool, layout.CLAIMS, iter(kept.lines), sync=True)
+    return kept.events
+
+
+def read_claims(found: Logs | None, redactor: Redactor, how: Heard) -> ClaimsRead:
     gaps: list[EventData] = []
     if found is None:
         gaps.append(kinds.Gap(DISTURBED, "the folder is gone: what programs of the run told is lost"))
@@ -75,13 +94,11 @@ def keep_claims(spool: Folder, found: IntakeFolder | None, redactor: Redactor, h
     hook = _log(found, intake.HOOKS)
     silent, sdk = _keep_agents(sheet, _log(found, intake.SDK), hook, how, gaps)
     logs = _logs(proxies, hook.file if hook.data else None, silent)
-    with suppress(FileNotFoundError):
-        spool.remove_tree(layout.CLAIMS)
-    write_file(spool, layout.CLAIMS, iter(sheet.lines), sync=True)
-    return [*connections, *([logs] if proxies or hook.data else []), *([sdk] if sdk else []), *gaps]
+    told_by_events = [*connections, *([logs] if proxies or hook.data else []), *([sdk] if sdk else []), *gaps]
+    return ClaimsRead(sheet.lines, told_by_events)
 
 
-def _log(found: IntakeFolder | None, name: str) -> LogRead:
+def _log(found: Logs | None, name: str) -> LogRead:
     return LogRead(b"") if found is None else found.read(name)
 
 
@@ -210,10 +227,11 @@ def _says(problems: Counter[str]) -> str:
 
 def _damage_gaps(reason: str, name: str, damage: Damage) -> Iterator[kinds.Gap]:
     if damage.lines:
-        yield kinds.Gap(reason, f"{name}: {counted(damage.lines, 'line', 'lines', 'could not be taken')}")
+        lines = "line" if damage.lines == 1 else "lines"
+        yield kinds.Gap(reason, f"{name}: {damage.lines} {lines} could not be taken")
     if damage.unread:
-        said = counted(damage.unread, "byte", "bytes", f"after {MOST_DAMAGED} such lines not read")
-        yield kinds.Gap(reason, f"{name}: {said}")
+        unread = f"{damage.unread} {'byte' if damage.unread == 1 else 'bytes'}"
+        yield kinds.Gap(reason, f"{name}: {unread} after {MOST_DAMAGED} such lines not read")
 
 
 class _Entry(NamedTuple):

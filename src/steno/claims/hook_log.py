@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
+from steno.claims.sdk_contract import is_call_id
+from steno.claims.told_lines import Damage, take_lines
 from steno.evidence import intake
 from steno.evidence.intake import BadIntakeError, HookTold, is_process
-from steno.record.sdk_contract import is_call_id
-from steno.record.told_lines import Damage, take_lines
 
 UNKNOWN = "unknown"
 
