@@ -14,7 +14,7 @@ from steno.errors import BadPolicyError, BadRequestError
 from steno.launch import start as starting
 from steno.launch.attempt import Job, Surroundings
 from steno.launch.start import check, installed
-from support.mcp_proxied import SECONDS
+from support.program import SECONDS
 
 PLAIN = parse_definition(
     "plain",

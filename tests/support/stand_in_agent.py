@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from steno.launch.status import all_runs
-from support.mcp_proxied import SECONDS
-from support.program import PROGRAM
+from support.program import PROGRAM, SECONDS
 
 _SAID = re.compile(r"(?P<run>\S+) attempt (?P<number>\d+): ")
 DONE_MARKER = '{"__SKILL_DONE__": true}'

@@ -16,8 +16,7 @@ import pytest
 from steno.errors import BadRequestError
 from steno.launch.status import attempt_left, lines_of_status, one_run
 from steno.launch.translate import translate
-from support.mcp_proxied import SECONDS
-from support.program import PROGRAM
+from support.program import PROGRAM, SECONDS
 from support.recorded import only_run
 from support.stand_in_agent import Started, stand_in
 
