@@ -81,6 +81,21 @@ def test_an_agent_without_hooks_is_refused(home: Home) -> None:
         prepared("opencode", home, hooks=True)
 
 
+def test_hooks_that_are_programs_stand_in_their_folder_once_and_replace_nothing(home: Home) -> None:
+    done = prepared("cline", home, hooks=True)
+    folder = home.path / ".cline" / "hooks"
+    assert done.written == [Written(file=str(folder), what="hooks", name="cline", changed=True)]
+    assert sorted(hook.name for hook in folder.iterdir()) == ["PostToolUse", "PreToolUse", "TaskComplete"]
+    for hook in folder.iterdir():
+        assert hook.read_text() == "#!/bin/sh\nexec '/opt/st eno/steno' hook cline\n"
+        assert hook.stat().st_mode & 0o777 == 0o700
+    assert prepared("cline", home, hooks=True).written[0].changed is False
+    (folder / "PreToolUse").write_text("#!/bin/sh\nexit 0\n")
+    with pytest.raises(AgentSetupError, match="PreToolUse is a hook already"):
+        prepared("cline", home, hooks=True)
+    assert (folder / "PreToolUse").read_text() == "#!/bin/sh\nexit 0\n"
+
+
 @pytest.mark.parametrize("hooks", [True, False])
 def test_the_users_own_home_is_never_touched(home: Home, policy: Path, hooks: bool) -> None:
     put(home, ".codex/config.toml", CODEX)
