@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from steno.agents.reconstruct import MEANINGS, FirstUnoccupied, Reconstruction, reconstruct, trace_file_lines
 from steno.agents.trace_lines import unquoted
-from steno.mcp.lines import LineTooLongError
+from steno.lines import LineTooLongError
 
 PAGE = Path(__file__).parents[3] / "docs" / "agents.md"
 TTY = b"</dev/pts/3<char 136:3>>"
