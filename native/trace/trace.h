@@ -55,6 +55,7 @@ struct options {
     uint64_t ended_by;                      /* signals that the C library keeps for itself, and that end the command: we find them ignored */
     char **ignored;                         /* prefixes whose contents nobody wants, NULL-ended */
     int store;                              /* the directory of all records, or -1 */
+    int keys;                               /* that of the local keys, or -1 */
     const char *run_id;                     /* this run's folder in it */
     char **store_links;                     /* symbolic links by which it is reached, NULL-ended */
     char **command;
@@ -220,7 +221,7 @@ void note_moved(struct run *run, const struct place *old, const struct place *ne
 
 /* --- store.c: the records, which the run cannot change --------------------------------------------------- */
 
-struct store *close_store(int fd, const char *own, char **links);
+struct store *close_store(int fd, const char *own, int keys, char **links);
 /* Whether a call that may change what is there is to be refused. */
 bool is_closed(struct stop *stop, enum op op, const struct place *place);
 

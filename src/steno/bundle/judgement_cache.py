@@ -26,6 +26,12 @@ WORTH_KEEPING = 1 << 20  # of the table of system calls: below that, making is a
 MOST_RUNS = 32
 
 
+def allow(store: Folder) -> None:
+    """Whoever records says so: a folder with records that came from somewhere is left as it is."""
+    with suppress(OSError):
+        store.make_folder(CACHE)
+
+
 class JudgementCache:
     def __init__(self, store: Path, entry: str) -> None:
         self._store = store
@@ -39,9 +45,9 @@ class JudgementCache:
         path = run.path.resolve().parent
         try:
             with Folder(path, follow=False) as store:
-                if os.fstat(store.fd).st_uid != os.geteuid():
+                if os.fstat(store.fd).st_uid != os.geteuid() or not store.has_folder(CACHE):
                     return None
-                key = local_key.read(store)
+            (key, *_) = local_key.read_all(path)
             told = canonical.encode([root, RULES, __version__, *_identities(run)])
         except (OSError, StoreError):
             return None

@@ -18,10 +18,11 @@ from tempfile import mkdtemp
 from typing import NamedTuple, NoReturn, Self
 
 from steno import __version__
-from steno.bundle import local_key
+from steno.bundle import judgement_cache, local_key
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL, LOGS
 from steno.bundle.known_secrets import KnownSecrets
+from steno.bundle.local_key import HeldKeys
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers
 from steno.bundle.seal import seal
@@ -170,7 +171,8 @@ class _Recording:
         self._run_id = request.run_id or new_run_id()
         self._folder = create_run_folder(request.store, self._run_id)
         self._earlier = earlier_runs(request.store)
-        self._key: bytes | None = None  # of the store; the command may remove it
+        self._key: bytes | None = None
+        self._keys: HeldKeys | None = None  # the command may remove them
         self._scope: RunScope | None = None
         self._repo: RepoWatch | None = None
         self._claims = RunClaims(self._run_id, request.shim, self._origin_ns)
@@ -260,6 +262,8 @@ class _Recording:
         sealed = {run_id: seal for run_id, seal in self._earlier.items() if seal is not None}
         if changed := sum(run_id in now and now[run_id] != seal for run_id, seal in sealed.items()):
             told.append(counted(changed, f"{one} was", f"{many} were", "changed"))
+        if self._keys is not None and (lost := self._keys.put_back(self._folder.path.parent)):
+            told.append(counted(lost, "local key was", "local keys were", "removed or changed, and put back"))
         if told:
             self._witness.gap("store_changed", "; ".join(told))
 
@@ -276,9 +280,6 @@ class _Recording:
         self._spool.write_lost_again(folder)
         self._folder.close()
         self._folder = publish_run_folder(folder, self._run_id)
-        if self._key is not None:
-            with Folder(store) as made:
-                local_key.put_back(made, self._key)
 
     @property
     def stream_bytes(self) -> int:
@@ -426,9 +427,12 @@ class _Recording:
             request.command, str(request.cwd), self._environ, wiring.command, terminal, self._ended_by
         )
         if self._observer is None or self._scope is None:
+            self._keys = HeldKeys(request.store)
             return launch(job)
         with Folder(request.store) as store:
             self._key = local_key.make_or_read(store)
+            judgement_cache.allow(store)
+        self._keys = HeldKeys(request.store)
         self._folder.make_folder(f"{layout.SPOOL}/{KERNEL}")
         for name in LOGS:
             self._spool.make_empty(name)
@@ -439,6 +443,7 @@ class _Recording:
                 folder.fd,
                 self._spool.lock,
                 request.store,
+                local_key.keys_path() if self._keys.are_apart else None,
                 self._run_id,
                 self._key,
                 self._origin_ns,

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from steno.bundle.claims_check import DISTURBED
 from steno.bundle.folder import Folder
+from steno.bundle.local_key import keys_path
+from steno.claims.keeping import Heard, keep_claims
 from steno.errors import StoreError
 from steno.evidence import kinds, layout
 from steno.evidence.ignored import IgnoreRules
 from steno.record import intake
-from steno.record.claims import Heard, keep_claims
 from steno.record.witness import SpoolWitness
 from steno.redact.engine import Redactor
 
@@ -46,8 +47,10 @@ class RunClaims:
         return self._intake.environment(self._run_id, self._origin_ns)
 
     def ignored(self, rules: IgnoreRules) -> IgnoreRules:
-        """What is told to us is ours: no file of the run, and nobody's to undo."""
-        return intake.ignoring(rules, [] if self._intake is None else [self._intake.path])
+        """What is told to us, and the local keys, are ours: no file of the run, and nobody's to undo."""
+        told = None if self._intake is None else self._intake.path
+        keys = None if (path := keys_path()) is None else path.resolve()
+        return intake.ignoring(rules, [path for path in (told, keys) if path is not None])
 
     def keep(self, run: Folder, witness: SpoolWitness, redactor: Redactor, now_ns: int) -> None:
         try:
