@@ -21,7 +21,7 @@ from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import canonical, layout
 from steno.evidence.claims import PolicyLine, SdkLine
 from steno.evidence.layers import Layers
-from steno.judge.changed_by_others import SCANS, Others, changed_by_others
+from steno.judge.changed_by_others import SCANS, Destroyed, Others, changed_by_others
 from steno.judge.facts import NO_SHIM, RunFacts
 from steno.judge.kernel_rows import RowBatch, batches
 from steno.judge.one_pass import Reading
@@ -69,6 +69,7 @@ __all__ = [
     "NO_SHIM",
     "RULES",
     "STEPS",
+    "Destroyed",
     "Files",
     "Manifest",
     "Others",
