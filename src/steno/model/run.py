@@ -20,9 +20,10 @@ from steno.bundle.verify import EXIT_CODES, STEPS, Status, Step, Verdict, verify
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import canonical, layout
 from steno.evidence.claims import PolicyLine, SdkLine
+from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
 from steno.judge.changed_by_others import SCANS, Destroyed, Others, changed_by_others
-from steno.judge.facts import NO_SHIM, RunFacts
+from steno.judge.facts import RunFacts
 from steno.judge.kernel_rows import RowBatch, batches
 from steno.judge.one_pass import Reading
 from steno.judge.renamed import Renamed, Things, renamed
