@@ -17,7 +17,6 @@ from zlib import crc32
 
 import msgspec
 
-from frames_made import ABSENT, FakeFrames, Found
 from steno.bundle import judgement_cache, kernel_table, local_key
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
@@ -33,6 +32,7 @@ from steno.evidence.observed import Host
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 from support import told
+from support.frames_made import ABSENT, FakeFrames, Found
 
 RUN_ID = "2026-01-25T12-00-00-000Z_a1b2c3d4"
 HOST = Host(os="Linux", release="6.1", machine="x86_64", platform="linux", name="box")

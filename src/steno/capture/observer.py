@@ -161,7 +161,8 @@ def launch_observed(
 
 
 def _unwanted(observer: Observer, frames: Frames) -> list[str]:
-    return [str(frames.store.resolve()), *map(os.fsdecode, observer.ignored.prefixes())]
+    ignored = observer.ignored.without(observer.ignored.irreplaceable())
+    return [str(frames.store.resolve()), *map(os.fsdecode, ignored.prefixes())]
 
 
 def _opened(directory: Path) -> int:

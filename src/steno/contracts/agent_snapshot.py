@@ -8,6 +8,7 @@ a state that is not known has `exists` null.
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 
 from steno.evidence import canonical
+from steno.evidence.ignored import IgnoreRules
 from steno.model.contents import Contents
 from steno.model.kernel_layer import File, State, whole
 from steno.model.run import Run
@@ -36,10 +38,10 @@ def snapshot(run: Run) -> Iterator[Snapshot]:
         yield Snapshot(run, contents)
 
 
-def _is_left_out(file: File) -> bool:
-    """A FIFO, a socket or a device, before or after, and what lay in a `.git`: the contract skips those."""
+def _is_left_out(file: File, rules: IgnoreRules) -> bool:
+    """A FIFO, a socket, a device, and what is ignored or lay in a `.git`: the contract skips those."""
     special = any(state.exists and state.type in _SPECIAL for state in (file.before, file.after))
-    return special or b".git" in file.name.split(b"/")
+    return special or rules.ignores(file.name)
 
 
 class Snapshot:
@@ -47,7 +49,8 @@ class Snapshot:
         self._layer = run.kernel
         self._facts = run.facts
         self._contents = contents
-        self.recorded = [seen.file for seen in self._layer.files() if not _is_left_out(seen.file)]
+        rules = IgnoreRules(map(os.fsencode, self._facts.start.ignored or ()))
+        self.recorded = [seen.file for seen in self._layer.files() if not _is_left_out(seen.file, rules)]
         wanted = {state.blob for file in self.recorded for state in (file.before, file.after)}
         there = {key for key in wanted if key is not None and contents is not None and key in contents}
         self.left_out = {key for key in there if contents is not None and contents.is_encrypted(key)}
