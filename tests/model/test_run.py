@@ -188,11 +188,8 @@ def test_blobs_have_the_length_of_the_content_in_clear(
         key = run.file("/w/key").after
         assert sizes == {run.file("/w/a").after.blob: (4, False), key.blob: (12, True)}
         assert run.content(key) == b"twelve bytes"
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "of-somebody-else"))
-    with (
-        steno.open(path) as run,
-        pytest.raises(UnreadableBundleError, match="a key that is not here"),
-    ):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "of another"))
+    with steno.open(path) as run, pytest.raises(UnreadableBundleError, match="a key that is not here"):
         run.content(key)
 
 

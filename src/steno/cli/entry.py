@@ -43,6 +43,7 @@ def failure_code(words: list[str]) -> int | None:
 def main() -> NoReturn:
     match sys.argv[1:]:
         case ["hook", agent] if (agent in HOOK_AGENTS or FOLDER in os.environ) and not os.isatty(0):
+            sys.dont_write_bytecode = True  # a hook changes nothing but its log
             from steno.hooks.program import run
 
             run(agent)

@@ -175,11 +175,12 @@ def files(layers: Layers) -> Iterator[bytes]:
     yield b'{"directory_renames":' + canonical.encode(touched.renames) + b',"files":['
     repositories: list[Any] = []
     separator = b""
+    own = Reading.of(layers).own.paths
     ends = _ends(layers) if touched.has_moved_files and touched.tells_contents else _NO_CONTENTS
     for line in file_lines(layers):
         if isinstance(line, RepositoryLine):
             repositories.append(msgspec.to_builtins(line.repository))
-        else:
+        elif line.path_bytes not in own or touched.operations(line.path_bytes):
             yield separator + canonical.encode(_file(line, touched, ends))
             separator = b","
     yield b"]," + canonical.encode({"git_repositories": repositories, "schema": SCHEMA})[1:]

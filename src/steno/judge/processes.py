@@ -14,6 +14,7 @@ from steno.evidence import canonical, wire
 from steno.evidence.layers import Layers
 from steno.evidence.linux_numbers import signal_name
 from steno.judge.distinct import distinct_rows
+from steno.judge.facts import RunFacts
 from steno.judge.kernel_rows import RowBatch, named_text, result_word
 from steno.judge.one_pass import Reading
 
@@ -21,6 +22,7 @@ SCHEMA = "steno.processes.v1"
 _COLUMNS = ("mono_ns", "process", "tid", "op", "path", "resolved", "extra", "result", "notes", "arg", "arg2")
 _TOLD = frozenset({"process", "exec", "interpreter", "exit", "outlived"})
 _NOBODY = 0
+COMMAND, AGENT, SERVER, TOOL, STENO = "command", "agent", "server", "tool", "steno"
 _PID_BITS = 32
 _CORE_BIT = 0x80
 _SIGNAL_BITS = 0x7F
@@ -88,6 +90,7 @@ class Told:
     """Every process of the table, by its number."""
 
     columns: ClassVar[tuple[str, ...]] = _COLUMNS
+    whole: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.found: dict[int, _Process] = {}
@@ -101,12 +104,34 @@ class Told:
 
 
 def processes(layers: Layers) -> Iterator[bytes]:
-    found = Reading.of(layers).scanned(Told).found
+    reading = Reading.of(layers)
+    found = reading.scanned(Told).found
+    roles = _roles(reading, found)
     head = {"run_id": layers.run_id, "schema": SCHEMA}
     yield b'{"processes":['
     for position, number in enumerate(sorted(found)):
-        yield (b"," if position else b"") + canonical.encode(found[number].told())
+        yield (b"," if position else b"") + canonical.encode(
+            {**found[number].told(), "role": roles.get(number, TOOL)}
+        )
     yield b"]," + canonical.encode(head)[1:]
+
+
+def _roles(reading: Reading, found: dict[int, _Process]) -> dict[int, str]:
+    """What each process is to the run: of those that are no tool."""
+    servers = {
+        (one.server_process.pid, one.server_process.start_ticks)
+        for one in reading.once(RunFacts.of).connections
+        if one.server_process
+    }
+    facts = {number: process.facts for number, process in found.items()}
+    roles = {number: SERVER for number, one in facts.items() if (one["pid"], one["start_ticks"]) in servers}
+    own = reading.own.processes
+    return {
+        **dict.fromkeys(sorted(found)[:1], COMMAND),
+        **roles,
+        **dict.fromkeys({facts[number]["parent"] for number in own & facts.keys()} - own, AGENT),
+        **dict.fromkeys(own, STENO),
+    }
 
 
 def _take(batch: RowBatch, found: dict[int, _Process]) -> None:

@@ -19,6 +19,7 @@ from steno.bundle.reader import MAX_LINE, MAX_SMALL_FILE, lines_of
 from steno.bundle.store import RunState
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import canonical, layout
+from steno.judge.one_pass import Reading
 from steno.judge.operations import CHANGING_CALLS, OPENING
 from steno.model.record import Record
 
@@ -73,6 +74,7 @@ class Process(msgspec.Struct, frozen=True):
     pid: Whole | None = None
     threads: int = 0
     events: int = 0
+    role: str = "tool"
 
 
 class State(msgspec.Struct, frozen=True):
@@ -192,6 +194,11 @@ class KernelLayer:
         self.judged = record.files
         self.run_id = record.run_id
         self.layers = record.layers
+
+    @property
+    def own_processes(self) -> frozenset[int]:
+        """Those of Steno's own hooks."""
+        return Reading.of(self.layers).own.processes
 
     def told_processes(self) -> list[dict[str, Any]]:
         return told_processes(self.judged)

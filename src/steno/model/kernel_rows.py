@@ -41,6 +41,7 @@ def processes(found: list[Process], descent: Descent, *, goes_on: bool) -> Itera
             label=descent.labels[one.process],
             title=descent.titles[one.process],
             alike=descent.alike[one.process],
+            role=one.role,
         )
 
 

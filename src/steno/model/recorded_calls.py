@@ -49,6 +49,7 @@ class Wanted(NamedTuple):
     path: bytes | None = None  # a pattern, for the requested or the resolved path
     category: str | None = None
     limit: int | None = None
+    hooks: bool = False  # also those of Steno's own hooks
 
 
 def chosen(layer: KernelLayer, wanted: Wanted) -> Iterator[Row]:
@@ -88,8 +89,12 @@ def _state(row: Row) -> dict[str, Any]:
 
 def _events(layer: KernelLayer, wanted: Wanted) -> Iterator[Row]:
     with checked(layer.run, layout.KERNEL_TABLE):
+        left_out = frozenset() if wanted.hooks or wanted.process is not None else layer.own_processes
         for batch in batches(layer.layers, list(COLUMNS)):
             chosen = _chosen(batch, wanted)
+            if left_out:
+                numbers = batch.numbers("process")
+                chosen = [row for row in chosen if numbers[row] not in left_out]
             if chosen:
                 columns = [column(batch, name) for name in COLUMNS]
                 for place in chosen:

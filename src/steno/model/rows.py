@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 import msgspec
 
 ABSENT = "absent"
+STENO = "steno"  # the role of a process of our hooks
 _READING = frozenset({"read", "execute"})
 _WITH_CONTENT = frozenset({"file", "symlink"})
 Outcome = Literal["done", "failed", "unknown"]
@@ -68,6 +69,13 @@ class Process(Row, frozen=True):
     label: str  # its program; a copy of a process is what that is
     title: str  # all that it was, its last command line in full
     alike: Small  # the same number where two, with all that they started, did the same
+    # command: the first one; agent: it started hooks of Steno; server: of MCP; steno: a hook; else tool.
+    role: str
+
+    @property
+    def is_our_hook(self) -> bool:
+        """Whether it is a process of Steno's own hooks: those are no part of what the run did."""
+        return self.role == STENO
 
     @property
     def has_failed(self) -> bool:

@@ -18,7 +18,7 @@ from steno.model.calls import calls_of
 from steno.model.connections import Network
 from steno.model.descent import Descent
 from steno.model.file_rows import directory_renames, file_row
-from steno.model.kernel_layer import files_of, lines_in, processes_of
+from steno.model.kernel_layer import Process, files_of, lines_in, processes_of
 
 PLACE = "tables"
 _ENDING = ".json"
@@ -38,13 +38,18 @@ def _network(documents: Files) -> Network:
     return Network(lines_in(documents, "net"), processes_of(documents))
 
 
+def _of_the_run(documents: Files) -> list[Process]:
+    """All processes but those of Steno's own hooks."""
+    return [one for one in processes_of(documents) if one.role != rows.STENO]
+
+
 def _processes(documents: Files) -> Iterator[rows.Process]:
-    found = processes_of(documents)
+    found = _of_the_run(documents)
     return kernel_rows.processes(found, Descent(found), goes_on=False)
 
 
 def _execs(documents: Files) -> Iterator[rows.Exec]:
-    return kernel_rows.execs(processes_of(documents))
+    return kernel_rows.execs(_of_the_run(documents))
 
 
 _SOURCES = {
