@@ -23,7 +23,8 @@ from support.reading import sealed
 from support.resealing import reseal
 from support.run_builder import RUN_ID, Content, RunBuilder
 
-UNSEALED = {"about", "gaps", "log", "output"}
+TOLD = {"calls", "checks", "claims", "decisions", "effects", "messages"}
+UNSEALED = {"about", "gaps", "log", "output", *TOLD}
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("v*/*.tar.gz"))
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from steno.redact import RULES, Findings, Redactor, Rule
 from steno.redact.rule import compile_rule
 from steno.redact.rules import SHAPES, Example
+from support.program import SECONDS
 
 EXAMPLES = [
     pytest.param(example, id=f"{rule.name}-{i}") for rule in RULES for i, example in enumerate(rule.examples)
@@ -82,3 +86,14 @@ def test_masked_lines_are_not_findings_again(example: Example) -> None:
     text = redactor.text(example.line.decode("latin-1"), "field")
     assert "[REDACTED:" in text
     assert redactor.text(text, "field") == text
+
+
+def test_no_pattern_is_compiled_before_it_is_needed() -> None:
+    script = (
+        "import re, re2; compiled = []\n"
+        "re2.compile = lambda *asked: compiled.append(asked)\n"
+        "import steno.redact.engine, steno.redact.scanner as scanner\n"
+        "scanner.Scanner(); print(len(compiled))"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=SECONDS)
+    assert told.stdout == b"0\n"

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 
+from steno.agents.made import STATE_VARIABLES
 from steno.evidence.kinds import HookProgram, ProgramFile
 from steno.evidence.observed import Host
 
@@ -29,13 +30,10 @@ _REMEMBERED = 32
 _HARMLESS = frozenset(
     {
         "CI",
-        "CLAUDE_CONFIG_DIR",
-        "CODEX_HOME",
         "COLORTERM",
         "COLUMNS",
         "EDITOR",
         "FORCE_COLOR",
-        "GEMINI_CLI_HOME",
         "HOME",
         "LANG",
         "LANGUAGE",
@@ -85,7 +83,9 @@ def original_environment() -> dict[str, str]:
 
 def describe_environment(environ: Mapping[str, str]) -> dict[str, str | None]:
     def value(name: str) -> str | None:
-        return environ[name] if name in _HARMLESS or name.startswith("LC_") else None
+        return (
+            environ[name] if name in _HARMLESS or name in STATE_VARIABLES or name.startswith("LC_") else None
+        )
 
     return {name: value(name) for name in sorted(environ)}
 

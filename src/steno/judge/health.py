@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 from steno.evidence import canonical, kinds, wire
+from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
 from steno.judge import cgroup_health, kernel_health, surface_names
 from steno.judge.claim_layers import claims_of
-from steno.judge.facts import NO_SHIM, RunFacts
+from steno.judge.facts import RunFacts
 from steno.judge.kernel_rows import RowBatch
 from steno.judge.one_pass import Reading, Scan
 

@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steno.bundle.judged import Files as Documents
-from steno.bundle.store import RunState
 from steno.errors import BadRequestError
 from steno.evidence import canonical, layout
 from steno.judge.surface_names import is_file
 from steno.model import rows
-from steno.model.kernel_layer import checked, not_yet, read_json, whole
+from steno.model.kernel_layer import checked, read_json, whole
 from steno.model.record import Record
 
 
@@ -254,12 +253,14 @@ def _effects(
 
 
 def has_calls(record: Record) -> bool:
-    return record.state is RunState.SEALED and record.files.has(layout.CALLS)
+    return record.files.has(layout.CALLS)
 
 
 def read_calls(record: Record) -> Calls:
     if not has_calls(record):
-        raise _why_not(record)
+        raise BadRequestError(
+            "this run was recorded by a version that did not tell calls", hint="record the run again"
+        )
     found = calls_of(record.files, record.run_id)
     return found._replace(cwd=record.facts.start.cwd, correlation=_correlation(record))
 
@@ -278,10 +279,3 @@ def _correlation(record: Record) -> Correlation | None:
     told: dict[str, Any] = read_json(record.files, layout.CORRELATION, dict)
     with checked(record.files, layout.CORRELATION):
         return msgspec.convert(told, Correlation)
-
-
-def _why_not(record: Record) -> BadRequestError:
-    return not_yet(record, "its calls are") or BadRequestError(
-        "this run was recorded by a version that did not tell calls",
-        hint="record the run again",
-    )

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 
 from steno.bundle.blobs import open_blobs
@@ -21,9 +20,10 @@ from steno.bundle.verify import EXIT_CODES, STEPS, Status, Step, Verdict, verify
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import canonical, layout
 from steno.evidence.claims import PolicyLine, SdkLine
+from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
-from steno.judge.changed_by_others import SCANS, Others, changed_by_others
-from steno.judge.facts import NO_SHIM, RunFacts
+from steno.judge.changed_by_others import SCANS, Destroyed, Others, changed_by_others
+from steno.judge.facts import RunFacts
 from steno.judge.kernel_rows import RowBatch, batches
 from steno.judge.one_pass import Reading
 from steno.judge.renamed import Renamed, Things, renamed
@@ -70,6 +70,7 @@ __all__ = [
     "NO_SHIM",
     "RULES",
     "STEPS",
+    "Destroyed",
     "Files",
     "Manifest",
     "Others",
@@ -102,12 +103,7 @@ class Run:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -282,10 +278,8 @@ class Run:
     @property
     def git_changes(self) -> Any:
         """What git says has changed; in a spool the list is whole once the event that follows it is there."""
-        whole = self.is_sealed or self.facts.after is not None
-        return (
-            self.record.layers.json(layout.CHANGES) if whole and self.evidence.has(layout.CHANGES) else None
-        )
+        found = (self.is_sealed or self.facts.after) and self.evidence.has(layout.CHANGES)
+        return self.record.layers.json(layout.CHANGES) if found else None
 
     @property
     def streams(self) -> list[str]:
@@ -305,16 +299,16 @@ class Run:
         return chosen(self.kernel, wanted)
 
     def recorded_batches(self, columns: Sequence[str]) -> Iterator[RowBatch]:
-        """Some columns of the same, a batch of rows at a time."""
+        """Some columns of the same."""
         return batches(self.evidence, columns)
 
     def policy_lines(self) -> list[PolicyLine]:
         """What policy decided, as the proxies told it."""
-        return self.record.claims.policy
+        return self._claimed.claims.policy
 
     def sdk_lines(self) -> list[SdkLine]:
         """What agents told of themselves."""
-        return self.record.claims.sdk
+        return self._claimed.claims.sdk
 
     @cached_property
     def changed_by_others(self) -> Others:
@@ -426,9 +420,9 @@ class Run:
         """Those that this run can tell of, by name."""
         self.expect(*table_documents.DOCUMENTS)
         found: list[Table[Any]] = [self.about, self.log, self.output, self.gaps]
+        found += [self.calls, self.claims, self.checks, self.effects, self.decisions, self.messages]
         if self.record.state is RunState.SEALED:
-            found += [self.surface, self.calls, self.claims, self.checks, self.effects]
-            found += [self.decisions, self.messages, self.blobs]
+            found += [self.surface, self.blobs]
         if self._observed is not None:
             found += [self.processes, self.execs, self.files, self.connections, self.directory_renames]
             found += [self.repositories, self.events, self.unaddressed]
@@ -553,7 +547,16 @@ class Run:
 
     @cached_property
     def told_calls(self) -> Calls:
-        return read_calls(self.record)
+        return read_calls(self._claimed)
+
+    @cached_property
+    def _claimed(self) -> Record:
+        """The record with what programs told; of one that is not sealed, when somebody first asked."""
+        if self.is_sealed:
+            return self.record
+        from steno.model.live.told_so_far import with_claims  # late: it needs the redactor
+
+        return with_claims(self.record, self._observed)
 
     def _table(self, name: str, row: type[_Row], made: Callable[[], Iterable[_Row]]) -> Table[_Row]:
         def told() -> Iterator[_Row]:
