@@ -14,8 +14,7 @@ from steno.contracts.assay import claim_lines
 from steno.evidence import canonical, claims, compat, kinds, layout
 from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
 from steno.evidence.kinds import EventData
-from steno.judge.calls import calls
-from steno.judge.correlation import correlation
+from support.documents import calls, correlation
 
 TICKS = 7
 SCOPE = kinds.CgroupScope(hierarchy="unified", path="/x", cgroup_id=77)

@@ -14,10 +14,10 @@ from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
 from steno.evidence import canonical, layout
 from steno.evidence.ignored import IgnoreRules
-from steno.judge.files import files
 from steno.record.kernel import KernelKept, keep_kernel_layer
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from support.documents import files
 
 MAX_BLOB = 1 << 20
 READ, WRITE = os.O_RDONLY, os.O_WRONLY | os.O_CREAT | os.O_TRUNC

@@ -114,7 +114,7 @@ def say_if_not_sealed(run: Run) -> None:
     run.kernel  # noqa: B018 - why there is nothing to show is told instead
     say(f"{_NOT_SEALED.get(run.state, 'this run is not sealed')}: this is what was seen so far")
     if run.state is not RunState.RUNNING:
-        from steno.model.kernel_layer import how_to_seal  # late: start-up has a budget
+        from steno.model.record import how_to_seal  # late: start-up has a budget
 
         say_hint(how_to_seal(run.state, run.run_id))
 

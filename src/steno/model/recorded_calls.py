@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 from steno.evidence import layout
 from steno.evidence.canonical import SAFE_INTEGER
 from steno.evidence.wire import NOTES
+from steno.judge import surface_names
 from steno.judge.effects import has_failed_to_reach
 from steno.judge.kernel_rows import COLUMNS, RowBatch, batches, category, named_text, result_word
 from steno.judge.operations import MEANING_OF_OPEN, OPENING, access, creates, has_failed, truncates
-from steno.model.kernel_layer import KernelLayer, checked
 from steno.model.kernel_rows import column
+from steno.model.record import Record, checked
 
 __all__ = [
     "MEANING_OF_OPEN",
@@ -32,6 +33,7 @@ __all__ = [
     "creates",
     "has_failed",
     "has_failed_to_reach",
+    "internet_endpoint",
     "notes_of",
     "result_word",
     "to_json",
@@ -51,8 +53,8 @@ class Wanted(NamedTuple):
     limit: int | None = None
 
 
-def chosen(layer: KernelLayer, wanted: Wanted) -> Iterator[Row]:
-    return islice(_events(layer, wanted), wanted.limit)
+def chosen(record: Record, wanted: Wanted) -> Iterator[Row]:
+    return islice(_events(record, wanted), wanted.limit)
 
 
 def to_json(row: Row) -> dict[str, Any]:
@@ -86,9 +88,9 @@ def _state(row: Row) -> dict[str, Any]:
     return {"exists": True, **found, **target}
 
 
-def _events(layer: KernelLayer, wanted: Wanted) -> Iterator[Row]:
-    with checked(layer.run, layout.KERNEL_TABLE):
-        for batch in batches(layer.layers, list(COLUMNS)):
+def _events(record: Record, wanted: Wanted) -> Iterator[Row]:
+    with checked(record.run, layout.KERNEL_TABLE):
+        for batch in batches(record.layers, list(COLUMNS)):
             chosen = _chosen(batch, wanted)
             if chosen:
                 columns = [column(batch, name) for name in COLUMNS]
@@ -122,6 +124,12 @@ class _Alike(dict[bytes | None, bool]):
     def __missing__(self, path: bytes | None) -> bool:
         self[path] = found = path is not None and fnmatchcase(path, self._pattern)
         return found
+
+
+def internet_endpoint(address: bytes) -> str | None:
+    """An address and its port as a surface names them; None for what is no address of the internet."""
+    found = surface_names.endpoint(address, None, "", other_root=False) if address else None
+    return found.name if found and found.is_internet else None
 
 
 def notes_of(notes: int) -> list[str]:

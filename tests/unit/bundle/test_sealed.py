@@ -10,11 +10,11 @@ import pytest
 
 import steno as steno_module
 from conftest import Steno
-from steno.bundle import judgement_cache
 from steno.bundle.folder import Folder
 from steno.bundle.sealed import NotAsSealedError, open_sealed
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
+from steno.model import judgement_cache
 from support.reading import unpack
 from support.run_builder import RUN_ID, RunBuilder
 

@@ -11,7 +11,8 @@ from calls_made import EMPTY, HOOKS_LOG, SCOPE, calls_of, decision, key, said, s
 from frames_made import FakeFrames
 from steno.evidence import kinds
 from steno.judge.call_processes import Process, Processes
-from steno.judge.call_windows import Outside, Owner, Window, Windows
+from steno.judge.call_windows import Outside, Owner, Windows
+from steno.judge.types import Window
 
 WRITE = 0o101
 # Processes: 1 the agent, 2 its server, 3 a child of the server.
@@ -332,7 +333,7 @@ def test_one_owner_is_told_exactly_when_one_window_is_open(
     opened = [
         place
         for place, window in enumerate(windows)
-        if window.start_ns <= at_ns < window.end_ns and (window.root or 0) <= process
+        if window.start_ns <= at_ns < window.end_ns and (window.process or 0) <= process
     ]
     if not opened:
         assert not isinstance(owner, Owner)

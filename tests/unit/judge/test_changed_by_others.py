@@ -12,7 +12,7 @@ from kernel_tables import kernel_layers
 from spools import STARTED_AT_MS
 from steno.evidence import wire
 from steno.judge.changed_by_others import REMADE, REPLACED, UNCLEAR, WRITTEN, changed_by_others
-from steno.judge.files import state
+from support.documents import state
 
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 SECOND_NS = 10**9

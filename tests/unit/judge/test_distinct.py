@@ -17,10 +17,8 @@ from spools import MemoryLayers
 from steno.evidence import layout
 from steno.judge import distinct, kernel_rows
 from steno.judge.distinct import Distinct, by_arrow, by_dicts
-from steno.judge.files import files
-from steno.judge.kernel_lines import kernel_lines
 from steno.judge.kernel_rows import BadTableError, RowBatch, batches
-from steno.judge.processes import processes
+from support.documents import files, processes, syscalls
 
 KEYS = ("process", "op", "path", "resolved", "result", "arg", "exists", "mode", "target")
 STATES = st.sampled_from([None, ABSENT, Found(), Found(mode=0o40755), Found(mode=0o120777, target="/t")])
@@ -36,7 +34,7 @@ CALLS = st.lists(
     ),
     max_size=25,
 )
-DERIVATIONS: list[Callable[[MemoryLayers], Any]] = [kernel_lines, processes, files]
+DERIVATIONS: list[Callable[[MemoryLayers], Any]] = [syscalls, processes, files]
 
 
 def made_of(calls: list[tuple[Any, ...]]) -> FakeFrames:

@@ -11,8 +11,8 @@ import pytest
 from frames_made import ABSENT, DIRECTORY, FakeFrames, Found
 from kernel_tables import kernel_layers
 from steno.evidence import canonical, wire
-from steno.judge.files import files, state
 from steno.judge.kernel_rows import BadTableError
+from support.documents import files, state
 
 UNKNOWN, FAILED = wire.RESULT_UNKNOWN, wire.RESULT_FAILED
 READ, CREATE = os.O_RDONLY, os.O_WRONLY | os.O_CREAT | os.O_TRUNC

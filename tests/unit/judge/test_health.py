@@ -14,7 +14,8 @@ from spools import FINISH, HOST, RUN_ID, START, MemoryLayers, numbered, start
 from steno.evidence import canonical, compat, kinds
 from steno.evidence.kinds import EventData
 from steno.judge import kernel_health
-from steno.judge.health import MOST_LISTED, health
+from steno.judge.health import MOST_LISTED
+from support.documents import health
 
 SCOPE = kinds.CgroupScope(hierarchy="unified", path="/x/steno-run", cgroup_id=77)
 EMPTY = kinds.CgroupEnded(empty=True, removed=True)

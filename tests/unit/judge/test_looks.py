@@ -13,7 +13,7 @@ from frames_made import ABSENT, DIRECTORY, FakeFrames, Found
 from kernel_tables import kernel_layers
 from steno.evidence import canonical
 from steno.judge import kernel_rows
-from steno.judge.files import files
+from support.documents import files
 
 WRITE_AND_TRUNCATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 GONE = {"exists": False}

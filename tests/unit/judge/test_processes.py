@@ -8,7 +8,7 @@ from frames_made import FakeFrames
 from kernel_tables import kernel_layers
 from spools import RUN_ID
 from steno.evidence import canonical
-from steno.judge.processes import processes
+from support.documents import processes
 
 
 def told(made: FakeFrames) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from kernel_tables import OBSERVED, kernel_layers
 from spools import FINISH, RUN_ID, START, MemoryLayers, numbered, start
 from steno.evidence import canonical, compat, wire
 from steno.judge import distinct, kernel_rows
-from steno.judge.surface import surface
+from support.documents import surface
 
 READ, CREATE = os.O_RDONLY, os.O_WRONLY | os.O_CREAT
 Surface = dict[str, Any]

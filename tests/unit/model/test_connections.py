@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from steno.evidence.linux_numbers import UNDER_WAY
-from steno.model import rows
+from steno.judge import types as rows
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 

@@ -12,9 +12,9 @@ from kernel_tables import OBSERVED, kernel_layers
 from spools import FINISH, START, MemoryLayers, numbered
 from steno.evidence import canonical, kinds
 from steno.evidence.kinds import EventData
-from steno.judge.health import health
 from steno.views import health_text
 from steno.views.paint import Paint
+from support.documents import health
 
 SCOPE = kinds.CgroupScope(hierarchy="unified", path="/x", cgroup_id=7)
 EMPTY = kinds.CgroupEnded(empty=True, removed=True)

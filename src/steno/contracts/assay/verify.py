@@ -26,9 +26,10 @@ from steno.contracts.assay.events import Carried
 from steno.contracts.assay.lines import COLUMNS, kernel_lines
 from steno.contracts.assay.manifest import ArchiveManifest
 from steno.evidence import canonical, kinds, layout, run_id
-from steno.judge.catalogue import derivations
+from steno.judge.judgement import Judgement
 from steno.judge.kernel_rows import batches
 from steno.judge.table_held import held
+from steno.model.documents import Documents
 from steno.model.recording import RunFacts
 from steno.model.run import Status, Step, Verdict
 
@@ -238,10 +239,10 @@ class _Verification:
 
     def _check_derived(self) -> list[str]:
         layers = self._layers
-        derived = derivations(layers)
+        derived = Documents(Judgement(layers), layers.folder.path)
         shim = self._facts.start.shim
         made = {
-            name: in_their_words(name, b"".join(derived[path](layers)), shim)
+            name: in_their_words(name, derived.read_all(path), shim)
             for path, name in archive.CONCLUDED.items()
         }
         return [

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO
 
 from steno.evidence import layout
+from steno.judge.types import Exec
 from steno.model.record import readable
-from steno.model.rows import Exec
 from steno.model.run import NO_SHIM, Run
 from steno.views.export import Exported
 from steno.views.export.otlp_calls import call_spans
