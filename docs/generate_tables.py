@@ -45,7 +45,11 @@ def generated() -> str:
 
 
 def _interface(row: type[rows.Row]) -> str:
-    said = dict(_COMMENT.findall(inspect.getsource(row)))
+    said = dict(_COMMENT.findall(inspect.getsource(row))) | {
+        name: " ".join(member.__doc__.split()).removesuffix(".")
+        for name, member in vars(row).items()
+        if isinstance(member, property) and member.__doc__
+    }
     lines = [f"/** {_said(' '.join((row.__doc__ or '').split()))} */", f"export interface {row.__name__} {{"]
     for name, hint in _columns(row):
         if words := said.get(name):

@@ -479,7 +479,7 @@ class Effects(Row, frozen=True, kw_only=True):
 
     @property
     def files_written(self) -> list[str]:
-        """What was there before it was written."""
+        """Written, but for those that were created."""
         return sorted({*self.names.files.written} - {*self.files_created})
 
     @property
