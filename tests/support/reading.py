@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from recorded import Recorded
 from steno.bundle.folder import Folder
 from steno.bundle.verify import Status
 from steno.model.record import Record, open_record
 from steno.model.run import Run
+from support.recorded import Recorded
 from support.run_builder import RunBuilder
 
 

@@ -19,7 +19,7 @@ from steno.agents import trace_lines
 from steno.agents.trace_lines import Dumped, Part, TraceLines, Trouble, Write, unquoted
 from steno.contracts.agent_audit.streams import STDERR, STDOUT
 from steno.errors import BadRequestError
-from steno.mcp.lines import Lines, LineTooLongError
+from steno.lines import LineSplitter, LineTooLongError
 
 _STANDARD = {1: STDOUT, 2: STDERR}
 BLOCK = 1 << 20
@@ -101,7 +101,7 @@ def reconstruct(lines: Iterable[bytes | LineTooLongError], out: ByteSink, err: B
 
 
 def trace_file_lines(path: Path) -> Iterator[bytes | LineTooLongError]:
-    cutter = Lines(trace_lines.MAX_LINE)
+    cutter = LineSplitter(trace_lines.MAX_LINE)
     try:
         with path.open("rb") as trace:
             while block := trace.read(BLOCK):

@@ -27,7 +27,7 @@ from steno.errors import CaptureError
 from steno.evidence import layout
 from steno.evidence.layers import Layers
 from steno.evidence.linux_numbers import signal_name
-from steno.mcp.lines import LineTooLongError
+from steno.lines import LineTooLongError
 from steno.redact.engine import Redactor
 
 STRACE: Literal["strace"] = "strace"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from steno.mcp.lines import LineTooLongError
+from steno.lines import LineTooLongError
 
 MAX_LINE = 16 << 20
 MOST_BEGUN = 64 << 20  # bytes of lines that were begun and not resumed, with what it costs to hold each

@@ -11,6 +11,7 @@ from steno.cli.opening import (
     print_json,
     run_argument,
     say,
+    say_if_told_so_far,
     store_option,
     terminal_width,
 )
@@ -52,9 +53,10 @@ def command(run: str, tool_call_id: str | None, store: str | None, as_json: bool
     """List every tool call of a run: who said so, what policy decided, what the kernel saw, and a verdict.
 
     Below are what happened outside of every call, what may belong to one of several, and what the agent said
-    at the end.
+    at the end. Of a run that goes on it is what was told and seen so far: a verdict may still change.
     """
     with open_run(run, store) as opened:
+        say_if_told_so_far(opened)
         found = opened.told_calls
     if tool_call_id is not None:
         found = found.only(tool_call_id)

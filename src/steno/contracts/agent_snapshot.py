@@ -8,11 +8,13 @@ a state that is not known has `exists` null.
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from steno.evidence import canonical
+from steno.evidence.ignored import IgnoreRules
 from steno.judge.types import File, FileState
 from steno.model.contents import Contents
 from steno.model.documents import file_json
@@ -37,10 +39,10 @@ def snapshot(run: Run) -> Iterator[Snapshot]:
         yield Snapshot(run, contents)
 
 
-def _is_left_out(file: File) -> bool:
-    """A FIFO, a socket or a device, before or after, and what lay in a `.git`: the contract skips those."""
+def _is_left_out(file: File, rules: IgnoreRules) -> bool:
+    """A FIFO, a socket, a device, and what is ignored or lay in a `.git`: the contract skips those."""
     special = any(state.kind in _SPECIAL for state in (file.before, file.after))
-    return special or b".git" in file.name.split(b"/")
+    return special or rules.ignores(file.name)
 
 
 class Snapshot:
@@ -50,7 +52,8 @@ class Snapshot:
             {"root": one.root, "head": one.head, "dirty": one.dirty} for one in run.repositories
         ]
         self._contents = contents
-        self.recorded = [file for file in run.files if not _is_left_out(file)]
+        rules = IgnoreRules(map(os.fsencode, self._facts.start.ignored or ()))
+        self.recorded = [file for file in run.files if not _is_left_out(file, rules)]
         wanted = {state.blob for file in self.recorded for state in (file.before, file.after)}
         there = {key for key in wanted if key is not None and contents is not None and key in contents}
         self.left_out = {key for key in there if contents is not None and contents.is_encrypted(key)}

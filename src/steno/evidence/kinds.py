@@ -18,6 +18,10 @@ from steno.evidence.observed import Host, LeftProcess, Split
 MAX_TAIL_BYTES = 16 << 20
 
 
+# Which shim was asked for, where it is none by name.
+ANY_SHIM, NO_SHIM = "auto", "none"
+
+
 class BadEventError(ValueError):
     """A line of `events.ndjson` is not an event of a known kind."""
 
@@ -401,7 +405,7 @@ class Event(msgspec.Struct, frozen=True):
         return self.data.kind if isinstance(self.data, UnknownKind) else self.data.type
 
 
-class _Line(msgspec.Struct, frozen=True):
+class EventLine(msgspec.Struct, frozen=True):
     seq: int
     ts_ms: int
     mono_ns: int | str  # a string in a run of more than 104 days
@@ -421,9 +425,16 @@ def to_json(event: Event) -> dict[str, Any]:
     }
 
 
-def parse_line(line: bytes) -> Event:
+def parse_outer(line: bytes) -> EventLine:
     try:
-        raw = msgspec.convert(canonical.decode_line(line), _Line)
+        return msgspec.convert(canonical.decode_line(line), EventLine)
+    except (canonical.NotCanonicalError, msgspec.ValidationError) as error:
+        raise BadEventError(str(error)) from None
+
+
+def parse_line(line: bytes) -> Event:
+    raw = parse_outer(line)
+    try:
         kind = KINDS.get(raw.type)
         data = UnknownKind(raw.type, raw.data) if kind is None else msgspec.convert(raw.data, kind)
         mono_ns = canonical.integer(raw.mono_ns)

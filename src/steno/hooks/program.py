@@ -14,7 +14,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from steno.capture.telling import Intake, start_ticks
+from steno.capture.procfs import start_ticks
+from steno.capture.telling import Intake
 from steno.evidence.intake_names import HOOKS
 from steno.hooks.agent import Agent
 from steno.hooks.fitting import encoded

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from steno.capture.procfs import parent
+
 _SHELLS = frozenset({"sh", "dash", "bash", "zsh", "ksh", "ash", "fish", "busybox"})
 _SEPARATORS = frozenset(";|&\n")
 _MOST_SHELLS = 8
@@ -19,7 +21,7 @@ def who_asked(agent: str) -> int:
     """The nearest process above us that is not a shell whose command text is this hook."""
     pid = os.getppid()
     for _ in range(_MOST_SHELLS):
-        above = _parent(pid) if _is_only_for(agent, _words(pid)) else 0
+        above = parent(pid) if _is_only_for(agent, _words(pid)) else 0
         if above <= 0:
             break
         pid = above
@@ -54,14 +56,6 @@ def _words(pid: int) -> list[str]:
         return _read(f"/proc/{pid}/cmdline").decode("utf-8", "replace").rstrip("\0").split("\0")
     except OSError:
         return []
-
-
-def _parent(pid: int) -> int:
-    try:
-        fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-        return int(fields[1])
-    except (OSError, IndexError, ValueError):
-        return 0
 
 
 def _read(path: str) -> bytes:

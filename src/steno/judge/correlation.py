@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from steno.evidence.kinds import ANY_SHIM, NO_SHIM
 from steno.evidence.layers import Layers
 from steno.judge import cgroup_health, health, kernel_health
 from steno.judge.call_effects import Counts
 from steno.judge.call_join import Joined, join
 from steno.judge.call_scan import CallScan
 from steno.judge.cgroup_health import CgroupHealth
-from steno.judge.facts import ANY_SHIM, NO_SHIM
 from steno.judge.one_pass import Reading
 from steno.judge.told_calls import HOOK_AGENTS, TOOL_CALL, ToldCall, is_of_hook
 from steno.judge.types import Binding, Correlation, WallWindow

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import ClassVar, Self
 
 from steno.evidence import kinds, wire
+from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
 from steno.judge import cgroup_health, kernel_health, surface_names
 from steno.judge.claim_layers import claims_of
-from steno.judge.facts import NO_SHIM, RunFacts
+from steno.judge.facts import RunFacts
 from steno.judge.kernel_rows import RowBatch
 from steno.judge.one_pass import Reading, Scan
 from steno.judge.types import Disagreement, Disagreements, Health, OwnHealth

@@ -13,7 +13,7 @@ import msgspec
 from steno.evidence import layout
 from steno.evidence.layers import Layers
 from steno.judge import accesses as accesses_
-from steno.judge import call_join, calls, correlation, files, health, processes, surface
+from steno.judge import call_join, calls, correlation, files, health, processes, surface, types
 from steno.judge.doings import Seeing
 from steno.judge.facts import RunFacts
 from steno.judge.one_pass import Reading, Scan
@@ -134,6 +134,12 @@ def _files(reading: Reading) -> Files:
         # Without them no file would be changed, which nothing tells.
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), layout.FILE_LINES)
     return files.files(reading)
+
+
+def types_kept() -> list[list[str]]:
+    """What the types of the parts are made of: what was kept of others is of no use."""
+    kinds = [kind for kind in vars(types).values() if isinstance(kind, type)]
+    return [[kind.__name__, *kind.__struct_fields__] for kind in kinds if issubclass(kind, msgspec.Struct)]
 
 
 def scans_for(layers: Layers, names: Collection[str]) -> Iterator[type[Scan]]:

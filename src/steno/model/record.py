@@ -16,6 +16,7 @@ from steno.bundle import manifest as manifests
 from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
 from steno.bundle.inventory import completeness_of
+from steno.bundle.judgement_cache import JudgementCache
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import MAX_SMALL_FILE, FolderLayers, event_lines
 from steno.bundle.sealed import open_sealed
@@ -27,12 +28,11 @@ from steno.evidence.layers import Layers
 from steno.evidence.run_id import is_run_id
 from steno.judge.claim_layers import Claims, claims_of
 from steno.judge.facts import RunFacts
-from steno.judge.judgement import Judgement, Kept
+from steno.judge.judgement import Judgement, Kept, types_kept
 from steno.judge.one_pass import Reading
 from steno.judge.streams import ERRORS, OUTPUT, RESIZE, Moment, recorded, timeline
 from steno.judge.types import Access
 from steno.model.documents import Documents, Readable
-from steno.model.judgement_cache import JudgementCache
 
 __all__ = [
     "ERRORS",
@@ -131,7 +131,7 @@ def _spooled(run: Folder, spool: Folder, state: RunState) -> Record:
 
 def documents_over(run: Folder, layers: FolderLayers, root: str) -> Documents:
     """What follows from the evidence in a folder; of a large one of this user it is kept."""
-    return Documents(CheckedJudgement(layers, run.path, JudgementCache.of(run, root)), run.path)
+    return Documents(CheckedJudgement(layers, run.path, JudgementCache.of(run, root, types_kept())), run.path)
 
 
 class CheckedJudgement(Judgement):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 
 from msgspec.structs import replace
@@ -22,10 +21,11 @@ from steno.bundle.verify import EXIT_CODES, STEPS, Status, Step, Verdict, verify
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import canonical, layout
 from steno.evidence.claims import PolicyLine, SdkLine
+from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
-from steno.judge.changed_by_others import SCANS, Others, changed_by_others
+from steno.judge.changed_by_others import SCANS, Destroyed, Others, changed_by_others
 from steno.judge.connections import Network
-from steno.judge.facts import NO_SHIM, RunFacts
+from steno.judge.facts import RunFacts
 from steno.judge.judgement import Judgement
 from steno.judge.kernel_rows import RowBatch, batches
 from steno.judge.one_pass import Reading
@@ -64,7 +64,7 @@ from steno.judge.types import (
     Unaddressed,
 )
 from steno.model import kernel_rows, record_rows, runs, so_far, table_documents, told_rows
-from steno.model.contents import Contents, kept_contents, secret_key
+from steno.model.contents import Contents, kept_contents, secret_keys
 from steno.model.documents import Documents, Readable
 from steno.model.evidence_files import (
     EvidenceFile,
@@ -80,7 +80,6 @@ from steno.model.record import (
     checked,
     has_kernel_layer,
     moments,
-    not_yet,
     open_record,
     readable,
     why_not,
@@ -100,6 +99,7 @@ __all__ = [
     "NO_SHIM",
     "RULES",
     "STEPS",
+    "Destroyed",
     "Documents",
     "Manifest",
     "Others",
@@ -133,12 +133,7 @@ class Run:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -319,10 +314,8 @@ class Run:
     @property
     def git_changes(self) -> Any:
         """What git says has changed; in a spool the list is whole once the event that follows it is there."""
-        whole = self.is_sealed or self.facts.after is not None
-        return (
-            self.record.layers.json(layout.CHANGES) if whole and self.evidence.has(layout.CHANGES) else None
-        )
+        found = (self.is_sealed or self.facts.after) and self.evidence.has(layout.CHANGES)
+        return self.record.layers.json(layout.CHANGES) if found else None
 
     @property
     def streams(self) -> list[str]:
@@ -342,16 +335,16 @@ class Run:
         return chosen(self.kernel, wanted)
 
     def recorded_batches(self, columns: Sequence[str]) -> Iterator[RowBatch]:
-        """Some columns of the same, a batch of rows at a time."""
+        """Some columns of the same."""
         return batches(self.evidence, columns)
 
     def policy_lines(self) -> list[PolicyLine]:
         """What policy decided, as the proxies told it."""
-        return self.record.claims.policy
+        return self._claimed.claims.policy
 
     def sdk_lines(self) -> list[SdkLine]:
         """What agents told of themselves."""
-        return self.record.claims.sdk
+        return self._claimed.claims.sdk
 
     @cached_property
     def changed_by_others(self) -> Others:
@@ -436,7 +429,7 @@ class Run:
                 f"the record does not keep this content: {why}", hint="docs/spec.md has the reasons"
             )
         with checked(self.folder, layout.BLOBS), self.open_contents() as kept:
-            return kept.read(state.blob, secret_key(self.path.absolute().parent))
+            return kept.read(state.blob, secret_keys(self.path.absolute().parent))
 
     @property
     def has_calls(self) -> bool:
@@ -472,9 +465,9 @@ class Run:
         """Those that this run can tell of, by name."""
         self.expect(*table_documents.DOCUMENTS)
         found: list[Table[Any]] = [self.about, self.log, self.output, self.gaps]
+        found += [self.calls, self.claims, self.checks, self.effects, self.decisions, self.messages]
         if self.record.state is RunState.SEALED:
-            found += [self.surface, self.calls, self.claims, self.checks, self.effects]
-            found += [self.decisions, self.messages, self.blobs]
+            found += [self.surface, self.blobs]
         if self._observed is not None:
             found += [self.processes, self.execs, self.files, self.connections, self.directory_renames]
             found += [self.repositories, self.events, self.unaddressed]
@@ -601,9 +594,18 @@ class Run:
 
     @cached_property
     def told_calls(self) -> Calls:
-        if unsealed := not_yet(self.record, "its calls are"):
-            raise unsealed
-        return replace(self.judgement.calls, correlation=self.correlation)
+        judgement = self._claimed.documents.judgement
+        with readable(self.record.run):
+            return replace(judgement.calls, correlation=judgement.correlation)
+
+    @cached_property
+    def _claimed(self) -> Record:
+        """The record with what programs told; of one that is not sealed, when somebody first asked."""
+        if self.is_sealed:
+            return self.record
+        from steno.model.live.told_so_far import with_claims  # late: it needs the redactor
+
+        return with_claims(self.record, self._observed)
 
     def _table(self, name: str, row: type[_Row], made: Callable[[], Iterable[_Row]]) -> Table[_Row]:
         def told() -> Iterator[_Row]:

@@ -18,7 +18,7 @@ from steno.agents.streams.documents import SessionFinder
 from steno.agents.streams.lines import MAX_RECORD, at, record, text_at
 from steno.agents.streams.reading import Parser, parser
 from steno.agents.streams.said import SessionStarted, Span, Stream
-from steno.mcp.lines import Lines
+from steno.lines import LineSplitter
 
 # It becomes a word of a command line: nothing that could be taken for an option, a path or two words.
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,255}", re.ASCII)
@@ -114,7 +114,7 @@ def _nothing(_: bytes) -> Iterable[str]:
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Without those that are too long to be a record."""
-    cutter = Lines(MAX_RECORD)
+    cutter = LineSplitter(MAX_RECORD)
     for block in blocks:
         yield from (line for line in cutter.feed(block) if isinstance(line, bytes))
     if rest := cutter.rest():
