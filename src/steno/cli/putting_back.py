@@ -124,12 +124,12 @@ def put_back(
 
 
 def _read(run: Run, store: Path) -> FileRecords:
-    """`files.json`, and what the table knows beside it: files that were renamed, also from and to where no
+    """What is concluded of files, and what the table knows beside that: files that were renamed, also from
+    and to where no
     state is kept. The store itself is nobody's to put back."""
-    value = run.document(FILES)
-    records = read_records(value)
+    records = read_records(run.files)
     found = run.renamed({record.path for record in records.files})
-    more = read_records(value | {"files": found.strays, "directory_renames": found.renames})
+    more = read_records(found.strays, found.renames)
     home = os.fsencode(store.resolve())
     strays = [record for record in more.files if not is_at_or_below(record.path, home)]
     links = {path: HardLink(*name) for path, name in found.names.items()}

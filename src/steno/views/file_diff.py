@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import AnyStr
 
+from steno.judge.types import ABSENT, File, FileState
 from steno.model.contents import Contents
-from steno.model.rows import ABSENT, File, FileState
 
 LARGEST = 4 << 20
 _BINARY_LOOK = 8000  # git looks this far, too

@@ -12,9 +12,7 @@ from typing import Any
 
 import msgspec
 
-from steno.model.connections import FAILED
-from steno.model.file_rows import GONE_AGAIN
-from steno.model.rows import Connection, Process
+from steno.judge.types import FAILED, GONE_AGAIN, Connection, Process
 from steno.model.run import Run
 from steno.model.unkept import NotKept
 from steno.views import content_missing, measures, not_kept

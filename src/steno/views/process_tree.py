@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from steno.evidence import layout
-from steno.model.descent import TOP
-from steno.model.rows import Process
+from steno.judge.types import TOP, Process
+from steno.model.documents import process_json
 from steno.model.run import Run
 from steno.views import measures
 from steno.views.paint import Paint
@@ -50,8 +50,7 @@ def to_json(run: Run) -> dict[str, Any]:
     run.expect(*_DOCUMENTS)
     changed = run.files_changed()
     told = [
-        {**process, "files_changed": changed.get(process.get("process", 0), 0)}
-        for process in run.kernel.told_processes()
+        {**process_json(one), "files_changed": changed.get(one.process, 0)} for one in run.judgement.processes
     ]
     return {"schema": SCHEMA, "run_id": run.run_id, "processes": told}
 

@@ -15,11 +15,10 @@ from steno.judge.happenings import ALWAYS, OPENS, Happening, Row, Teller, gather
 from steno.judge.kernel_rows import RowBatch, batches
 from steno.judge.one_pass import Reading
 from steno.judge.operations import MEANING_OF_OPEN
-from steno.model.kernel_layer import checked, has_kernel_layer
 from steno.model.live.claims import intakes, of_policy_line, of_sdk_line
 from steno.model.live.kernel import Taken
 from steno.model.live.run_events import of_event
-from steno.model.record import Record, readable
+from steno.model.record import Record, checked, has_kernel_layer, readable
 
 _COLUMNS = (
     *("mono_ns", "process", "op", "path", "resolved", "extra"),

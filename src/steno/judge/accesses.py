@@ -1,8 +1,6 @@
-"""`syscalls.ndjson`: the observed calls for people and scripts, each kind of call once.
+"""The observed calls, each kind of call once: by process, operation, path, way of opening and result.
 
-In: layers with a kernel table. Out: canonical lines, one for each process, operation, path, way of opening
-and result, with how often and when first and last. Memory grows with the number of lines, not with that of
-calls.
+Memory grows with the number of kinds, not with that of calls.
 """
 
 from __future__ import annotations
@@ -11,36 +9,17 @@ from collections.abc import Iterator
 from functools import cache
 from typing import ClassVar, Self
 
-import msgspec
-
-from steno.evidence import canonical
 from steno.evidence.layers import Layers
 from steno.judge.distinct import distinct_rows
-from steno.judge.kernel_rows import RowBatch, category, named_text, result_word
+from steno.judge.kernel_rows import RowBatch, result_word
 from steno.judge.one_pass import Reading
 from steno.judge.operations import MEANING_OF_OPEN, OPENING, access, creates, truncates
+from steno.judge.types import Access, outcome_of
 
 _KEYS = ("process", "op", "path", "resolved", "result", "arg", "arg2")
 _SOCKET = "socket"
 
 
-# The fields of a line in the order of the alphabet, which is that of canonical JSON.
-class _Told(msgspec.Struct, frozen=True, omit_defaults=True):
-    category: str
-    count: int
-    first_ns: int | str
-    last_ns: int | str
-    op: str
-    process: int
-    result: str
-    access: str | None = None
-    create: bool = False
-    path: str | None = None
-    path_b64: str | None = None
-    truncate: bool = False
-
-
-_encode = msgspec.json.Encoder(order="sorted").encode
 # process, operation, path (or none), way of opening (or none), result: plain tuples, because there are many
 _Line = tuple[int, str, bytes | None, int | None, str]
 
@@ -72,13 +51,15 @@ class Lines:
     def take(self, batch: RowBatch) -> None:
         _take(batch, self._found)
 
-    def told(self) -> Iterator[bytes]:
+    def accesses(self) -> Iterator[Access]:
+        """In order of time."""
         for line, times in sorted(self._found.items(), key=_order):
-            yield _encode(_told(line, times)) + b"\n"
+            yield _access(line, times)
 
 
-def kernel_lines(layers: Layers) -> Iterator[bytes]:
-    yield from Reading.of(layers).scanned(Lines).told()
+def accesses(layers: Layers) -> Iterator[Access]:
+    """What each process did to each path or address in each way, with how often and when first and last."""
+    yield from Reading.of(layers).scanned(Lines).accesses()
 
 
 def _order(item: tuple[_Line, _Times]) -> tuple[int, int, str, bytes, int, str]:
@@ -116,38 +97,25 @@ def _name_sockets(ops: list[str], paths: list[bytes | None], families: list[int]
             paths[place] = f"{families[place]}:{types[place]}".encode()
 
 
-def _told(line: _Line, times: _Times) -> _Told:
-    process, op, path, flags, result = line
-    accessed, create, truncate = (None, False, False) if flags is None else _way(flags)
-    text, exact = (None, None) if path is None else _text(path)
-    return _Told(
-        category(op),
-        times.count,
-        _portable(times.first_ns),
-        _portable(times.last_ns),
-        op,
+def _access(line: _Line, times: _Times) -> Access:
+    process, op, name, flags, result = line
+    accessed, creating, truncating = (None, False, False) if flags is None else _way(flags)
+    outcome, error = outcome_of(result)
+    return Access(
         process,
-        result,
+        op,
+        name,
         accessed,
-        create,
-        text,
-        exact,
-        truncate,
+        creating,
+        truncating,
+        outcome,
+        error,
+        times.count,
+        times.first_ns,
+        times.last_ns,
     )
 
 
 @cache
 def _way(flags: int) -> tuple[str, bool, bool]:
     return access(flags), creates(flags), truncates(flags)
-
-
-def _text(path: bytes) -> tuple[str, str | None]:
-    try:
-        return path.decode(), None
-    except UnicodeDecodeError:
-        named = named_text("path", path)
-        return named["path"], named["path_b64"]
-
-
-def _portable(number: int) -> int | str:
-    return number if number <= canonical.SAFE_INTEGER else str(number)
