@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 from steno.evidence import layout
 from steno.judge import distinct, kernel_rows
 from steno.judge.distinct import Distinct, by_arrow, by_dicts
-from steno.judge.files import files
-from steno.judge.kernel_lines import kernel_lines
 from steno.judge.kernel_rows import BadTableError, RowBatch, batches
-from steno.judge.processes import processes
+from support.documents import files, processes, syscalls
 from support.frames_made import ABSENT, FakeFrames, Found
 from support.kernel_tables import kernel_layers, table_of
 from support.spools import MemoryLayers
@@ -36,7 +34,7 @@ CALLS = st.lists(
     ),
     max_size=25,
 )
-DERIVATIONS: list[Callable[[MemoryLayers], Any]] = [kernel_lines, processes, files]
+DERIVATIONS: list[Callable[[MemoryLayers], Any]] = [syscalls, processes, files]
 
 
 def made_of(calls: list[tuple[Any, ...]]) -> FakeFrames:

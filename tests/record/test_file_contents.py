@@ -132,7 +132,7 @@ class Keeping:
 
     def blobs(self) -> dict[str, bytes | None]:
         with Folder(self.folder) as folder, open_blobs(folder) as blobs:
-            return dict(blobs.contents(KEY))
+            return dict(blobs.contents([KEY]))
 
     @property
     def has_blobs(self) -> bool:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 from steno.redact import RULES, Findings, Redactor
 from steno.redact.rule import compile_rule
 from steno.redact.rules import SHAPES
 from support.cases import cases
+from support.program import SECONDS
 
 EXAMPLES = [(rule.name, example) for rule in RULES for example in rule.examples]
 
@@ -91,3 +95,14 @@ def test_masked_lines_are_not_findings_again() -> None:
                 text = redactor.text(example.line.decode("latin-1"), "field")
                 assert "[REDACTED:" in text
                 assert redactor.text(text, "field") == text
+
+
+def test_no_pattern_is_compiled_before_it_is_needed() -> None:
+    script = (
+        "import re, re2; compiled = []\n"
+        "re2.compile = lambda *asked: compiled.append(asked)\n"
+        "import steno.redact.engine, steno.redact.scanner as scanner\n"
+        "scanner.Scanner(); print(len(compiled))"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=SECONDS)
+    assert told.stdout == b"0\n"

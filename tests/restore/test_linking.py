@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from steno.evidence import canonical
 from steno.restore.applying import carry_out
 from steno.restore.judging import User
 from steno.restore.looking import FileSystem
 from steno.restore.plan import Do, Plan, make_plan
-from steno.restore.states import HardLink, read_records
+from steno.restore.states import HardLink
 from steno.restore.tasks import Direction
-from support.snapshots import new_trash, recording, snapshot
+from support.snapshots import new_trash, recording, records_of, snapshot
 
 NAMES = ("a", "b", "c")
 
@@ -39,7 +38,7 @@ def undo(root: Path, change: str, *, links: int = 3, known: tuple[str, ...] = NA
         if made.contents.blobs.get(file["before"].get("blob")) == b"content":
             file["before"]["blob"] = f"before:{root}/a"
     of_names = {os.fsencode(root / name): HardLink((node.st_dev, node.st_ino), links) for name in known}
-    records = read_records(canonical.decode(canonical.encode(made.files)))._replace(hard_links=of_names)
+    records = records_of(made.files)._replace(hard_links=of_names)
     user = User.of_this_process()
     plan = make_plan(records, Direction.UNDO, FileSystem(), made.contents, user=user)
     assert carry_out(plan, made.contents, user, new_trash()) == []

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from steno.agents import held_input, strace_chain
-from steno.agents.reconstruct import reconstruct, trace_file_lines
-from steno.agents.strace_chain import Programs, StraceChain, find_programs
 from steno.contracts.agent_audit.meta import Ended, Launch
+from steno.contracts.agent_audit.strace_reader import reconstruct, trace_file_lines
 from steno.errors import CaptureError
+from steno.launch import strace_chain
+from steno.launch.strace_chain import Programs, StraceChain, find_programs
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 from support.spools import MemoryLayers
@@ -36,7 +36,7 @@ def redactor() -> Redactor:
 
 @pytest.mark.process
 def test_the_agent_keeps_its_shell_and_its_words(redactor: Redactor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held_input, "_comes_from_elsewhere", lambda: True)
+    monkeypatch.setattr(strace_chain, "_comes_from_elsewhere", lambda: True)
     with StraceChain(PROGRAMS, redactor) as chain:
         words = chain.wrapped(["/bin/agent", "it's"], {"SHELL": "/bin/fish"})
     assert words[:3] == ["env", "SHELL=/bin/sh", "/bin/script"]

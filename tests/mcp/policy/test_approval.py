@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from steno.mcp.approval import ask
-from steno.mcp.policy import Call, Ruling
+from steno.mcp.approval import is_approved
+from steno.mcp.policy.policy import Approval, Call, Decision
+from steno.mcp.session import Answer, ApprovalRequest
 
-RULING = Ruling("ask", "approval_required", "It needs an approval.")
+DECISION = Decision("ask", "approval_required", "It needs an approval.")
 
 
 def answer(command: list[str], arguments: Any = None, seconds: float = 30) -> bool:
-    return ask(command, Call("fs", "write", arguments), RULING, seconds)
+    request = ApprovalRequest(Call("fs", "write", arguments), DECISION, lambda _: Answer(None))
+    return is_approved(Approval(command, seconds), request)
 
 
 @pytest.mark.process
