@@ -35,7 +35,7 @@ GAP_SOURCES = [
     "record/run.py",
     "record/repository.py",
     "record/claims.py",
-    "bundle/claims_check.py",
+    "evidence/intake_names.py",
     "bundle/recover.py",
 ]
 
