@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := .demo
 PYTHON ?= python3
-PYTHON_SOURCES := src tests docs native hatch_build.py
+PYTHON_SOURCES := src tests bench docs native hatch_build.py
 NATIVE := src/steno/native
 TRACE_SOURCES := $(wildcard native/trace/*.c native/trace/*.h native/probe/*.h)
 BPF_OBJECT := native/probe/probe.bpf.o
@@ -14,7 +14,7 @@ PROGRAMS := clang bpftool git gcc script scriptreplay vim less fzf tmux dash str
 PACKAGES := asciinema-player axe-core@4.14.0 @modelcontextprotocol/server-filesystem @openai/agents zod \
 	@anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.33
 
-.PHONY: test check native bpf native-test web unit bench demo lock docs screenshot fmt soak soak-debian programs packages clean
+.PHONY: test check native bpf native-test web bench demo lock docs screenshot fmt soak soak-debian programs packages clean
 .DEFAULT_GOAL := test
 
 test: check native native-test packages
@@ -52,9 +52,6 @@ web:
 	web/node_modules/.bin/tsc -p web
 	node web/build.mjs
 
-unit: $(VENV)/.ready
-	$(BIN)/python -m pytest tests/unit
-
 soak: $(VENV)/.ready programs
 	$(BIN)/python -m pytest -m soak
 	$(BIN)/python -m pytest -m "hypothesis and not soak" --hypothesis-profile=thorough
@@ -67,7 +64,7 @@ soak-debian:
 # Only worth it on a quiet machine: the commands take about twenty minutes there (BENCH='--only commands'), the rest
 # as long again. Each row is printed when it is measured; BENCH=--quick tries it out in a few minutes.
 bench: $(VENV)/.ready programs native
-	$(BIN)/python tests/bench/run.py $(BENCH)
+	$(BIN)/python bench/run.py $(BENCH)
 
 # Steno in an environment of its own, without the test tools, recording something real.
 demo:
@@ -77,9 +74,11 @@ demo:
 # docs; tests hold them fresh.
 docs: $(VENV)/.ready
 	$(BIN)/python docs/generate_cli.py --write
-	$(BIN)/python tests/unit/redact/test_docs.py
+	$(BIN)/python tests/redact/test_docs.py
 	$(BIN)/python docs/generate_model.py --write
 	$(BIN)/python docs/generate_tables.py --write
+	$(BIN)/python docs/generate_policy_schema.py
+	$(BIN)/python docs/generate_words.py --write
 	$(BIN)/python docs/generate_readme.py --write
 	$(BIN)/python native/generate.py --write
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from browsing import launch, watched_page
-from report_page import ReportPage
-from reported import Reports
+from support.browsing import launch, watched_page
+from support.report_page import ReportPage
+from support.reported import Reports
 
 DOCS = Path(__file__).parent
 SIZE = (1280, 850)

@@ -1,7 +1,7 @@
 /* What the probe in the kernel sends, and what it is told to send: shared by probe.bpf.c and native/trace.
  *
  * A record is a header and parts, each padded to eight bytes. Parts hold what a call pointed to (memory, by its address in
- * the caller) and what the kernel knows of its descriptors. tests/unit/native/test_probe_object.py holds the offsets that the
+ * the caller) and what the kernel knows of its descriptors. tests/kernel/test_probe_object.py holds the offsets that the
  * object was compiled with against these.
  */
 #ifndef STENO_PROBE_RECORD_H

@@ -11,6 +11,7 @@ static const struct call x86_64[] = {
     {4, CALL_RECORDED, WHEN_ALWAYS, OP_STAT, on_path, -1, 0, -1, -1, -1, -1, -1, 0}, /* stat */
     {6, CALL_RECORDED, WHEN_ALWAYS, OP_STAT, on_path, -1, 0, -1, -1, -1, -1, -1, TRAIT_NOFOLLOW}, /* lstat */
     {9, CALL_RECORDED, WHEN_SHARED_WRITE, OP_MAP, on_map, 4, -1, -1, 2, 3, -1, -1, 0}, /* mmap */
+    {16, CALL_RECORDED, WHEN_IOCTL, 0, on_ioctl, -1, -1, -1, -1, -1, -1, -1, 0}, /* ioctl */
     {20, CALL_RECORDED, WHEN_SPLIT, 0, on_write, 0, -1, -1, -1, -1, -1, -1, TRAIT_MANY}, /* writev */
     {21, CALL_RECORDED, WHEN_ALWAYS, OP_ACCESS, on_path, -1, 0, -1, 1, -1, -1, -1, 0}, /* access */
     COUNTED(29 /* shmget */), COUNTED(30 /* shmat */),
@@ -32,7 +33,7 @@ static const struct call x86_64[] = {
     {61, CALL_RECORDED, WHEN_ALWAYS, 0, on_wait, -1, -1, -1, -1, -1, -1, -1, 0}, /* wait4 */
     {62, CALL_RECORDED, WHEN_ALWAYS, OP_SIGNAL, on_signal, -1, -1, -1, 1, 0, -1, -1, 0}, /* kill */
     COUNTED(64 /* semget */), COUNTED(68 /* msgget */),
-    {72, CALL_RECORDED, WHEN_DUPFD, 0, on_dup, 0, -1, -1, -1, -1, -1, -1, 0}, /* fcntl */
+    {72, CALL_RECORDED, WHEN_FCNTL, 0, on_fcntl, 0, -1, -1, -1, -1, -1, -1, 0}, /* fcntl */
     {76, CALL_RECORDED, WHEN_ALWAYS, OP_TRUNCATE, on_path, -1, 0, -1, 1, -1, -1, -1, 0}, /* truncate */
     {77, CALL_RECORDED, WHEN_ALWAYS, OP_TRUNCATE, on_fd, 0, -1, -1, 1, -1, -1, -1, 0}, /* ftruncate */
     {78, CALL_RECORDED, WHEN_ALWAYS, OP_LIST, on_fd, 0, -1, -1, -1, -1, -1, -1, 0}, /* getdents */
@@ -188,7 +189,8 @@ static const struct call i386[] = {
     {41, CALL_RECORDED, WHEN_SPLIT, 0, on_dup, 0, -1, -1, -1, -1, -1, -1, 0}, /* dup */
     COUNTED(46 /* setgid */), COUNTED(51 /* acct */),
     {52, CALL_RECORDED, WHEN_ALWAYS, OP_UMOUNT, on_path, -1, 0, -1, 1, -1, -1, -1, 0}, /* umount2 */
-    {55, CALL_RECORDED, WHEN_DUPFD, 0, on_dup, 0, -1, -1, -1, -1, -1, -1, 0}, /* fcntl */
+    {54, CALL_RECORDED, WHEN_IOCTL, 0, on_ioctl, -1, -1, -1, -1, -1, -1, -1, 0}, /* ioctl */
+    {55, CALL_RECORDED, WHEN_FCNTL, 0, on_fcntl, 0, -1, -1, -1, -1, -1, -1, 0}, /* fcntl */
     {61, CALL_RECORDED, WHEN_ALWAYS, OP_CHROOT, on_path, -1, 0, -1, -1, -1, -1, -1, 0}, /* chroot */
     {63, CALL_RECORDED, WHEN_SPLIT, 0, on_dup, 0, -1, -1, 1, -1, -1, -1, 0}, /* dup2 */
     COUNTED(70 /* setreuid */), COUNTED(71 /* setregid */), COUNTED(74 /* sethostname */), COUNTED(79 /*
@@ -241,7 +243,7 @@ static const struct call i386[] = {
     setfsgid32 */),
     {217, CALL_RECORDED, WHEN_ALWAYS, OP_PIVOT_ROOT, on_path, -1, 0, -1, -1, -1, -1, 1, 0}, /* pivot_root */
     {220, CALL_RECORDED, WHEN_ALWAYS, OP_LIST, on_fd, 0, -1, -1, -1, -1, -1, -1, 0}, /* getdents64 */
-    {221, CALL_RECORDED, WHEN_DUPFD, 0, on_dup, 0, -1, -1, -1, -1, -1, -1, 0}, /* fcntl64 */
+    {221, CALL_RECORDED, WHEN_FCNTL, 0, on_fcntl, 0, -1, -1, -1, -1, -1, -1, 0}, /* fcntl64 */
     {226, CALL_RECORDED, WHEN_ALWAYS, OP_SETXATTR, on_path, -1, 0, -1, -1, -1, -1, 1, 0}, /* setxattr */
     {227, CALL_RECORDED, WHEN_ALWAYS, OP_SETXATTR, on_path, -1, 0, -1, -1, -1, -1, 1, TRAIT_NOFOLLOW}, /* lsetxattr */
     {228, CALL_RECORDED, WHEN_ALWAYS, OP_SETXATTR, on_fd, 0, -1, -1, -1, -1, -1, 1, 0}, /* fsetxattr */
@@ -352,8 +354,9 @@ static const struct call aarch64[] = {
     COUNTED(18 /* lookup_dcookie */),
     {23, CALL_RECORDED, WHEN_SPLIT, 0, on_dup, 0, -1, -1, -1, -1, -1, -1, 0}, /* dup */
     {24, CALL_RECORDED, WHEN_SPLIT, 0, on_dup, 0, -1, 2, 1, -1, -1, -1, 0}, /* dup3 */
-    {25, CALL_RECORDED, WHEN_DUPFD, 0, on_dup, 0, -1, -1, -1, -1, -1, -1, 0}, /* fcntl */
+    {25, CALL_RECORDED, WHEN_FCNTL, 0, on_fcntl, 0, -1, -1, -1, -1, -1, -1, 0}, /* fcntl */
     {27, CALL_RECORDED, WHEN_ALWAYS, OP_WATCH, on_path, -1, 1, -1, -1, -1, -1, -1, 0}, /* inotify_add_watch */
+    {29, CALL_RECORDED, WHEN_IOCTL, 0, on_ioctl, -1, -1, -1, -1, -1, -1, -1, 0}, /* ioctl */
     {33, CALL_RECORDED, WHEN_ALWAYS, OP_MKNOD, on_path, 0, 1, -1, 2, 3, -1, -1, TRAIT_NOFOLLOW}, /* mknodat */
     {34, CALL_RECORDED, WHEN_ALWAYS, OP_MKDIR, on_path, 0, 1, -1, 2, -1, -1, -1, TRAIT_NOFOLLOW}, /* mkdirat */
     {35, CALL_RECORDED, WHEN_ALWAYS, OP_UNLINK, on_unlinkat, 0, 1, 2, -1, -1, -1, -1, TRAIT_NOFOLLOW}, /* unlinkat */

@@ -36,6 +36,8 @@ handler on_io_uring;
 handler on_write;
 handler on_transfer;
 handler on_dup;
+handler on_fcntl;
+handler on_ioctl;
 /* One of each, for tests that serve nobody. */
 #define HANDLERS(EACH) \
     EACH(on_path) \
@@ -67,7 +69,9 @@ handler on_dup;
     EACH(on_io_uring) \
     EACH(on_write) \
     EACH(on_transfer) \
-    EACH(on_dup)
+    EACH(on_dup) \
+    EACH(on_fcntl) \
+    EACH(on_ioctl)
 
 enum call_class { CALL_RECORDED = 1, CALL_COUNTED = 2 };
 
@@ -79,7 +83,8 @@ enum call_when {
     WHEN_SET_SECCOMP = 3,
     WHEN_OTHERS_LIMIT = 4,
     WHEN_SPLIT = 5,
-    WHEN_DUPFD = 6,
+    WHEN_FCNTL = 6,
+    WHEN_IOCTL = 7,
 };
 
 /* How the path is meant; native/syscalls.toml tells. */

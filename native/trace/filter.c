@@ -10,8 +10,10 @@
 #include <linux/net.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -81,6 +83,11 @@ static const uint32_t attaching[] = {PTRACE_ATTACH, PTRACE_SEIZE};
 static const uint32_t ending_or_stopping[] = {SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGSEGV, SIGBUS,
                                               SIGFPE,  SIGILL,  SIGTRAP, SIGSYS,  SIGABRT, 32,      33};
 #define COUNT(values) (sizeof(values) / sizeof *(values))
+
+/* They name who gets the signals of a descriptor. */
+static const uint32_t fcntl_owners[] = {F_SETOWN, F_SETOWN_EX};
+static const uint32_t fcntl_owners_and_copies[] = {F_SETOWN, F_SETOWN_EX, F_DUPFD, F_DUPFD_CLOEXEC};
+static const uint32_t ioctl_owners[] = {FIOSETOWN, SIOCSPGRP, TIOCSPGRP};
 
 static bool is_among(uint64_t value, const uint32_t *values, size_t count)
 {
@@ -220,13 +227,19 @@ static void put_verdict(struct writer *out, const struct call *call)
         else
             PUT(out, STOP);
         return;
-    case WHEN_DUPFD:
-        if (out->split) {
-            PUT(out, LOAD(LOW(1)));
-            PUT(out, IF_EQUAL(F_DUPFD, 1));
-            PUT(out, UNLESS_EQUAL(F_DUPFD_CLOEXEC, 1));
-            PUT(out, STOP);
-        }
+    case WHEN_FCNTL:
+        PUT(out, LOAD(LOW(1)));
+        if (out->split)
+            put_unless_among(out, fcntl_owners_and_copies, COUNT(fcntl_owners_and_copies));
+        else
+            put_unless_among(out, fcntl_owners, COUNT(fcntl_owners));
+        PUT(out, STOP);
+        PUT(out, PASS);
+        return;
+    case WHEN_IOCTL:
+        PUT(out, LOAD(LOW(1)));
+        put_unless_among(out, ioctl_owners, COUNT(ioctl_owners));
+        PUT(out, STOP);
         PUT(out, PASS);
         return;
     default:

@@ -5,6 +5,7 @@
 #include <sys/statfs.h>
 
 #include "shapes.h"
+#include "trace.h"
 #include "wire.h"
 
 #define OPEN_HOW 24    /* struct open_how of openat2(2) */
@@ -130,7 +131,7 @@ static struct probe_shape shape_of(const struct call *call, bool native)
 {
     struct probe_shape shape = {.dir = call->dir, .path = call->path, .dir2 = call->dir2, .path2 = call->path2,
                                 .flags = call->flags, .extra = -1, .answer = -1};
-    if (call->when == WHEN_SPLIT || call->when == WHEN_DUPFD)
+    if (filter_alone_sees(call))
         return shape;
     shape.wish = wish_of(call);
     if (!shape.wish)

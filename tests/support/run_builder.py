@@ -17,8 +17,7 @@ from zlib import crc32
 
 import msgspec
 
-from frames_made import ABSENT, FakeFrames, Found
-from steno.bundle import kernel_table, local_key
+from steno.bundle import judgement_cache, kernel_table, local_key
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
 from steno.bundle.frames import open_frames
@@ -33,6 +32,7 @@ from steno.evidence.observed import Host
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 from support import told
+from support.frames_made import ABSENT, FakeFrames, Found
 
 RUN_ID = "2026-01-25T12-00-00-000Z_a1b2c3d4"
 HOST = Host(os="Linux", release="6.1", machine="x86_64", platform="linux", name="box")
@@ -346,6 +346,7 @@ class RunBuilder:
     def _kernel_layer(self, path: Path) -> EventData:
         with Folder(path.parent) as store:
             key = local_key.make_or_read(store)
+            judgement_cache.allow(store)
         frames = FakeFrames(key=key).header(**self._header)
         kept = _Kept(frames, self._blobs)
         last = max(at for at, _, _ in self._calls if at < 1 << 62)

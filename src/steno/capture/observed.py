@@ -68,6 +68,7 @@ def observe(
     """The recorded paths, in an order that keeps directories together. `looked` false: it is too late."""
     ours = IgnoreRules({os.fsencode(os.path.realpath(store)), os.fsencode(os.path.abspath(store))})  # noqa: PTH100
     ruined = _ruined(looks)
+    rules = rules.without(entry for entry in rules.irreplaceable() if _is_removed(looks.get(entry)))
     wanted = [
         path
         for path in looks

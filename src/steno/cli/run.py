@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import click
 
+from steno.agents.made import HOOK_AGENTS
 from steno.bundle.store import UNPUBLISHED
 from steno.capture.host import original_environment
 from steno.capture.observer import AUTO, EBPF, NONE, WISHES
@@ -18,10 +19,10 @@ from steno.capture.probe import may_load
 from steno.cli.opening import chosen_store, complete_command, say, say_hint
 from steno.errors import BadRequestError, CaptureError, StenoError
 from steno.evidence import layout
+from steno.evidence.intake_names import NOT_WANTED
 from steno.evidence.kinds import ANY_SHIM, MAX_TAIL_BYTES, NO_SHIM, KernelObserved, SdkIntake
 from steno.evidence.run_id import is_run_id
 from steno.record.counted_gaps import counted
-from steno.record.intake import NOT_WANTED
 from steno.record.run import Outcome, RunRequest, record
 
 _START_HINTS = {
@@ -29,7 +30,7 @@ _START_HINTS = {
     os.strerror(errno.EMFILE): "raise the limit of open files with `ulimit -n`",
 }
 _DESTINATIONS = {layout.STDOUT: "stdout", layout.STDERR: "stderr", layout.OUTPUT: "stdout and stderr"}
-SHIMS = (ANY_SHIM, NO_SHIM, "openai-agents", "claude", "codex", "gemini")
+SHIMS = (ANY_SHIM, NO_SHIM, "openai-agents", *HOOK_AGENTS)
 LONG_WORK_BYTES = 100_000_000
 FOREVER = "forever"
 _MOST_SECONDS = 10**9

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _GIT = b"/.git"
+# What agents keep in a home (settings, keys, sessions) can come from nowhere else once it is removed.
+_IRREPLACEABLE = (b"/.claude", b"/.codex", b"/.cursor", b"/agent-snapshot/ignore.json")
 
 
 class IgnoreRules:
@@ -23,6 +25,13 @@ class IgnoreRules:
 
     def prefixes(self) -> list[bytes]:
         return sorted(self._exact)
+
+    def irreplaceable(self) -> list[bytes]:
+        """Entries that are recorded all the same once the run has removed them."""
+        return [path for path in self.prefixes() if path.endswith(_IRREPLACEABLE)]
+
+    def without(self, paths: Iterable[bytes]) -> IgnoreRules:
+        return IgnoreRules(self._exact.difference(paths))
 
 
 def git_directory(path: bytes) -> bytes | None:

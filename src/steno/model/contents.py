@@ -11,7 +11,7 @@ from steno.bundle.blobs import BlobReader, BlobsError, open_blobs
 from steno.bundle.folder import Folder
 from steno.errors import StoreError
 from steno.evidence import layout
-from steno.model.kernel_layer import checked
+from steno.model.record import checked
 
 Contents = BlobReader
 ContentsError = BlobsError
@@ -27,10 +27,9 @@ def kept_contents(run: Folder) -> Iterator[Contents | None]:
         yield blobs
 
 
-def secret_key(store: Path) -> bytes | None:
-    """The key by which contents of a store's own runs that hold a secret can be read."""
+def secret_keys(store: Path) -> list[bytes]:
+    """The keys by which contents of a store's own runs that hold a secret can be read."""
     try:
-        with Folder(store) as folder:
-            return local_key.read(folder)
+        return local_key.read_all(store)
     except (OSError, StoreError):
-        return None
+        return []

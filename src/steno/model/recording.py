@@ -22,7 +22,7 @@ from steno.judge.streams import (
     tape_moments,
     timeline,
 )
-from steno.judge.summaries import diff_hash
+from steno.model.documents import diff_hash
 
 __all__ = [
     "ANY_SHIM",

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steno.capture.shadow import memory_directories, room_in
+from steno.claims.told_lines import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
 from steno.contracts import assay
 from steno.evidence import canonical, layout
 from steno.evidence import intake_names as intake
@@ -30,9 +31,6 @@ from steno.evidence.run_id import is_run_id
 PREFIX, ON_DISK = intake.FOLDER_PREFIX, intake.ON_DISK
 MEMORY, DISK = "memory", "disk"
 LOGS = (intake.HOOKS, intake.SDK)
-MAX_LOG = 64 << 20
-MAX_PROXIES = 10_000
-TOO_LARGE = "log_too_large"
 NOT_REGULAR = "not_a_regular_file"
 REMOVED = "removed_or_replaced"
 NOT_PRIVATE = "open_to_others"
@@ -40,7 +38,6 @@ MODE_CHANGED = "mode_changed"
 TOO_MANY = "too_many_logs"
 NOT_OURS = "owned_by_another_user"
 UNREADABLE = "not_readable"
-NOT_WANTED = "shim_none"
 VARIABLES = (
     intake.RUN_ID,
     intake.FOLDER,
@@ -56,23 +53,6 @@ _BLOCK = 1 << 20
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAKE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-
-
-class LogRead(NamedTuple):
-    data: bytes
-    problem: str | None = None  # a fixed word
-    file: FileKey | None = None
-
-
-class PolicyLog(NamedTuple):
-    """The log that is named after a proxy. Whether that process wrote it, the kernel layer says."""
-
-    owner: ProcessKey
-    read: LogRead
-
-    @property
-    def name(self) -> str:
-        return intake.policy_log(self.owner.pid, self.owner.start_ticks)
 
 
 class IntakeFolder:

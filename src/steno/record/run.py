@@ -19,16 +19,17 @@ from tempfile import mkdtemp
 from typing import NamedTuple, NoReturn, Self
 
 from steno import __version__
-from steno.bundle import local_key
+from steno.bundle import judgement_cache, local_key
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL, LOGS
 from steno.bundle.known_secrets import KnownSecrets
+from steno.bundle.local_key import HeldKeys
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, earlier_runs, publish_run_folder
-from steno.capture.closed import close_to_others
-from steno.capture.host import ToolVersions, describe_environment, describe_host
+from steno.capture.closed import close_to_others, limits_of
+from steno.capture.host import ToolVersions, describe_environment, describe_hook_program, describe_host
 from steno.capture.keeper import Keeper, Launch, launch
 from steno.capture.observer import NONE, Frames, Observer, choose_observer, launch_observed, why_unobserved
 from steno.capture.probe import hint_of
@@ -177,7 +178,8 @@ class _Recording:
         self._run_id = request.run_id or new_run_id()
         self._folder = create_run_folder(request.store, self._run_id)
         self._earlier = earlier_runs(request.store)
-        self._key: bytes | None = None  # of the store; the command may remove it
+        self._key: bytes | None = None
+        self._keys: HeldKeys | None = None  # the command may remove them
         self._scope: RunScope | None = None
         self._repo: RepoWatch | None = None
         self._claims = RunClaims(self._run_id, request.shim, self._origin_ns)
@@ -268,6 +270,8 @@ class _Recording:
         sealed = {run_id: seal for run_id, seal in self._earlier.items() if seal is not None}
         if changed := sum(run_id in now and now[run_id] != seal for run_id, seal in sealed.items()):
             told.append(counted(changed, f"{one} was", f"{many} were", "changed"))
+        if self._keys is not None and (lost := self._keys.put_back(self._folder.path.parent)):
+            told.append(counted(lost, "local key was", "local keys were", "removed or changed, and put back"))
         if told:
             self._witness.gap("store_changed", "; ".join(told))
 
@@ -284,9 +288,6 @@ class _Recording:
         self._spool.write_lost_again(folder)
         self._folder.close()
         self._folder = publish_run_folder(folder, self._run_id)
-        if self._key is not None:
-            with Folder(store) as made:
-                local_key.put_back(made, self._key)
 
     @property
     def stream_bytes(self) -> int:
@@ -375,9 +376,11 @@ class _Recording:
             ignored=[os.fsdecode(path) for path in self._observer.ignored.prefixes()]
             if self._observer
             else None,
+            hook_program=describe_hook_program() if self._observer else None,
         )
 
     def run_command(self) -> None:
+        limits = limits_of(os.getpid())
         with signals_kept() as kept:
             keeper = self._launch()
             self._launched = True
@@ -390,6 +393,13 @@ class _Recording:
                 pump.run()
         if syncing.failure is not None:
             self._witness.gap("sync_failed", f"the disk did not take the spool: {syncing.failure.strerror}")
+        # An observer sets limits of its own; a command that sets them is told by it.
+        ours = {os.getpid(), *([keeper.pid] if self._observer is None else [])}
+        if changed := {
+            name for pid in ours for name, limit in limits_of(pid).items() if limit != limits[name]
+        }:
+            told = f"somebody set limits of the recorder: {', '.join(sorted(changed))}"
+            self._witness.gap("recorder_reached", told)
         with undisturbed():
             keeper.release()
             if self._scope is not None:
@@ -434,9 +444,12 @@ class _Recording:
             request.command, str(request.cwd), self._environ, wiring.command, terminal, self._ended_by
         )
         if self._observer is None or self._scope is None:
+            self._keys = HeldKeys(request.store)
             return launch(job)
         with Folder(request.store) as store:
             self._key = local_key.make_or_read(store)
+            judgement_cache.allow(store)
+        self._keys = HeldKeys(request.store)
         self._folder.make_folder(f"{layout.SPOOL}/{KERNEL}")
         for name in LOGS:
             self._spool.make_empty(name)
@@ -447,6 +460,7 @@ class _Recording:
                 folder.fd,
                 self._spool.lock,
                 request.store,
+                local_key.keys_path() if self._keys.are_apart else None,
                 self._run_id,
                 self._key,
                 self._origin_ns,

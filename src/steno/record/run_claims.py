@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from steno.bundle.folder import Folder
+from steno.bundle.local_key import keys_path
 from steno.errors import StoreError
 from steno.evidence import kinds, layout
 from steno.evidence.ignored import IgnoreRules
@@ -46,8 +47,10 @@ class RunClaims:
         return self._intake.environment(self._run_id, self._origin_ns)
 
     def ignored(self, rules: IgnoreRules) -> IgnoreRules:
-        """What is told to us is ours: no file of the run, and nobody's to undo."""
-        return intake.ignoring(rules, [] if self._intake is None else [self._intake.path])
+        """What is told to us, and the local keys, are ours: no file of the run, and nobody's to undo."""
+        told = None if self._intake is None else self._intake.path
+        keys = None if (path := keys_path()) is None else path.resolve()
+        return intake.ignoring(rules, [path for path in (told, keys) if path is not None])
 
     def keep(self, run: Folder, witness: SpoolWitness, redactor: Redactor, now_ns: int) -> None:
         try:
@@ -69,7 +72,7 @@ class RunClaims:
             with suppress(FileNotFoundError):
                 spool.remove_tree(layout.CLAIMS)  # the command may have made one
             return []
-        from steno.record.claims import Heard, keep_claims  # late: in most runs nobody tells anything
+        from steno.claims.keeping import Heard, keep_claims  # late: in most runs nobody tells anything
 
         return keep_claims(spool, self._intake, redactor, Heard(self._run_id, self._shim, now_ns))
 

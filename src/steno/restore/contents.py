@@ -7,7 +7,7 @@ store that it was recorded in, and with no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -15,7 +15,7 @@ from typing import Protocol
 from steno.errors import BadBundleError
 from steno.evidence.layout import BLOBS
 from steno.model import contents
-from steno.model.contents import ContentsError, secret_key
+from steno.model.contents import ContentsError, secret_keys
 from steno.model.run import Run
 
 
@@ -29,19 +29,19 @@ class Contents(Protocol):
 
 
 class KeptContents:
-    def __init__(self, blobs: contents.Contents | None, key: bytes | None) -> None:
+    def __init__(self, blobs: contents.Contents | None, keys: Sequence[bytes] = ()) -> None:
         self._blobs = blobs
-        self._key = key
+        self._keys = keys
 
     def get(self, key: str) -> bytes:
         if self._blobs is None or key not in self._blobs:
             raise LackingContentError("its content is not in the record")
         try:
-            return self._blobs.read(key, self._key)
+            return self._blobs.read(key, self._keys)
         except ContentsError:
             if self._blobs.is_encrypted(key):
                 raise LackingContentError(
-                    "its content holds a secret, encrypted to a key that is not the one of this store"
+                    "its content holds a secret, encrypted to a key that is not here"
                 ) from None
             raise LackingContentError("its content in the record is damaged") from None
 
@@ -49,10 +49,10 @@ class KeptContents:
 @contextmanager
 def open_contents(run: Run, store: Path) -> Iterator[KeptContents]:
     if not run.has_contents:
-        yield KeptContents(None, None)
+        yield KeptContents(None)
         return
     try:
         with run.open_contents() as blobs:
-            yield KeptContents(blobs, secret_key(store))
+            yield KeptContents(blobs, secret_keys(store))
     except ContentsError as error:
         raise BadBundleError(f"{BLOBS}: {error}", hint="nothing was changed") from error

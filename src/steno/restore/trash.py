@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,8 +32,12 @@ class Trash:
 
     def take(self, parent: int, name: bytes, path: bytes) -> bytes:
         """Move what is at `name`; `path` is what it was called. On `OSError` it is still there."""
+
+        def move(directory: int, free: bytes) -> None:
+            rename_to_free(parent, name, directory, free)
+
         try:
-            return self._move(parent, name, path, os.fsencode(self._home))
+            return self._place(path, os.fsencode(self._home), move)
         except OSError as error:
             if error.errno not in {
                 errno.EXDEV,
@@ -43,9 +48,20 @@ class Trash:
                 errno.EBUSY,
             }:
                 raise
-        return self._move(parent, name, path, _on_the_same_device(parent, path))
+        return self._place(path, _on_the_same_device(parent, path), move)
 
-    def _move(self, parent: int, name: bytes, path: bytes, home: bytes) -> bytes:
+    def put(self, content: bytes, path: bytes) -> bytes:
+        """A content that was at `path` once, and is nowhere else."""
+
+        def write(directory: int, name: bytes) -> None:
+            fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=directory)
+            with os.fdopen(fd, "wb") as file:
+                file.write(content)
+
+        return self._place(path, os.fsencode(self._home), write)
+
+    def _place(self, path: bytes, home: bytes, put: Callable[[int, bytes], None]) -> bytes:
+        """`put` is given a directory and a name that may be free; where it is not: `FileExistsError`."""
         place = home + b"/" + self._label
         Path(os.fsdecode(home)).mkdir(_MODE, parents=True, exist_ok=True)
         _check_ours(home)
@@ -60,7 +76,7 @@ class Trash:
                 directory += b"~"
                 continue
             try:
-                rename_to_free(parent, name, fd, free)
+                put(fd, free)
             except FileExistsError:
                 continue
             finally:

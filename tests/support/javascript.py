@@ -1,0 +1,31 @@
+"""A place for programs in JavaScript that use the npm packages of the tests and our own package."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parents[2]
+NODE_MODULES = Path(os.environ.get("STENO_NODE_MODULES", _ROOT / ".venv" / "node_modules"))
+FILESYSTEM_SERVER = NODE_MODULES / "@modelcontextprotocol" / "server-filesystem" / "dist" / "index.js"
+SHIM = _ROOT / "shims" / "openai-agents-js"
+
+needs_openai_agents_js = pytest.mark.skipif(
+    shutil.which("node") is None or not (NODE_MODULES / "@openai" / "agents").exists(),
+    reason="node and the npm package @openai/agents are needed",
+)
+needs_filesystem_server = pytest.mark.skipif(
+    not FILESYSTEM_SERVER.exists(), reason="the npm package @modelcontextprotocol/server-filesystem is needed"
+)
+
+
+def placed(program: Path, place: Path) -> Path:
+    """The program in a new directory, with the packages of the tests and ours as npm would install it."""
+    packages = place / "node_modules"
+    packages.mkdir(parents=True)
+    (packages / "@openai").symlink_to(NODE_MODULES / "@openai")
+    shutil.copytree(SHIM, packages / "steno-openai-agents")
+    return Path(shutil.copy(program, place))
