@@ -157,6 +157,11 @@ class RowBatch:
         return [None if place is None else words[place] for place in _with_nulls(indices, places, rows)]
 
     @border()
+    def words(self, name: str) -> Iterator[bytes]:
+        """All different texts of a column, and perhaps some that are in no row."""
+        return filter(None, self._dictionary(name))
+
+    @border()
     def blobs(self, rows: Sequence[int]) -> list[str | None]:
         """The keys of the contents that were kept of what was found."""
         if not rows or not self.tells_contents:
