@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.restore import journeys as followed
-from steno.restore.journeys import Journeys, Thing, forth
+from steno.restore import rename_history as followed
+from steno.restore.rename_history import Journeys, Thing, forth
 from steno.restore.states import Rename, is_at_or_below
 
 NAMES = st.sampled_from([b"/a", b"/b", b"/a/a", b"/a/b", b"/b/a", b"/c/b", b"/a/a/b"])

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from steno.evidence import canonical
-from steno.restore.applying import carry_out
-from steno.restore.judging import User
-from steno.restore.looking import FileSystem
+from steno.restore.apply import carry_out
+from steno.restore.filesystem import FileSystem
 from steno.restore.plan import Do, Plan, make_plan
 from steno.restore.states import HardLink, read_records
-from steno.restore.tasks import Direction
+from steno.restore.tasks import Direction, User
 from support.snapshots import new_trash, recording, snapshot
 
 NAMES = ("a", "b", "c")

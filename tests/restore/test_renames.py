@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from steno.restore.applying import apply_steps
-from steno.restore.judging import User
-from steno.restore.looking import FileSystem, Sight
+from steno.restore.apply import apply_steps
+from steno.restore.filesystem import FileSystem, Sight
 from steno.restore.plan import Do
-from steno.restore.tasks import Direction
+from steno.restore.tasks import Direction, User
 from support.renaming_recorder import Recorder
 from support.snapshots import new_trash, snapshot, without_directory_times
 from support.waiting import until

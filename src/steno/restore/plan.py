@@ -1,25 +1,42 @@
 """The plan of an undo or a restore: a pure function of the record and of what is there now.
 
-In: the records, the direction, the chosen paths, a tree to look at, the contents. Out: a `Plan`: steps in
-the order in which they can be done, and everything that speaks against it. Directories come before their
-content, removals go deepest first, times of directories come last. A directory that holds something the
-record does not know is never removed, whatever the user wishes. Never changes anything.
+Directories come before their content, removals go deepest first, times of directories come last. Names that
+were one file before the run are to be one again. A directory that holds something the record does not know is
+never removed, whatever the user wishes. Never changes anything.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from steno.restore.contents import Contents
-from steno.restore.judging import Judge, Judgement, Needed, User, name_of, permitted_mode
-from steno.restore.linking import hard_link_of, links_to_make
-from steno.restore.looking import Sight, Tree
-from steno.restore.renames import Cleared
-from steno.restore.states import ABSENT, FileRecords, HardLink, Kind, State, is_at_or_below, parent_of
-from steno.restore.tasks import Assignment, Direction, Task, assign
+from steno.restore.filesystem import Sight, Tree
+from steno.restore.moves import Cleared
+from steno.restore.states import (
+    ABSENT,
+    Contents,
+    FileRecords,
+    HardLink,
+    Kind,
+    State,
+    is_at_or_below,
+    parent_of,
+)
+from steno.restore.tasks import (
+    Assignment,
+    Direction,
+    Judge,
+    Judgement,
+    Needed,
+    Task,
+    User,
+    assign,
+    differs,
+    name_of,
+    permitted_mode,
+)
 
 _SHOWN = 3
 _NOT_KEPT = "it is not brought back, as no state of its place is kept"
@@ -379,3 +396,47 @@ def _change(path: bytes, item: _Item, direction: Direction) -> Iterator[Change]:
     elif item.judgement.needed is Needed.ALL:
         made_by_run = target.exists == (direction is Direction.RESTORE)
         yield Change(path, "created" if made_by_run else "deleted", directory)
+
+
+def links_to_make(
+    written: Sequence[Task],
+    hard_links: Mapping[bytes, HardLink],
+    look: Callable[[bytes], Sight],
+    mended: Collection[bytes],
+) -> dict[bytes, bytes]:
+    """By name what it is to be linked to. `mended` are names whose content is right, and whose mode, owner
+    and time will be."""
+    names: dict[tuple[int, int], list[bytes]] = {}
+    for name, one in hard_links.items():
+        names.setdefault(one.node, []).append(name)
+    first: dict[tuple[int, int], list[Task]] = {}
+    found: dict[bytes, bytes] = {}
+    to_write = {task.path for task in written}
+    for task in written:
+        link = hard_link_of(task, hard_links)
+        if link is None:
+            continue
+        others = sorted(name for name in names[link.node] if name not in to_write)
+        sources = [name for name in others if _is_it(look(name), link, task.target, mended=name in mended)]
+        sources += [one.path for one in first.get(link.node, ()) if not differs(one.target, task.target)]
+        if sources:
+            found[task.path] = sources[0]
+        else:
+            first.setdefault(link.node, []).append(task)
+    return found
+
+
+def hard_link_of(task: Task, hard_links: Mapping[bytes, HardLink]) -> HardLink | None:
+    """Below a directory that was renamed, the run may have met it under another name only."""
+    if task.target.kind is not Kind.FILE:
+        return None
+    if task.path in hard_links:
+        return hard_links[task.path]
+    found = {hard_links[name] for name in task.names if name in hard_links}
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_it(now: Sight, link: HardLink, target: State, *, mended: bool) -> bool:
+    if (now.device, now.inode) != link.node or now.state.kind is not Kind.FILE:
+        return False
+    return mended or not differs(now.state, target)

@@ -1,24 +1,29 @@
-"""What the record says was at each path: `files.json`, read with suspicion.
+"""What the record says was at each path, and the contents that it keeps.
 
-In: the decoded JSON of a bundle that anybody may have written. Out: `FileRecords`: plain states under
-absolute paths, as bytes. A path that is not absolute, or that has a NUL, an empty part, `.` or `..`, is no
-path that a recorder writes: the whole bundle is refused. Never looks at the file system.
+`files.json` is read with suspicion: anybody may have written the bundle. A path that is not absolute, or that
+has a NUL, an empty part, `.` or `..`, is no path that a recorder writes: the whole bundle is refused. Never
+looks at the file system.
 """
 
 from __future__ import annotations
 
 import base64
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from steno.errors import BadBundleError
 from steno.evidence import canonical
-from steno.model import kernel_layer
+from steno.evidence.layout import BLOBS
+from steno.model import contents, kernel_layer
+from steno.model.contents import ContentsError, secret_keys
+from steno.model.run import Run
 
 _MAX_ID = 2**32 - 2  # one more means "leave it as it is" to chown(2)
 _MAX_MODE = 0o177777
@@ -232,3 +237,42 @@ def _state(found: kernel_layer.State) -> State:
         blob=found.blob,
         content=found.content,
     )
+
+
+class LackingContentError(Exception):
+    """The record does not hold a content, or it cannot be decrypted here."""
+
+
+class Contents(Protocol):
+    def get(self, key: str) -> bytes:
+        """The content of that key, or a `LackingContentError`."""
+
+
+class KeptContents:
+    def __init__(self, blobs: contents.Contents | None, keys: Sequence[bytes] = ()) -> None:
+        self._blobs = blobs
+        self._keys = keys
+
+    def get(self, key: str) -> bytes:
+        if self._blobs is None or key not in self._blobs:
+            raise LackingContentError("its content is not in the record")
+        try:
+            return self._blobs.read(key, self._keys)
+        except ContentsError:
+            if self._blobs.is_encrypted(key):
+                raise LackingContentError(
+                    "its content holds a secret, encrypted to a key that is not here"
+                ) from None
+            raise LackingContentError("its content in the record is damaged") from None
+
+
+@contextmanager
+def open_contents(run: Run, store: Path) -> Iterator[KeptContents]:
+    if not run.has_contents:
+        yield KeptContents(None)
+        return
+    try:
+        with run.open_contents() as blobs:
+            yield KeptContents(blobs, secret_keys(store))
+    except ContentsError as error:
+        raise BadBundleError(f"{BLOBS}: {error}", hint="nothing was changed") from error

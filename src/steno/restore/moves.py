@@ -1,10 +1,8 @@
 """What the run renamed: which to rename back (or again), and what the tree looks like then.
 
-In: what the record says of the renames, and the tree. Out: `Moves`: from the name that each thing has now to
-the one it is to have, in an order that works; what must go first, because the run put it under a name that is
-needed; and those that cannot be done. What the run made and renamed is not renamed back: it goes. A file or a
-link is renamed only if it is the very one that the run renamed; else its content is written, if it is held.
-Never renames anything: `MovedTree` only looks as if.
+What the run put under a name that is needed goes first. What the run made and renamed is not renamed back:
+it goes. A file or a link is renamed only if it is the very one that the run renamed; else its content is
+written, if it is held. Never renames anything: `MovedTree` only looks as if.
 """
 
 from __future__ import annotations
@@ -14,12 +12,12 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
-from steno.restore.history import Draft, History
-from steno.restore.journeys import Journeys, Thing, forth, names_above
-from steno.restore.looking import Sight, Tree
+from steno.restore.filesystem import Sight, Tree
+from steno.restore.rename_history import LOOKING, Draft, History, Journeys, Thing, forth, names_above
 from steno.restore.states import (
     ABSENT,
     MASKED,
+    UNKNOWN,
     Kind,
     Rename,
     State,
@@ -345,3 +343,60 @@ def _no_place(found: Sight, destination: bytes, drafts: dict[bytes, Draft]) -> s
             return f"{os.fsdecode(above)} is missing"
         above = parent_of(above)
     return None
+
+
+def merged_drafts(history: History, moves: Moves, *, undoing: bool) -> dict[bytes, Draft]:
+    merging = _Merging(history, moves, undoing=undoing)
+    plain, things = {}, set()
+    for path, draft in history.drafts.items():
+        if history.journeys.touches(path):
+            things |= history.journeys.things(path)
+        else:
+            plain[path] = draft
+    for thing in things:
+        merging.add(thing)
+    return plain | merging.drafts()
+
+
+class _Merging:
+    def __init__(self, history: History, moves: Moves, *, undoing: bool) -> None:
+        self._history = history
+        self._moves = moves
+        self._undoing = undoing
+        self._before: dict[bytes, State] = {}
+        self._after: dict[bytes, State] = {}
+        self._things: dict[bytes, list[Thing]] = {}
+
+    def add(self, thing: Thing) -> None:
+        names = self._history.recorded_names(thing)
+        first, final = thing.path, self._history.journeys.final_name(thing)
+        if not names or (thing.path not in names and not self._history.operations(thing) - LOOKING):
+            return
+        old: bytes | None = first if not thing.since else None
+        new: bytes | None = final
+        if self._undoing:
+            new = self._moves.new_name(final) if final is not None else None
+        elif old is not None:
+            old = self._moves.new_name(old)
+        if old is not None:
+            before = self._history.before(thing)
+            if before is not None or old == new:
+                self._before[old] = UNKNOWN if before is None else before
+            self._things.setdefault(old, []).append(thing)
+        if new is not None:
+            self._after[new] = self._history.after(thing)
+            self._things.setdefault(new, []).append(thing)
+
+    def drafts(self) -> dict[bytes, Draft]:
+        return {path: self._draft(path, things) for path, things in self._things.items()}
+
+    def _draft(self, path: bytes, things: list[Thing]) -> Draft:
+        names = frozenset(name for thing in things for name in self._history.recorded_names(thing))
+        found = [self._history.drafts[name] for name in sorted(names)]
+        return Draft(
+            before=self._before.get(path, ABSENT),
+            after=self._after.get(path, ABSENT),
+            operations=frozenset().union(*(draft.operations for draft in found)),
+            names=names | {path},
+            also_accepted=() if self._undoing else tuple(draft.before for draft in found),
+        )

@@ -1,10 +1,9 @@
 """Doing what a plan says: the only place where a file of the user's is changed.
 
-In: steps, contents, who asks. Out: what failed, by path; the other paths are done. A file is written under
-another name in its own directory, synced, given its owner, mode and time, and only then exchanged with what
-is there, so whoever looks (or is killed) sees the old file or the new one. What comes out is looked at: if it
-is not what the plan saw, it gets its name back. No file is ever removed: what is taken away goes to the
-trash. Every name on the way is opened without following links.
+A file is written under another name in its own directory, synced, given its owner, mode and time, and only
+then exchanged with what is there, so whoever looks (or is killed) sees the old file or the new one. What
+comes out is looked at: if it is not what the plan saw, it gets its name back. No file is ever removed: what
+is taken away goes to the trash.
 """
 
 from __future__ import annotations
@@ -13,24 +12,24 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Container, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from steno.restore.contents import Contents, LackingContentError
-from steno.restore.judging import OWNER_MAY_ALL, User, permitted_mode
-from steno.restore.looking import (
+from steno.restore.filesystem import (
     FileSystem,
     ObstacleError,
     Sight,
+    Trash,
+    exchange,
     open_node,
     open_parent,
+    rename_to_free,
     state_of_node,
 )
 from steno.restore.plan import Do, Plan, Problem, Step
-from steno.restore.renaming import exchange, rename_to_free
-from steno.restore.states import Kind, State, kind_of, parent_of
-from steno.restore.trash import Trash
+from steno.restore.states import Contents, FileRecord, Kind, LackingContentError, State, kind_of, parent_of
+from steno.restore.tasks import OWNER_MAY_ALL, User, permitted_mode
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -404,3 +403,43 @@ def _removed_on_failure(parent: int, temporary: bytes) -> Iterator[None]:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=parent)
         raise
+
+
+class OpenedDirectories:
+    """`put_back` are the paths whose modes were given back meanwhile."""
+
+    def __init__(self) -> None:
+        self.put_back: Container[bytes] = ()
+
+
+@contextmanager
+def opened(records: Iterable[FileRecord], user: User) -> Iterator[OpenedDirectories]:
+    directories = OpenedDirectories()
+    closed = () if user.is_root else sorted(one.path for one in records if _is_closed(one))
+    modes = {one.path: one.after.mode for one in records}
+    with ExitStack() as stack:
+        for path in closed:
+            try:
+                with open_parent(path) as (parent, name):
+                    node = stack.enter_context(open_node(parent, name))
+            except (OSError, ObstacleError):
+                continue
+            found = os.fstat(node)
+            as_left = stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == modes[path]
+            if as_left and found.st_uid == user.uid:
+                _set_mode(node, modes[path] | OWNER_MAY_ALL)
+                stack.callback(_close_again, directories, path, node, modes[path])
+        yield directories
+
+
+def _is_closed(record: FileRecord) -> bool:
+    return record.after.kind is Kind.DIRECTORY and record.after.mode & OWNER_MAY_ALL != OWNER_MAY_ALL
+
+
+def _close_again(directories: OpenedDirectories, path: bytes, node: int, mode: int) -> None:
+    if path not in directories.put_back and stat.S_IMODE(os.fstat(node).st_mode) == mode | OWNER_MAY_ALL:
+        _set_mode(node, mode)
+
+
+def _set_mode(node: int, mode: int) -> None:
+    Path(f"/proc/self/fd/{node}").chmod(mode)
