@@ -18,8 +18,8 @@ from pathlib import Path
 
 from steno.restore.filesystem import (
     FileSystem,
+    Lookup,
     ObstacleError,
-    Sight,
     Trash,
     exchange,
     open_node,
@@ -46,16 +46,18 @@ def carry_out(plan: Plan, contents: Contents, user: User, trash: Trash) -> list[
     """Take the steps of a plan, then look whether everything is as it was to be."""
     failed = apply_steps(plan.steps, contents, user, trash, plan.notes)
     named = {problem.path for problem in (*failed, *plan.conflicts, *plan.impossible)}
-    eyes = FileSystem()
+    filesystem = FileSystem()
     for path, end in sorted(plan.ends.items()):
         if path in named:
             continue
-        if not _has_come_true(eyes.look(path), end) or _holds_other_content(eyes, path, end, contents):
+        if not _has_come_true(filesystem.look(path), end) or _holds_other_content(
+            filesystem, path, end, contents
+        ):
             failed.append(Problem(path, "it is not what the record says, though nothing failed"))
     return failed
 
 
-def _has_come_true(found: Sight, end: State) -> bool:
+def _has_come_true(found: Lookup, end: State) -> bool:
     now = found.state
     if found.problem or Kind.UNKNOWN in {now.kind, end.kind}:
         return True  # nobody can tell
@@ -70,12 +72,12 @@ def _is_as_recorded(now: State, end: State) -> bool:
     return now.kind is not Kind.FILE or (now.size == end.size and same_time)
 
 
-def _holds_other_content(eyes: FileSystem, path: bytes, end: State, contents: Contents) -> bool:
+def _holds_other_content(filesystem: FileSystem, path: bytes, end: State, contents: Contents) -> bool:
     """Size and time can be those of another content: two writes within a tick of the clock."""
     if end.kind is not Kind.FILE or end.blob is None:
         return False
     try:
-        return eyes.holds(path, contents.get(end.blob)) is False
+        return filesystem.holds(path, contents.get(end.blob)) is False
     except LackingContentError:
         return False  # nobody can tell
 
@@ -85,32 +87,32 @@ def apply_steps(
 ) -> list[Problem]:
     """Take the steps in order; a path that fails is left as it is, and named. `notes` gets what came out
     otherwise than planned."""
-    hand = _Hand(contents, user, trash)
+    applier = _Applier(contents, user, trash)
     failed: dict[bytes, str] = {}
     try:
         for step in steps:
             if step.path in failed:
                 continue
             try:
-                hand.take(step)
+                applier.take(step)
             except OSError as error:
                 failed[step.path] = error.strerror or str(error)
             except (ObstacleError, LackingContentError, _ChangedError) as error:
                 failed[step.path] = str(error)
     finally:
-        hand.close()
+        applier.close()
     if notes is not None:
-        notes.extend(hand.notes)
+        notes.extend(applier.notes)
     return [Problem(path, why) for path, why in failed.items()]
 
 
-class _Hand:
+class _Applier:
     def __init__(self, contents: Contents, user: User, trash: Trash) -> None:
         self._contents = contents
         self._user = user
         self._trash = trash
         self.notes: list[Problem] = []
-        self._eyes = FileSystem()
+        self._filesystem = FileSystem()
         self._opened: dict[bytes, int] = {}  # read-only directories made writable, and their mode
         self._worked_in: dict[bytes, os.stat_result] = {}  # directories, as they were at first
         self._set_nodes: set[tuple[int, int]] = set()  # files and links whose metadata we have set
@@ -189,7 +191,7 @@ class _Hand:
         directories = [] if step.moved is not None else [step.source]
         if step.do is Do.EXCHANGE and step.now is None:
             directories.append(step.path)
-        if any(self._eyes.look(path).state.kind is not Kind.DIRECTORY for path in directories):
+        if any(self._filesystem.look(path).state.kind is not Kind.DIRECTORY for path in directories):
             raise _ChangedError("what is to be renamed is not a directory any more")
         with (
             self._writable_parent(step.source) as (old_parent, old),
@@ -208,7 +210,7 @@ class _Hand:
 
     def _make_missing(self, directory: bytes) -> None:
         missing = []
-        while self._eyes.look(directory).state.kind is Kind.ABSENT:
+        while self._filesystem.look(directory).state.kind is Kind.ABSENT:
             missing.append(directory)
             directory = parent_of(directory)
         for path in reversed(missing):
@@ -219,7 +221,7 @@ class _Hand:
             try:
                 os.mkdir(name, mode, dir_fd=parent)
             except FileExistsError:
-                if self._eyes.look(path).state.kind is not Kind.DIRECTORY:
+                if self._filesystem.look(path).state.kind is not Kind.DIRECTORY:
                     raise
 
     def _write(self, step: Step, target: State) -> None:
@@ -310,7 +312,7 @@ class _Hand:
 
     def _check_unchanged(self, path: bytes, planned: State) -> None:
         if not planned.exists:
-            if self._eyes.look(path).state != planned:
+            if self._filesystem.look(path).state != planned:
                 raise _ChangedError("something was put there while this was going on")
             return
         with open_parent(path) as (parent, name), open_node(parent, name) as node:

@@ -24,7 +24,7 @@ READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _BLOCK = 1 << 18
 
 
-class Sight(NamedTuple):
+class Lookup(NamedTuple):
     """`obstacle` is the first name above the path that is not a directory (`blocked` tells what it is).
 
     `touched_ns` is when anything about it was last changed, as the kernel says: no program can set it.
@@ -43,7 +43,7 @@ class Sight(NamedTuple):
 class Tree(Protocol):
     """How a plan sees the file system."""
 
-    def look(self, path: bytes) -> Sight: ...
+    def look(self, path: bytes) -> Lookup: ...
 
     def names(self, directory: bytes) -> list[bytes] | None:
         """The entries of a directory; None if it cannot be read."""
@@ -110,14 +110,14 @@ def state_of_node(node: int) -> State:
 class FileSystem:
     """The tree that is really there."""
 
-    def look(self, path: bytes) -> Sight:
+    def look(self, path: bytes) -> Lookup:
         try:
             with open_parent(path) as (parent, name):
                 return _sight(parent, name)
         except ObstacleError as error:
-            return Sight(ABSENT, obstacle=error.path, blocked=error.kind)
+            return Lookup(ABSENT, obstacle=error.path, blocked=error.kind)
         except OSError as error:
-            return Sight(UNKNOWN, problem=f"cannot be looked at: {error.strerror}")
+            return Lookup(UNKNOWN, problem=f"cannot be looked at: {error.strerror}")
 
     def names(self, directory: bytes) -> list[bytes] | None:
         try:
@@ -153,13 +153,13 @@ def is_content(file: BinaryIO, content: bytes) -> bool:
     return at == len(content)
 
 
-def _sight(parent: int, name: bytes) -> Sight:
+def _sight(parent: int, name: bytes) -> Lookup:
     try:
         with open_node(parent, name) as node:
             found, state = os.fstat(node), state_of_node(node)
     except FileNotFoundError:
-        return Sight(ABSENT)
-    return Sight(
+        return Lookup(ABSENT)
+    return Lookup(
         state, links=found.st_nlink, touched_ns=found.st_ctime_ns, device=found.st_dev, inode=found.st_ino
     )
 

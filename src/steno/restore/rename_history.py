@@ -25,7 +25,7 @@ from steno.restore.states import (
 )
 
 
-class Thing(NamedTuple):
+class Entry(NamedTuple):
     """A path at the moment from which on it can be followed: 0, unless its name had been given up before."""
 
     path: bytes
@@ -33,24 +33,24 @@ class Thing(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """All names of a thing, each once: as it got them first, and as it had them last, the latest first."""
+    """All names of an entry, each once: as it got them first, and as it had them last, the latest first."""
 
     names: list[bytes]
     latest: list[bytes]
     final: bytes | None  # None: something else was renamed over it
 
 
-class Journeys:
-    """Many things lie in few directories, and a directory may be renamed many times: each way is followed
+class RenameHistory:
+    """Many entries lie in few directories, and a directory may be renamed many times: each way is followed
     once, for the part of the names that renames speak of. What is below goes along."""
 
     def __init__(self, renames: Iterable[Rename] = ()) -> None:
         self.renames: list[Rename] = []
         self._numbers: dict[bytes, list[int]] = defaultdict(list)  # of the renames from or to a name
         self._parts: set[bytes] = set()  # of the names that renames speak of
-        self._origins: dict[tuple[bytes, int], Thing] = {}  # by a name and the last rename before that moment
-        self._things: dict[bytes, set[Thing]] = {}
-        self._ways: dict[Thing, _Way] = {}
+        self._origins: dict[tuple[bytes, int], Entry] = {}  # by a name and the last rename before that moment
+        self._entries: dict[bytes, set[Entry]] = {}
+        self._ways: dict[Entry, _Way] = {}
         for rename in renames:
             self.add(rename)
 
@@ -59,7 +59,7 @@ class Journeys:
             self._numbers[name].append(len(self.renames))
             self._parts.update(parts_of(name))
         self.renames.append(rename)
-        self._things.clear()
+        self._entries.clear()
         self._ways.clear()
 
     @property
@@ -69,38 +69,38 @@ class Journeys:
     def touches(self, path: bytes) -> bool:
         return any(name in self._numbers for name in names_above(path))
 
-    def thing_at(self, path: bytes, moment: int) -> Thing:
+    def entry_at(self, path: bytes, moment: int) -> Entry:
         """What has that name after so many renames."""
         head, tail = self._split(path)
         return _below(self._origin(head, moment), tail)
 
-    def things(self, path: bytes) -> set[Thing]:
+    def entries(self, path: bytes) -> set[Entry]:
         """All that had this name at some moment."""
         head, tail = self._split(path)
-        if head not in self._things:
+        if head not in self._entries:
             moments = {0}
             for name in names_above(head):
                 moments |= {number + 1 for number in self._numbers.get(name, ())}
-            self._things[head] = {self._origin(head, moment) for moment in sorted(moments)}
-        return {_below(thing, tail) for thing in self._things[head]}
+            self._entries[head] = {self._origin(head, moment) for moment in sorted(moments)}
+        return {_below(entry, tail) for entry in self._entries[head]}
 
-    def names(self, thing: Thing) -> list[bytes]:
+    def names(self, entry: Entry) -> list[bytes]:
         """Each once, in the order in which it got them, as far as it can be followed."""
-        way, tail = self._way(thing)
+        way, tail = self._way(entry)
         return [name + tail for name in way.names]
 
-    def latest_names(self, thing: Thing) -> list[bytes]:
+    def latest_names(self, entry: Entry) -> list[bytes]:
         """Each once, the last first."""
-        way, tail = self._way(thing)
+        way, tail = self._way(entry)
         return [name + tail for name in way.latest]
 
-    def final_name(self, thing: Thing) -> bytes | None:
+    def final_name(self, entry: Entry) -> bytes | None:
         """None: something else was renamed over it."""
-        way, tail = self._way(thing)
+        way, tail = self._way(entry)
         return None if way.final is None else way.final + tail
 
-    def first_rename(self, thing: Thing) -> Rename | None:
-        number = self._next(*thing)
+    def first_rename(self, entry: Entry) -> Rename | None:
+        number = self._next(*entry)
         return None if number is None else self.renames[number]
 
     def _split(self, path: bytes) -> tuple[bytes, bytes]:
@@ -112,7 +112,7 @@ class Journeys:
             end += 1 + len(part)
         return path[:end], path[end:]
 
-    def _origin(self, path: bytes, moment: int) -> Thing:
+    def _origin(self, path: bytes, moment: int) -> Entry:
         passed = []
         while (number := self._previous(path, moment)) is not None:
             found = self._origins.get((path, number))
@@ -121,17 +121,17 @@ class Journeys:
             passed.append((path, number))
             earlier = _back(path, self.renames[number])
             if earlier is None:
-                found = Thing(path, number + 1)
+                found = Entry(path, number + 1)
                 break
             path, moment = earlier, number
         else:
-            found = Thing(path)
+            found = Entry(path)
         self._origins.update(dict.fromkeys(passed, found))
         return found
 
-    def _way(self, thing: Thing) -> tuple[_Way, bytes]:
-        head, tail = self._split(thing.path)
-        start = Thing(head, thing.since)
+    def _way(self, entry: Entry) -> tuple[_Way, bytes]:
+        head, tail = self._split(entry.path)
+        start = Entry(head, entry.since)
         if start not in self._ways:
             turns = list(self._names_in_turn(start))
             names = [name for name in turns if name is not None]
@@ -139,8 +139,8 @@ class Journeys:
             self._ways[start] = _Way(list(dict.fromkeys(names)), latest, turns[-1])
         return self._ways[start], tail
 
-    def _names_in_turn(self, thing: Thing) -> Iterator[bytes | None]:
-        path, moment = thing
+    def _names_in_turn(self, entry: Entry) -> Iterator[bytes | None]:
+        path, moment = entry
         yield path
         while (number := self._next(path, moment)) is not None:
             later = forth(path, self.renames[number])
@@ -166,8 +166,8 @@ class Journeys:
         return max(found, default=None)
 
 
-def _below(thing: Thing, tail: bytes) -> Thing:
-    return Thing(thing.path + tail, thing.since)
+def _below(entry: Entry, tail: bytes) -> Entry:
+    return Entry(entry.path + tail, entry.since)
 
 
 def names_above(path: bytes) -> Iterator[bytes]:
@@ -194,7 +194,7 @@ def _back(path: bytes, rename: Rename) -> bytes | None:
 LOOKING = frozenset({"read", "existence", "execute"})
 
 
-class Draft(NamedTuple):
+class PathRecord(NamedTuple):
     """One path of the plan while names are still being sorted out."""
 
     before: State
@@ -204,45 +204,50 @@ class Draft(NamedTuple):
     also_accepted: tuple[State, ...] = ()
 
 
-class History:
-    def __init__(self, drafts: dict[bytes, Draft], renames: Sequence[Rename]) -> None:
-        self.drafts = drafts
-        self.journeys = Journeys(renames)
-        self._paths = sorted(drafts)
+class PathHistory:
+    def __init__(self, path_records: dict[bytes, PathRecord], renames: Sequence[Rename]) -> None:
+        self.path_records = path_records
+        self.rename_history = RenameHistory(renames)
+        self._paths = sorted(path_records)
         self._listed: dict[Rename, bool] = {}
         self._arrived = {rename.new for rename in renames}
 
-    def renamed(self) -> dict[Thing, tuple[int, int] | None]:
+    def renamed(self) -> dict[Entry, tuple[int, int] | None]:
         """What the run renamed, each once, and the node that it is, where that is known."""
-        found: dict[Thing, tuple[int, int] | None] = {}
-        for number, rename in enumerate(self.journeys.renames):
-            found.setdefault(self.journeys.thing_at(rename.old, number), rename.node)
+        found: dict[Entry, tuple[int, int] | None] = {}
+        for number, rename in enumerate(self.rename_history.renames):
+            found.setdefault(self.rename_history.entry_at(rename.old, number), rename.node)
             if rename.exchange:
-                found.setdefault(self.journeys.thing_at(rename.new, number), None)
+                found.setdefault(self.rename_history.entry_at(rename.new, number), None)
         return found
 
-    def before(self, thing: Thing) -> State | None:
+    def before(self, entry: Entry) -> State | None:
         """None: nobody looked at it before it may have been changed."""
-        if thing.since:
+        if entry.since:
             return ABSENT  # its name had been given up: it was made, or came there, later
-        first, *later = self.journeys.names(thing)
-        if found := self.drafts.get(first):
+        first, *later = self.rename_history.names(entry)
+        if found := self.path_records.get(first):
             return found.before if self._stood(first) else ABSENT
         for name in later:
-            found = self.drafts.get(name)
+            found = self.path_records.get(name)
             if found and not (found.before.exists and self._stood(name)):
                 return found.before
-        rename = self.journeys.first_rename(thing)
+        rename = self.rename_history.first_rename(entry)
         return ABSENT if rename is not None and self._lists(rename) else None
 
-    def after(self, thing: Thing) -> State:
-        final = self.journeys.final_name(thing)
+    def after(self, entry: Entry) -> State:
+        final = self.rename_history.final_name(entry)
         if final is None:
             return ABSENT
-        if final in self.drafts:
-            return self.drafts[final].after
+        if final in self.path_records:
+            return self.path_records[final].after
         last = next(
-            (self.drafts[name] for name in self.journeys.latest_names(thing) if name in self.drafts), None
+            (
+                self.path_records[name]
+                for name in self.rename_history.latest_names(entry)
+                if name in self.path_records
+            ),
+            None,
         )
         if last is None:
             return UNKNOWN
@@ -253,26 +258,26 @@ class History:
 
     def recorded_in(self, directory: bytes) -> Iterator[bytes]:
         """The names in the record of a directory and of what is below it."""
-        if directory in self.drafts:
+        if directory in self.path_records:
             yield directory
         for place in range(bisect_left(self._paths, directory + b"/"), len(self._paths)):
             if not is_below(self._paths[place], directory):
                 return
             yield self._paths[place]
 
-    def recorded_names(self, thing: Thing) -> list[bytes]:
-        return [name for name in self.journeys.names(thing) if name in self.drafts]
+    def recorded_names(self, entry: Entry) -> list[bytes]:
+        return [name for name in self.rename_history.names(entry) if name in self.path_records]
 
-    def operations(self, thing: Thing) -> frozenset[str]:
-        return frozenset().union(*(self.drafts[name].operations for name in self.recorded_names(thing)))
+    def operations(self, entry: Entry) -> frozenset[str]:
+        return frozenset().union(*(self.path_records[name].operations for name in self.recorded_names(entry)))
 
     def _lists(self, rename: Rename) -> bool:
         """Whether all that went along is in the record, so that what is not was not there."""
         if rename not in self._listed:
             self._listed[rename] = any(
                 path != rename.old
-                and "delete" in self.drafts[path].operations
-                and rename.new + path[len(rename.old) :] in self.drafts
+                and "delete" in self.path_records[path].operations
+                and rename.new + path[len(rename.old) :] in self.path_records
                 for path in self.recorded_in(rename.old)
             )
         return self._listed[rename]
@@ -281,20 +286,20 @@ class History:
         """Whether the directories above a name had it before the run: then what was found there was there."""
         above = parent_of(name)
         while above != b"/":
-            if above in self._arrived and self.drafts[above].before.kind is not Kind.DIRECTORY:
+            if above in self._arrived and self.path_records[above].before.kind is not Kind.DIRECTORY:
                 return False
             above = parent_of(above)
         return True
 
 
-def that_happened(renames: list[Rename], drafts: dict[bytes, Draft]) -> list[Rename]:
+def that_happened(renames: list[Rename], path_records: dict[bytes, PathRecord]) -> list[Rename]:
     """The record holds what was tried; what was there before and after tells what the kernel refused."""
     found = []
     taken: dict[bytes, bool] = {}
     last_as_old = {one.old: number for number, one in enumerate(renames)}
     last_as_new = {one.new: number for number, one in enumerate(renames)}
     for number, one in enumerate(renames):
-        old, new = drafts.get(one.old), drafts.get(one.new)
+        old, new = path_records.get(one.old), path_records.get(one.new)
         if old is None or new is None or is_at_or_below(one.old, one.new) or is_below(one.new, one.old):
             continue
         if one.exchange or one.node is not None:  # of a node it is looked where it is

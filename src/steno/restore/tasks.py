@@ -14,9 +14,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from steno.restore.filesystem import Sight, Tree
-from steno.restore.moves import MovedTree, Moves, choose_moves, crosses_devices, merged_drafts, still_there
-from steno.restore.rename_history import LOOKING, Draft, History, Thing, that_happened
+from steno.restore.filesystem import Lookup, Tree
+from steno.restore.moves import MovedTree, Moves, choose_moves, crosses_devices, merged_records, still_there
+from steno.restore.rename_history import LOOKING, Entry, PathHistory, PathRecord, that_happened
 from steno.restore.states import (
     ABSENT,
     MASKED,
@@ -65,51 +65,51 @@ def assign(
     """`uid` is whose files may be removed to make room for a directory; None: anybody's. `others`: what
     somebody else made is not removed for that."""
     recorded = {
-        record.path: Draft(record.before, record.after, record.operations, frozenset({record.path}))
+        record.path: PathRecord(record.before, record.after, record.operations, frozenset({record.path}))
         for record in records.files
         if record.path != b"/"
     }
     undoing = direction is Direction.UNDO
     tree = MovedTree(real_tree)
-    history = History(recorded, _chosen_renames(records, recorded, chosen, real_tree))
+    history = PathHistory(recorded, _chosen_renames(records, recorded, chosen, real_tree))
     moves = choose_moves(history, tree, undoing=undoing, uid=uid, others=others)
-    drafts = merged_drafts(history, moves, undoing=undoing)
+    path_records = merged_records(history, moves, undoing=undoing)
     tasks, left_alone, steady = [], [], set()
-    for path, draft in sorted(drafts.items(), key=lambda item: item[0].split(b"/")):
-        if not _is_chosen(draft.names, chosen):
+    for path, record in sorted(path_records.items(), key=lambda item: item[0].split(b"/")):
+        if not _is_chosen(record.names, chosen):
             continue
-        if _is_wanted(draft, direction):
-            tasks.append(_task(path, draft, direction))
-        elif draft.before.kind is draft.after.kind is Kind.DIRECTORY:
+        if _is_wanted(record, direction):
+            tasks.append(_task(path, record, direction))
+        elif record.before.kind is record.after.kind is Kind.DIRECTORY:
             steady.add(path)
-        elif _changed_by_others(draft):
+        elif _changed_by_others(record):
             left_alone.append(path)
     vacant = [path for path in _vacant(history, direction) if _is_chosen({path}, chosen)]
     return Assignment(tasks, moves, tree, left_alone, steady, vacant, records.unlisted)
 
 
 def _chosen_renames(
-    records: FileRecords, drafts: dict[bytes, Draft], chosen: Sequence[bytes], tree: Tree
+    records: FileRecords, path_records: dict[bytes, PathRecord], chosen: Sequence[bytes], tree: Tree
 ) -> list[Rename]:
     """Of what was chosen by one of its names all renames, also those between other names."""
-    happened = that_happened(records.renames, drafts)
+    happened = that_happened(records.renames, path_records)
     happened = [one for one in happened if not crosses_devices(one, tree)]
     happened = still_there(happened, tree)
     if not chosen:
         return happened
-    journeys = History(drafts, happened).journeys
+    rename_history = PathHistory(path_records, happened).rename_history
     wanted = []
     for number, one in enumerate(happened):
-        names = set(journeys.names(journeys.thing_at(one.old, number)))
+        names = set(rename_history.names(rename_history.entry_at(one.old, number)))
         if _is_chosen(names | {one.old, one.new}, chosen):
             wanted.append(one)
     return wanted
 
 
-def _vacant(history: History, direction: Direction) -> Iterator[bytes]:
-    for path, draft in history.drafts.items():
-        if draft.operations - LOOKING and history.journeys.touches(path):
-            end = history.before(Thing(path)) if direction is Direction.UNDO else draft.after
+def _vacant(history: PathHistory, direction: Direction) -> Iterator[bytes]:
+    for path, record in history.path_records.items():
+        if record.operations - LOOKING and history.rename_history.touches(path):
+            end = history.before(Entry(path)) if direction is Direction.UNDO else record.after
             if end is not None and end.kind is Kind.ABSENT:
                 yield path
 
@@ -129,36 +129,36 @@ def _is_chosen(names: set[bytes] | frozenset[bytes], chosen: Sequence[bytes]) ->
     return not chosen or any(is_at_or_below(name, choice) for name in names for choice in chosen)
 
 
-def _is_ours(draft: Draft, direction: Direction) -> bool:
+def _is_ours(record: PathRecord, direction: Direction) -> bool:
     """The run did something to it, or to another name of it, or it is a directory that the run may work in.
 
     The old content of a file that the run changes through another name is kept; of one that somebody else
     changes it is not.
     """
-    kind = draft.before.kind if draft.before.kind is draft.after.kind else None
-    by_another_name = kind is Kind.FILE and draft.before.blob is not None and direction is Direction.UNDO
-    return kind is Kind.DIRECTORY or by_another_name or bool(draft.operations - LOOKING)
+    kind = record.before.kind if record.before.kind is record.after.kind else None
+    by_another_name = kind is Kind.FILE and record.before.blob is not None and direction is Direction.UNDO
+    return kind is Kind.DIRECTORY or by_another_name or bool(record.operations - LOOKING)
 
 
-def _changed_by_others(draft: Draft) -> bool:
-    known = Kind.UNKNOWN not in {draft.before.kind, draft.after.kind}
-    return known and not draft.operations - LOOKING and differs(draft.before, draft.after)
+def _changed_by_others(record: PathRecord) -> bool:
+    known = Kind.UNKNOWN not in {record.before.kind, record.after.kind}
+    return known and not record.operations - LOOKING and differs(record.before, record.after)
 
 
-def _is_wanted(draft: Draft, direction: Direction) -> bool:
-    if direction is Direction.RESTORE and draft.after.kind is Kind.FILE and draft.after.blob:
+def _is_wanted(record: PathRecord, direction: Direction) -> bool:
+    if direction is Direction.RESTORE and record.after.kind is Kind.FILE and record.after.blob:
         return True
-    if not _is_ours(draft, direction):
+    if not _is_ours(record, direction):
         return False
-    if Kind.UNKNOWN in {draft.before.kind, draft.after.kind}:
-        return bool(draft.operations - LOOKING - {"directory"})
-    return differs(draft.before, draft.after)
+    if Kind.UNKNOWN in {record.before.kind, record.after.kind}:
+        return bool(record.operations - LOOKING - {"directory"})
+    return differs(record.before, record.after)
 
 
-def _task(path: bytes, draft: Draft, direction: Direction) -> Task:
+def _task(path: bytes, record: PathRecord, direction: Direction) -> Task:
     undoing = direction is Direction.UNDO
-    target, left = (draft.before, draft.after) if undoing else (draft.after, draft.before)
-    accepted = [target, left, *draft.also_accepted]
+    target, left = (record.before, record.after) if undoing else (record.after, record.before)
+    accepted = [target, left, *record.also_accepted]
     kinds = {state.kind for state in accepted if state.exists}
     if Kind.DIRECTORY in kinds and len(kinds) > 1:
         accepted.append(ABSENT)  # a directory is not replaced in one step: we may have been killed in between
@@ -167,8 +167,8 @@ def _task(path: bytes, draft: Draft, direction: Direction) -> Task:
         target,
         left,
         tuple(state for state in accepted if state.kind is not Kind.UNKNOWN),
-        content_kept=target.kind is left.kind is Kind.FILE and not draft.operations & {"write", "delete"},
-        names=draft.names,
+        content_kept=target.kind is left.kind is Kind.FILE and not record.operations & {"write", "delete"},
+        names=record.names,
     )
 
 
@@ -213,13 +213,13 @@ class Needed(StrEnum):
     ALL = "all"
 
 
-class Judgement(NamedTuple):
+class Decision(NamedTuple):
     needed: Needed
     conflict: str | None = None
     impossible: str | None = None
 
 
-class Judge:
+class Checker:
     def __init__(
         self,
         tree: Tree,
@@ -235,20 +235,20 @@ class Judge:
         self._ended_ns = ended_ns
         self._others = others or {}
 
-    def judge(self, task: Task, now: Sight) -> Judgement:
+    def check(self, task: Task, now: Lookup) -> Decision:
         """What has to be done, and what speaks against it. A conflict can be overruled, the rest cannot."""
         if now.problem:
-            return Judgement(Needed.ALL, impossible=now.problem)
+            return Decision(Needed.ALL, impossible=now.problem)
         if task.target.kind is Kind.UNKNOWN:
-            return Judgement(Needed.ALL, impossible="the record does not know what was there")
+            return Decision(Needed.ALL, impossible="the record does not know what was there")
         if MASKED in task.path or MASKED in task.target.target or MASKED in task.left.target:
-            return Judgement(Needed.ALL, impossible="its name, or where it points, held a secret")
+            return Decision(Needed.ALL, impossible="its name, or where it points, held a secret")
         needed = self._needed(task, now)
         if needed in {Needed.NOTHING, Needed.TIMES}:
-            return Judgement(needed)
-        return Judgement(needed, self._conflict(task, now), self._impossible(task, now, needed))
+            return Decision(needed)
+        return Decision(needed, self._conflict(task, now), self._impossible(task, now, needed))
 
-    def _needed(self, task: Task, now: Sight) -> Needed:
+    def _needed(self, task: Task, now: Lookup) -> Needed:
         if not self._is_like(task, now.state, task.target):
             return Needed.ALL
         if task.target.kind is Kind.ABSENT or not self._metadata_differs(now.state, task.target):
@@ -265,7 +265,7 @@ class Judge:
             return True
         return target.kind is not Kind.SYMLINK and now.mode != permitted_mode(target, self._user)
 
-    def _conflict(self, task: Task, now: Sight) -> str | None:
+    def _conflict(self, task: Task, now: Lookup) -> str | None:
         by_others = task.names & self._others.keys()
         if now.state.exists and by_others:
             return self._others[min(by_others)]
@@ -285,7 +285,7 @@ class Judge:
                 return f"its mode has been changed since, to {now.state.mode:04o}"
         return None
 
-    def _impossible(self, task: Task, now: Sight, needed: Needed) -> str | None:
+    def _impossible(self, task: Task, now: Lookup, needed: Needed) -> str | None:
         if now.state.exists and not self._user.is_root and now.state.uid != self._user.uid:
             return f"it belongs to another user ({now.state.uid})"
         if needed is Needed.METADATA or task.target.kind in {Kind.ABSENT, Kind.DIRECTORY}:
@@ -309,7 +309,7 @@ class Judge:
         return None if size == target.size else "the content in the record is not of the recorded size"
 
     def _is_like(self, task: Task, now: State, state: State) -> bool:
-        """The same kind of thing with the same content; metadata is looked at elsewhere."""
+        """The same kind with the same content; metadata is looked at elsewhere."""
         if now.kind is not state.kind:
             return False
         if now.kind is Kind.SYMLINK:
