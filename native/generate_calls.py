@@ -118,7 +118,7 @@ def calls_header(described: Mapping[str, Any], known: Mapping[str, list[Call]]) 
         *(f"    WHEN_{name.upper()} = {at}," for at, name in enumerate(described["when"])),
         "};",
         "",
-        "/* What a call may do to what it names, and whether the filter stops it beside a probe; native/syscalls.toml tells. */",
+        "/* What a call may do to what it names, and what the probe does about it. */",
         "enum call_effect {",
         *(f"    EFFECT_{name.upper()} = {at}," for at, name in enumerate(EFFECTS)),
         "};",
@@ -163,13 +163,13 @@ def calls_header(described: Mapping[str, Any], known: Mapping[str, list[Call]]) 
 
 def calls_source(known: Mapping[str, list[Call]]) -> str:
     none = ", ".join("-1" for _ in POSITIONS)
+    always = "WHEN_ALWAYS, EFFECT_NONE, BESIDE_PASS"
     lines = [
         f"/* {_NOTICE} */",
         '#include "calls.h"',
         '#include "wire.h"',
         "",
-        "#define COUNTED(number) "
-        f"{{number, CALL_COUNTED, WHEN_ALWAYS, EFFECT_NONE, BESIDE_PASS, 0, NULL, {none}, 0}}",
+        f"#define COUNTED(number) {{number, CALL_COUNTED, {always}, 0, NULL, {none}, 0}}",
     ]
     for machine, calls in known.items():
         stopped = [call for call in calls if call.group != "unseen"]

@@ -87,7 +87,7 @@ enum call_when {
     WHEN_IOCTL = 7,
 };
 
-/* What a call may do to what it names, and whether the filter stops it beside a probe; native/syscalls.toml tells. */
+/* What a call may do to what it names, and what the probe does about it. */
 enum call_effect {
     EFFECT_NONE = 0,
     EFFECT_LOOK = 1,

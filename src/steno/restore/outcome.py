@@ -1,4 +1,4 @@
-"""What came of a plan, in words and as data. The lines are not yet safe for a terminal: names are as they are."""
+"""What came of a plan, in words and as data. No line is safe for a terminal yet: names are as they are."""
 
 from __future__ import annotations
 
