@@ -194,7 +194,6 @@ int open_for_us(const struct place *place);
 /* --- known.c: what was just learned ---------------------------------------------------------------------- */
 
 struct known *start_knowing(void);
-bool moves_names(enum op op);
 /* The caller is about to move names: what is known of them will not be true. */
 void note_move(const struct stop *stop);
 /* The caller is back, and if it moved names, that is over. */
@@ -210,7 +209,7 @@ void note_cwd(const struct stop *stop, const char *path);
 
 struct keeping *start_keeping(void);
 /* Fills `blob` and `content` of a state. Called before a call that may change what is there. */
-void keep_content(struct run *run, enum op op, const struct place *place, struct wire_state *state);
+void keep_content(struct run *run, enum op op, uint64_t flags, const struct place *place, struct wire_state *state);
 /* The same of a file that is only looked at, if the run has changed it under another of its names. */
 void recall_content(struct run *run, const struct place *place, struct wire_state *state);
 /* Nothing is there, and the run is about to make something: whatever it changes there from now on is its own. */
@@ -229,7 +228,10 @@ bool is_closed(struct stop *stop, enum op op, const struct place *place);
 
 struct names *start_names(void);
 bool is_settled_name(struct names *names, const struct place *place);
+/* The run made what is there. */
+bool is_made_name(struct names *names, const struct place *place);
 void settle_name(struct names *names, const struct place *place);
+void settle_made_name(struct names *names, const struct place *place);
 void unsettle_name(struct names *names, const struct place *place);
 
 /* --- emit.c: the spool ----------------------------------------------------------------------------------- */
@@ -335,11 +337,6 @@ enum stopping { STOP_ALL, STOP_CHANGES };
 int build_filter(struct sock_fprog *program, bool split, enum stopping stopping);
 /* Whether the filter beside a probe stops this call. */
 bool stops_beside_probe(const struct call *call, const uint64_t args[6]);
-/* Of what it is stopped for the probe tells nothing: terminals, and signals of descriptors. */
-static inline bool filter_alone_sees(const struct call *call)
-{
-    return call->when == WHEN_SPLIT || call->when == WHEN_FCNTL || call->when == WHEN_IOCTL;
-}
 /* Whether a signal may end or stop us, or the recorder. */
 bool ends_or_stops(uint64_t number);
 const struct call *find_call(uint32_t arch, uint32_t number);

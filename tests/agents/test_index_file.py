@@ -82,6 +82,7 @@ def test_an_index_that_cannot_be_written_is_an_error_with_a_hint(root: Path) -> 
     assert "kept" in caught.value.hint
 
 
+@pytest.mark.process
 def test_many_processes_at_once_lose_no_entry(root: Path) -> None:
     with open_register(root, RUN_ID, make=True):
         pass

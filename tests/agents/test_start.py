@@ -47,7 +47,7 @@ def test_a_home_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_a_policy_that_is_none_is_refused(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("version: 1\ndefault: perhaps\n")
-    with pytest.raises(BadPolicyError, match="default is allow, deny or ask"):
+    with pytest.raises(BadPolicyError, match="default is allow, ask or deny"):
         check(PLAIN, around(tmp_path)._replace(policy=policy), "hello")
 
 

@@ -10,8 +10,9 @@ import pytest
 from steno.evidence import canonical, compat, kinds
 from steno.evidence.kinds import EventData
 from steno.judge import kernel_health
-from steno.judge.health import MOST_LISTED, health
+from steno.judge.health import MOST_LISTED
 from support.claims_told import policy_line, sdk_line
+from support.documents import health
 from support.frames_made import FakeFrames
 from support.kernel_tables import OBSERVED, kernel_layers
 from support.spools import FINISH, HOST, RUN_ID, START, MemoryLayers, numbered, start

@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 
 from steno.evidence import canonical
 from steno.judge import kernel_rows
-from steno.judge.kernel_lines import kernel_lines
+from support.documents import syscalls
 from support.frames_made import ABSENT, FakeFrames, Found
 from support.kernel_tables import kernel_layers
 from support.spools import FINISH, START, MemoryLayers, numbered
 
 
 def lines_of(made: FakeFrames) -> list[dict[str, Any]]:
-    raw = b"".join(kernel_lines(kernel_layers(made))).splitlines(keepends=True)
+    raw = b"".join(syscalls(kernel_layers(made))).splitlines(keepends=True)
     return [canonical.decode_line(line) for line in raw]  # refuses what is not canonical
 
 
 def test_without_an_observer_there_is_no_line() -> None:
-    assert list(kernel_lines(MemoryLayers(numbered([START, FINISH])))) == []
+    assert list(syscalls(MemoryLayers(numbered([START, FINISH])))) == []
 
 
 def test_equal_calls_are_one_line_with_a_count_and_two_times() -> None:

@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 
 from steno.evidence import layout
 from steno.judge import kernel_rows
-from steno.judge.files import files
-from steno.judge.kernel_lines import kernel_lines
 from steno.judge.kernel_rows import COLUMNS, BadTableError, batches
-from steno.judge.processes import processes
 from steno.judge.table_held import held
+from support.documents import files, processes, syscalls
 from support.frames_made import ABSENT, FakeFrames, Found
 from support.kernel_tables import table_of
 from support.spools import FINISH, START, MemoryLayers, numbered
@@ -38,7 +36,7 @@ def made() -> FakeFrames:
 TABLE = table_of(made())
 READERS: list[Callable[[MemoryLayers], object]] = [
     held,
-    lambda layers: b"".join(kernel_lines(layers)),
+    lambda layers: b"".join(syscalls(layers)),
     lambda layers: b"".join(processes(layers)),
     lambda layers: b"".join(files(layers)),
 ]
@@ -127,19 +125,19 @@ def test_a_column_that_is_missing_doubled_or_of_another_type_is_refused(
 def test_columns_of_a_newer_steno_and_their_order_change_nothing(
     change: Callable[[pa.Table], pa.Table],
 ) -> None:
-    assert list(kernel_lines(rewritten(change))) == list(kernel_lines(layers_of(TABLE)))
+    assert list(syscalls(rewritten(change))) == list(syscalls(layers_of(TABLE)))
 
 
 def test_an_operation_that_only_a_newer_steno_knows_is_told_as_it_is() -> None:
-    lines = list(kernel_lines(rewritten(replaced("op", ["open"] * 6 + ["teleport"]))))
+    lines = list(syscalls(rewritten(replaced("op", ["open"] * 6 + ["teleport"]))))
     assert any(b'"op":"teleport"' in line and b'"category":"other"' in line for line in lines)
 
 
 def test_a_row_without_an_operation_or_a_number_is_refused() -> None:
     with pytest.raises(BadTableError, match="operation"):
-        list(kernel_lines(rewritten(replaced("op", ["open"] * 6 + [None]))))
+        list(syscalls(rewritten(replaced("op", ["open"] * 6 + [None]))))
     with pytest.raises(BadTableError, match="without process"):
-        list(kernel_lines(rewritten(replaced("process", [None] * 7))))
+        list(syscalls(rewritten(replaced("process", [None] * 7))))
 
 
 def test_a_row_group_larger_than_ours_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,4 +156,4 @@ def test_a_table_that_claims_more_rows_than_its_bytes_can_mean_is_refused(
 
 def test_a_table_written_by_another_program_with_the_same_columns_is_read() -> None:
     layers = rewritten(lambda table: table, compression="snappy", use_dictionary=False, row_group_size=2)
-    assert b"".join(kernel_lines(layers)) == b"".join(kernel_lines(layers_of(TABLE)))
+    assert b"".join(syscalls(layers)) == b"".join(syscalls(layers_of(TABLE)))

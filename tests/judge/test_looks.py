@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from steno.evidence import canonical
 from steno.judge import kernel_rows
-from steno.judge.files import files
+from support.documents import files
 from support.frames_made import ABSENT, DIRECTORY, FakeFrames, Found
 from support.kernel_tables import kernel_layers
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from steno.evidence import canonical, compat, wire
 from steno.judge import distinct, kernel_rows
-from steno.judge.surface import surface
 from support.claims_told import policy_line
+from support.documents import surface
 from support.frames_made import ABSENT, DIRECTORY, FakeFrames, Found
 from support.kernel_tables import OBSERVED, kernel_layers
 from support.spools import FINISH, RUN_ID, START, MemoryLayers, numbered, start

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.mcp.frames import INVALID_REQUEST, MAX_DEPTH, PARSE_ERROR, classify
+from steno.mcp.messages import MAX_DEPTH, classify
+from steno.mcp.protocol import INVALID_REQUEST, PARSE_ERROR
 from support.mcp_wrapped import message, tool_call
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}'

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from steno.capture.telling import start_ticks
+from steno.capture import procfs
+from steno.capture.procfs import start_ticks
 from steno.evidence import intake
-from steno.mcp import ancestry
-from steno.mcp.arguments import MAX_TEXT, Masker
-from steno.mcp.journal import OUTSIDE, Journal, JournalError
+from steno.mcp import decision_log
+from steno.mcp.decision_log import MAX_TEXT, OUTSIDE, DecisionLog, DecisionLogError, Masker
 from support.mcp_wrapped import told_in
 
 NOTICED = intake.Noticed(run_id="r", connection="c", at_ns=1, kind="k", detail="d")
@@ -20,7 +20,7 @@ NOTICED = intake.Noticed(run_id="r", connection="c", at_ns=1, kind="k", detail="
 @pytest.fixture
 def outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if no process that we descend from were in a run."""
-    monkeypatch.setattr(ancestry, "_ancestors", lambda: iter(()))
+    monkeypatch.setattr(procfs, "environ", lambda *_: {})
 
 
 def run_told(folder: Path) -> dict[str, str]:
@@ -32,72 +32,72 @@ def own_log(folder: Path) -> Path:
 
 
 def test_inside_of_a_run_its_intake_is_told(tmp_path: Path) -> None:
-    journal = Journal.open(run_told(tmp_path))
-    journal.told(NOTICED, NOTICED)
+    journal = DecisionLog.open(run_told(tmp_path))
+    journal.append(NOTICED, NOTICED)
     assert told_in(own_log(tmp_path)) == [NOTICED, NOTICED]
     assert journal.run_id == "r1"
     assert journal.now() > 0
 
 
 def test_a_log_of_its_own_is_told_as_well(tmp_path: Path) -> None:
-    journal = Journal.open(run_told(tmp_path), str(tmp_path / "log"))
-    journal.told(NOTICED)
+    journal = DecisionLog.open(run_told(tmp_path), str(tmp_path / "log"))
+    journal.append(NOTICED)
     assert told_in(tmp_path / "log") == told_in(own_log(tmp_path)) == [NOTICED]
 
 
 def test_the_log_of_a_run_is_made_by_us_and_one_that_is_there_is_somebody_elses(tmp_path: Path) -> None:
-    Journal.open(run_told(tmp_path)).close()
-    with pytest.raises(JournalError, match="File exists"):
-        Journal.open(run_told(tmp_path))
+    DecisionLog.open(run_told(tmp_path)).close()
+    with pytest.raises(DecisionLogError, match="File exists"):
+        DecisionLog.open(run_told(tmp_path))
 
 
 def test_outside_of_a_run_nobody_is_told(outside: None) -> None:
-    journal = Journal.open({})
-    journal.told(NOTICED)
+    journal = DecisionLog.open({})
+    journal.append(NOTICED)
     assert not journal.is_kept
     assert journal.run_id == OUTSIDE
 
 
 def test_lines_are_added_to_a_log_that_is_there(tmp_path: Path, outside: None) -> None:
     for _ in range(2):
-        journal = Journal.open({}, str(tmp_path / "log"))
-        journal.told(NOTICED)
+        journal = DecisionLog.open({}, str(tmp_path / "log"))
+        journal.append(NOTICED)
         journal.close()
     assert len(told_in(tmp_path / "log")) == 2
 
 
 def test_a_log_is_private_and_never_behind_a_link(tmp_path: Path, outside: None) -> None:
-    Journal.open({}, str(tmp_path / "log"))
+    DecisionLog.open({}, str(tmp_path / "log"))
     assert (tmp_path / "log").stat().st_mode & 0o777 == 0o600
     (tmp_path / "link").symlink_to(tmp_path / "log")
-    with pytest.raises(JournalError):
-        Journal.open({}, str(tmp_path / "link"))
+    with pytest.raises(DecisionLogError):
+        DecisionLog.open({}, str(tmp_path / "link"))
 
 
 def test_what_cannot_be_written_is_an_error(outside: None) -> None:
-    with pytest.raises(JournalError, match="No space left on device"):
-        Journal.open({}, "/dev/full").told(NOTICED)
+    with pytest.raises(DecisionLogError, match="No space left on device"):
+        DecisionLog.open({}, "/dev/full").append(NOTICED)
 
 
 def test_what_need_not_be_written_is_said_once(outside: None, capsys: pytest.CaptureFixture[str]) -> None:
-    journal = Journal.open({}, "/dev/full", optional=True)
-    journal.told(NOTICED)
-    journal.told(NOTICED)
+    journal = DecisionLog.open({}, "/dev/full", optional=True)
+    journal.append(NOTICED)
+    journal.append(NOTICED)
     assert capsys.readouterr().err.count("cannot write decisions") == 1
 
 
 def test_a_log_that_need_not_open_is_said_to_be_missing(
     tmp_path: Path, outside: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    journal = Journal.open({}, str(tmp_path / "no" / "log"), optional=True)
-    journal.told(NOTICED)
+    journal = DecisionLog.open({}, str(tmp_path / "no" / "log"), optional=True)
+    journal.append(NOTICED)
     assert "cannot write decisions" in capsys.readouterr().err
 
 
 def test_a_line_after_a_torn_one_is_whole(
     tmp_path: Path, outside: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal = Journal.open({}, str(tmp_path / "log"))
+    journal = DecisionLog.open({}, str(tmp_path / "log"))
     whole = os.write
 
     def half(fd: int, data: bytes) -> int:
@@ -105,9 +105,9 @@ def test_a_line_after_a_torn_one_is_whole(
 
     with monkeypatch.context() as patched:
         patched.setattr("os.write", half)
-        with pytest.raises(JournalError):
-            journal.told(NOTICED)
-    journal.told(NOTICED)
+        with pytest.raises(DecisionLogError):
+            journal.append(NOTICED)
+    journal.append(NOTICED)
     assert (tmp_path / "log").read_bytes().splitlines(keepends=True)[-1] == intake.write(NOTICED)
 
 
@@ -115,9 +115,9 @@ def test_the_run_is_found_through_the_processes_before_us(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = {1: {}, 2: run_told(tmp_path), 3: run_told(tmp_path / "outer")}
-    monkeypatch.setattr(ancestry, "_ancestors", lambda: iter([1, 2, 3]))
-    monkeypatch.setattr(ancestry, "_told_to", told.__getitem__)
-    found = ancestry.find_run({})
+    monkeypatch.setattr(procfs, "ancestors", lambda _: iter([1, 2, 3]))
+    monkeypatch.setattr(procfs, "environ", lambda pid, _: told.get(pid, {}))
+    found = decision_log.find_run({})
     assert found is not None
     assert found.folder == str(tmp_path)
 

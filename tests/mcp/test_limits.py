@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.mcp.limits import RateLimit
+from steno.mcp.policy.policy import RateLimit
 
 SECOND = 1_000_000_000
 
@@ -49,5 +49,5 @@ def test_threads_together_get_what_one_would() -> None:
 
 
 def test_a_limit_says_what_it_is() -> None:
-    assert RateLimit(1, 60).says() == "1 call in 60 s"
-    assert RateLimit(5, 0.5).says() == "5 calls in 0.5 s"
+    assert RateLimit(1, 60).text() == "1 call in 60 s"
+    assert RateLimit(5, 0.5).text() == "5 calls in 0.5 s"

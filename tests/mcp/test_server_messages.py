@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from steno.mcp.globs import Globs
 from steno.mcp.pins import Pins, of_listing
-from steno.mcp.policy import Methods
+from steno.mcp.policy.globs import Globs
+from steno.mcp.policy.policy import Methods
 from steno.mcp.session import Answer, Forward
 from support.mcp_wrapped import CURRENT, Wrapped, make_policy, message, result, tool_call
 

@@ -31,7 +31,7 @@ from steno.agents.json_lines import (
     text_at,
 )
 from steno.errors import BadRequestError
-from steno.evidence.lines import Lines
+from steno.lines import LineSplitter
 
 
 class Reader(Protocol):
@@ -264,7 +264,7 @@ def _nothing(_: bytes) -> Iterable[str]:
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Without those that are too long to be a record."""
-    cutter = Lines(MAX_RECORD)
+    cutter = LineSplitter(MAX_RECORD)
     for block in blocks:
         yield from (line for line in cutter.feed(block) if isinstance(line, bytes))
     if rest := cutter.rest():

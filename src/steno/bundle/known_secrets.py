@@ -33,7 +33,8 @@ class KnownSecrets:
         self._key = key
         self._fd = spool.create(KNOWN, append=True)
         try:
-            self.add(values)
+            if values:
+                self.add(values)
         except BaseException:
             self.close()
             raise

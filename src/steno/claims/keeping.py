@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from steno.bundle.claims_check import DISTURBED
 from steno.bundle.folder import Folder
 from steno.bundle.seal import write_file
 from steno.claims import sdk_contract
@@ -23,16 +22,15 @@ from steno.claims.told_lines import MOST_DAMAGED, TOO_LARGE, Damage, LogRead, Po
 from steno.evidence import canonical, intake, kinds, layout, told
 from steno.evidence.claims import BadClaimError, FileKey, ProcessKey, ProxyLog
 from steno.evidence.intake import BadIntakeError, HookTold, SdkTold, Told
-from steno.evidence.kinds import EventData
+from steno.evidence.intake_names import DISTURBED, NOT_WANTED
+from steno.evidence.kinds import ANY_SHIM, NO_SHIM, EventData
 from steno.evidence.proxy_logs import Connection, ProxyLogs
 from steno.judge.claim_layers import MAX_CLAIMS
-from steno.judge.facts import ANY_SHIM, NO_SHIM
 from steno.redact.engine import Redactor
 
 POLICY_DAMAGED = "policy_log_damaged"
 HOOKS_DAMAGED = "hook_log_damaged"
 NOT_UNDERSTOOD = "hook_payload_unreadable"
-NOT_WANTED = "shim_none"
 # Shims that write to the SDK log; the others tell by hooks.
 _WRITES_THE_LOG = frozenset({"openai-agents"})
 # What may hold a secret beside what is somebody else's; the other fields are numbers and words of ours.

@@ -123,7 +123,7 @@ def say_if_told_so_far(run: Run) -> None:
 def _say_so_far(run: Run, what: str) -> None:
     say(f"{_NOT_SEALED.get(run.state, 'this run is not sealed')}: {what}")
     if run.state is not RunState.RUNNING:
-        from steno.model.kernel_layer import how_to_seal  # late: start-up has a budget
+        from steno.model.record import how_to_seal  # late: start-up has a budget
 
         say_hint(how_to_seal(run.state, run.run_id))
 

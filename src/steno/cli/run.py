@@ -16,13 +16,12 @@ from steno.bundle.store import UNPUBLISHED
 from steno.capture.host import original_environment
 from steno.capture.observer import AUTO, EBPF, NONE, WISHES
 from steno.capture.probe import may_load
-from steno.claims.keeping import NOT_WANTED
 from steno.cli.opening import chosen_store, complete_command, say, say_hint
 from steno.errors import BadRequestError, CaptureError, StenoError
 from steno.evidence import layout
-from steno.evidence.kinds import MAX_TAIL_BYTES, KernelObserved, SdkIntake
+from steno.evidence.intake_names import NOT_WANTED
+from steno.evidence.kinds import ANY_SHIM, MAX_TAIL_BYTES, NO_SHIM, KernelObserved, SdkIntake
 from steno.evidence.run_id import is_run_id
-from steno.judge.facts import ANY_SHIM, NO_SHIM
 from steno.record.counted_gaps import counted
 from steno.record.run import Outcome, RunRequest, record
 

@@ -8,7 +8,7 @@ is believed as far as the kernel layer shows that it was that program. Never tou
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -27,6 +27,7 @@ from steno.evidence.intake_names import (
     SDK,
     SDK_LOG,
     SDK_LOG_SCHEMA,
+    SDK_SCHEMA,
     policy_log,
     policy_log_owner,
 )
@@ -154,9 +155,6 @@ class SdkAside(msgspec.Struct, frozen=True, kw_only=True):
     output: Any = None
     message: str | None = None
     cut: bool = False
-
-
-SDK_SCHEMA: Final = "assay.runner.sdk_event.v0"  # the log is written by foreign programs too
 
 
 class SdkTold(msgspec.Struct, frozen=True, kw_only=True):

@@ -44,7 +44,7 @@ class Counts:
             self.alone[owner.call] += count
 
 
-class Effects:
+class EffectsOfCalls:
     """What was done in each call, by the agent's own process and by others, in groups, and outside."""
 
     def __init__(self) -> None:

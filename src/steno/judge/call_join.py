@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from steno.evidence import intake_names
 from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
+from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
 from steno.judge import kernel_health
 from steno.judge.call_processes import Processes
 from steno.judge.call_windows import Windows, windows
 from steno.judge.claim_layers import claims_of
-from steno.judge.facts import NO_SHIM, RunFacts
+from steno.judge.facts import RunFacts
 from steno.judge.file_changes import Mounts
 from steno.judge.log_faults import is_of_policy, log_faults
 from steno.judge.log_writers import HOOK, PROXY, LogsNamed

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple, Self
 from steno.evidence import wire
 from steno.evidence.layers import Layers
 from steno.judge import doings, file_changes, said_and_done
-from steno.judge.call_effects import Effects, Exec
+from steno.judge.call_effects import EffectsOfCalls, Exec
 from steno.judge.call_join import Joined, join
 from steno.judge.call_windows import Outside, Owner, Windows
 from steno.judge.file_changes import Change, Held, Witnessed
@@ -55,7 +55,7 @@ class CallScan:
         self._labeller = _Labeller(windows)
         self._seeing = doings.Seeing(labelled=True)
         self._totals: Counter[int] = Counter()
-        self._found = Effects()
+        self._found = EffectsOfCalls()
 
     @classmethod
     def begin(cls, layers: Layers) -> Self:
@@ -78,7 +78,7 @@ class CallScan:
             _take_programs(batch, labels, owners, wanted.programs, self._found)
 
     @cached_property
-    def effects(self) -> Effects:
+    def effects(self) -> EffectsOfCalls:
         """When all was taken, and nothing will be."""
         for number, owner in enumerate(self._labeller.owners):
             self._found.counts.take(owner, self._totals[number])
@@ -143,7 +143,9 @@ def _late(owners: Sequence[Owner | Outside | None]) -> dict[int, int]:
     }
 
 
-def _take_late(changes: Iterable[Change], labels: list[int], late: dict[int, int], found: Effects) -> None:
+def _take_late(
+    changes: Iterable[Change], labels: list[int], late: dict[int, int], found: EffectsOfCalls
+) -> None:
     for change in changes:
         if labels[change.row] in late:
             found.counts.late[late[labels[change.row]]].add(change.path)
@@ -154,7 +156,7 @@ def _take_programs(
     labels: list[int],
     owners: Sequence[Owner | Outside | None],
     wanted: Collection[int],
-    found: Effects,
+    found: EffectsOfCalls,
 ) -> None:
     kept = {
         number: owner.call

@@ -18,6 +18,7 @@ from steno.evidence import intake_names
 from steno.evidence.claims import PolicyLine
 from steno.judge.call_processes import Process, Processes
 from steno.judge.told_calls import COMPLETED, STARTED, ToldCall, is_of_hook
+from steno.judge.types import Window
 
 # Tools that have other tools called: what they do is what those do.
 DELEGATING = of_all(lambda agent: agent.tools.delegate)
@@ -26,16 +27,6 @@ _MOST_NESTED = 64
 _NONE = -1
 # Ends that the server has no part in: what it does for the call may go on.
 _LEFT = frozenset({"cancelled", "client_gone", "server_gone"})
-
-
-class Window(NamedTuple):
-    """From `start_ns` until before `end_ns`, on a process and all that come of it."""
-
-    start_ns: int
-    end_ns: int
-    ended_by: str  # "answer", "hook", who left, or what stands in for an end that was not told
-    told_by: str  # "policy" or "hooks"
-    root: int | None  # the process; None: it was not seen
 
 
 class _Scope:
@@ -166,9 +157,9 @@ class Windows:
             (root, False): _Scope(root, of_agent=False, server=server) for root, server in servers.items()
         }
         for call, window in enumerate(windows):
-            if window is None or window.root is None or window.start_ns >= window.end_ns:
+            if window is None or window.process is None or window.start_ns >= window.end_ns:
                 continue
-            key = window.root, window.told_by == "hooks"
+            key = window.process, window.told_by == "hooks"
             scope = made.setdefault(key, _Scope(key[0], of_agent=key[1]))
             scope.windows.append((window.start_ns, window.end_ns, call))
         for (root, _), scope in sorted(made.items()):

@@ -1,28 +1,25 @@
-"""`correlation-report.json`: what ties the layers of a run to each other.
-
-In: layers. Out: canonical JSON: for every decision of policy its window and how many kernel events of its
-server's processes lie in it. `clean` needs a binding, all layers that were to be there, and no ambiguity: a
-report that has joined nothing is never clean here. Ambiguities are fixed strings, sorted; docs/calls.md has
-them all.
+"""What ties the layers of a run to each other: for every decision of policy its window and how many kernel
+events of its server's processes lie in it. `clean` needs a binding, all layers that were to be there, and no
+ambiguity: a report that has joined nothing is never clean here. Ambiguities are fixed strings, sorted;
+docs/calls.md has them all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from steno.agents.made import CALL_ID_KEYS, HOOK_AGENTS
-from steno.evidence import canonical
+from steno.evidence.kinds import ANY_SHIM, NO_SHIM
 from steno.evidence.layers import Layers
 from steno.judge import cgroup_health, health, kernel_health
 from steno.judge.call_effects import Counts
 from steno.judge.call_join import Joined, join
 from steno.judge.call_scan import CallScan
 from steno.judge.cgroup_health import CgroupHealth
-from steno.judge.facts import ANY_SHIM, NO_SHIM
 from steno.judge.one_pass import Reading
 from steno.judge.told_calls import TOOL_CALL, ToldCall, is_of_hook
+from steno.judge.types import Binding, Correlation, WallWindow
 
 SCHEMA = "steno.correlation-report.v1"
 # Ids that an agent with hooks gives its calls.
@@ -31,20 +28,18 @@ _LATEST = datetime(9999, 12, 31, tzinfo=UTC)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def correlation(layers: Layers) -> Iterator[bytes]:
+def correlation(layers: Layers) -> Correlation:
     reading = Reading.of(layers)
     joined = reading.once(join)
     counts = reading.scanned(CallScan).effects.counts if joined.calls else Counts()
     cgroup = cgroup_health.of(joined.facts)
     ambiguities = sorted({*cgroup.notes, *_of_layers(joined), *_of_calls(joined, counts)})
-    yield canonical.encode(
-        {
-            "schema": SCHEMA,
-            "run_id": joined.facts.run_id,
-            "status": _status(joined, cgroup, ambiguities),
-            "bindings": list(_bindings(joined, counts)),
-            "ambiguities": ambiguities,
-        }
+    return Correlation(
+        schema=SCHEMA,
+        run_id=joined.facts.run_id,
+        status=_status(joined, cgroup, ambiguities),
+        bindings=list(_bindings(joined, counts)),
+        ambiguities=ambiguities,
     )
 
 
@@ -119,14 +114,14 @@ def _of_window(joined: Joined, place: int, counts: Counts) -> Iterator[str]:
         yield "clock_disorder"
     if joined.windows.groups.is_ambiguous(place):
         yield "session_cgroup_ambiguous_for_multiple_policy_events"
-    elif window.root is None:
+    elif window.process is None:
         if joined.kernel != kernel_health.ABSENT:
             yield f"server_process_not_seen:{call.tool_call_id}"
     elif not counts.alone[place]:
         yield f"call_without_effect:{call.tool_call_id}"
 
 
-def _bindings(joined: Joined, counts: Counts) -> Iterator[dict[str, Any]]:
+def _bindings(joined: Joined, counts: Counts) -> Iterator[Binding]:
     scope = joined.facts.scope
     cgroup_id = None if scope is None else scope.cgroup_id
     for place, call in enumerate(joined.calls):
@@ -135,16 +130,15 @@ def _bindings(joined: Joined, counts: Counts) -> Iterator[dict[str, Any]]:
             continue
         start_ns = call.decision.steno.start_ns
         allowed = call.decision.decision == "allow"
-        yield {
-            "tool_call_id": call.tool_call_id,
-            "policy_decision": call.decision.decision,
-            **({} if cgroup_id is None else {"cgroup_id": cgroup_id}),
-            "kernel_event_count": counts.alone[place] if allowed else 0,
-            "window": {
-                "start": _moment(joined, start_ns),
-                "end": _moment(joined, start_ns if window is None else window.end_ns),
-            },
-        }
+        yield Binding(
+            tool_call_id=call.tool_call_id,
+            policy_decision=call.decision.decision,
+            cgroup_id=cgroup_id,
+            kernel_event_count=counts.alone[place] if allowed else 0,
+            window=WallWindow(
+                _moment(joined, start_ns), _moment(joined, start_ns if window is None else window.end_ns)
+            ),
+        )
 
 
 def _moment(joined: Joined, at_ns: int) -> str:

@@ -26,6 +26,7 @@ from steno.judge.effects import (
 )
 from steno.judge.kernel_rows import LABEL, RowBatch
 from steno.judge.operations import has_failed
+from steno.judge.types import EndpointNames, FileNames, Names, ProgramNames, SocketNames
 
 _KEYS = ("op", "resolved", "result", "notes", "arg", "exists", "mode")
 COLUMNS = (*_KEYS, "mono_ns", "process", "path", "extra")
@@ -126,7 +127,7 @@ class Seeing:
 
     def _take_files(self, batch: RowBatch, keys: tuple[str, ...]) -> bool:
         """False, and nothing taken, when there are calls that only `path` tells apart."""
-        rows = [call.row for call in distinct_rows(batch, keys)]
+        rows = distinct_rows(batch, keys).rows
         ops, resolved = batch.ops(rows), batch.texts("resolved", rows)
         requested = resolved
         if "path" in keys:
@@ -238,28 +239,28 @@ class Named(NamedTuple):
             internet=found.renamed(lambda one: one.name if one.is_internet else None),
         )
 
-    def told(self) -> dict[str, dict[str, list[str]]]:
-        return {
-            "files": {
-                "read": self.files.names(READ),
-                "written": self.files.names(WRITTEN),
-                "created": self.files.names(CREATED),
-                "deleted": self.files.names(DELETED),
-                "attempted": self.files.attempted(),
-            },
-            "endpoints": {
-                "connected": self.peers.names(CONNECTED),
-                "sent": self.peers.names(SENT),
-                "bound": self.peers.names(BOUND),
-                "attempted": self.peers.attempted(),
-            },
-            "unix_sockets": {
-                "connected": self.unix.names(CONNECTED | SENT),
-                "bound": self.unix.names(BOUND),
-                "attempted": self.unix.attempted(),
-            },
-            "execs": {"ran": self.execs.names(RAN), "attempted": self.execs.attempted()},
-        }
+    @property
+    def names(self) -> Names:
+        files, peers, unix = self.files, self.peers, self.unix
+        return Names(
+            FileNames(
+                read=files.names(READ),
+                written=files.names(WRITTEN),
+                created=files.names(CREATED),
+                deleted=files.names(DELETED),
+                attempted=files.attempted(),
+            ),
+            EndpointNames(
+                connected=peers.names(CONNECTED),
+                sent=peers.names(SENT),
+                bound=peers.names(BOUND),
+                attempted=peers.attempted(),
+            ),
+            SocketNames(
+                connected=unix.names(CONNECTED | SENT), bound=unix.names(BOUND), attempted=unix.attempted()
+            ),
+            ProgramNames(ran=self.execs.names(RAN), attempted=self.execs.attempted()),
+        )
 
 
 def _absolute(path: bytes | None) -> bytes | None:

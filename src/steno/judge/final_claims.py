@@ -7,44 +7,46 @@ In: the lines that end a run in the SDK layer, and the processes. Out: the claim
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import Any
 
 from steno.evidence.claims import SdkLine
 from steno.judge import claimed
 from steno.judge.call_join import Joined
 from steno.judge.call_processes import Process, Processes
 from steno.judge.kernel_health import ABSENT
-from steno.judge.said_and_done import CONFIRMED, CONTRADICTED, UNOBSERVED, Rule
+from steno.judge.said_and_done import CONFIRMED, CONTRADICTED, UNOBSERVED
+from steno.judge.types import Check, Claim
 
 _ENDING = frozenset({"run_finished", "run_failed"})
 _TESTS = "tests_claimed"
 _FIRST = 1  # the process of the run's own command
 
 
-def final_claims(joined: Joined) -> list[dict[str, Any]]:
-    return [_told(line, joined) for line in joined.sdk if line.event_type in _ENDING]
+def final_claims(joined: Joined) -> list[Claim]:
+    lines = [line for line in joined.sdk if line.event_type in _ENDING]
+    return [_claim(number, line, joined) for number, line in enumerate(lines, 1)]
 
 
-def _told(line: SdkLine, joined: Joined) -> dict[str, Any]:
-    rules = _rules(line, joined)
-    confirmed = [rule.rule for rule in rules if rule.result == CONFIRMED]
-    return {
-        "source": line.source,
-        "event_type": line.event_type,
-        "seq": line.seq,
-        "corroboration": "corroborated" if confirmed else "self_reported",
-        "rule": confirmed[0] if confirmed else None,
-        "rules": [rule._asdict() for rule in rules],
-    }
+def _claim(number: int, line: SdkLine, joined: Joined) -> Claim:
+    checks = _checks(line, joined)
+    confirmed = [check.rule for check in checks if check.result == CONFIRMED]
+    return Claim(
+        claim=number,
+        source=line.source,
+        kind=line.event_type,
+        seq=line.seq,
+        corroboration="corroborated" if confirmed else "self_reported",
+        rule=confirmed[0] if confirmed else None,
+        checks=checks,
+    )
 
 
-def _rules(line: SdkLine, joined: Joined) -> list[Rule]:
+def _checks(line: SdkLine, joined: Joined) -> list[Check]:
     detail = line.steno
     words = claimed.says_tests_pass(detail.message) if detail is not None and detail.message else None
     if detail is None or words is None:
         return []
     if joined.kernel == ABSENT:
-        return [Rule(_TESTS, UNOBSERVED, "there is no kernel layer")]
+        return [Check(_TESTS, UNOBSERVED, "there is no kernel layer")]
     hook = joined.processes.of(detail.process)
     until_ns = joined.facts.end_ns if hook is None else hook.born_ns
     last = _last_tests(joined.processes, until_ns)
@@ -55,12 +57,12 @@ def _rules(line: SdkLine, joined: Joined) -> list[Rule]:
         elif _may_have_run_tests(joined.processes, until_ns, agent):
             why = "a program was run that may have run tests"
         else:
-            return [Rule(_TESTS, CONTRADICTED, f'it says "{words}"; no tests were run')]
-        return [Rule(_TESTS, UNOBSERVED, why)]
+            return [Check(_TESTS, CONTRADICTED, f'it says "{words}"; no tests were run')]
+        return [Check(_TESTS, UNOBSERVED, why)]
     if last.exit_code is None:
-        return [Rule(_TESTS, UNOBSERVED, "how the last tests ended was not seen")]
+        return [Check(_TESTS, UNOBSERVED, "how the last tests ended was not seen")]
     result = CONTRADICTED if last.exit_code else CONFIRMED
-    return [Rule(_TESTS, result, f'it says "{words}"; the last tests ended with {last.exit_code}')]
+    return [Check(_TESTS, result, f'it says "{words}"; the last tests ended with {last.exit_code}')]
 
 
 def _may_have_run_tests(processes: Processes, until_ns: int, agent: Container[int]) -> bool:

@@ -1,22 +1,22 @@
-"""`observation-health.json`: what was observed and what was not.
+"""What was observed and what was not; never better than the evidence.
 
-In: layers. Out: canonical JSON; what only Steno tells stands under `steno`. Never better than the evidence.
 Besides `run_id` nothing in it differs between equal runs: no number of a process, no cgroup, no time, no
 count of calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from steno.evidence import canonical, kinds, wire
+from steno.evidence import kinds, wire
+from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
 from steno.judge import cgroup_health, kernel_health, surface_names
 from steno.judge.claim_layers import claims_of
-from steno.judge.facts import NO_SHIM, RunFacts
+from steno.judge.facts import RunFacts
 from steno.judge.kernel_rows import RowBatch
 from steno.judge.one_pass import Reading, Scan
+from steno.judge.types import Disagreement, Disagreements, Health, OwnHealth
 
 SCHEMA = "steno.observation-health.v1"
 OWN_SCHEMA = "steno.health.v1"
@@ -70,67 +70,60 @@ def scans(reading: Reading) -> list[type[Scan]]:
     return [Unconfirmed] if _disagreed(reading.once(RunFacts.of).kernel) else []
 
 
-def health(layers: Layers) -> Iterator[bytes]:
+def health(layers: Layers) -> Health:
     reading = Reading.of(layers)
     facts = reading.once(RunFacts.of)
     kernel, cgroup = kernel_health.of(facts), cgroup_health.of(facts)
     claims = reading.once(claims_of)
     decided, said = bool(claims.policy), bool(claims.sdk) and facts.shim != NO_SHIM
-    yield canonical.encode(
-        {
-            "schema": SCHEMA,
-            "run_id": facts.run_id,
-            "platform": facts.start.host.platform,
-            "kernel_layer": _WORDS.get(kernel.layer, kernel.layer),
-            "ringbuf_drops": kernel.ring_lost,
-            "policy_layer": "present" if decided else "absent",
-            "sdk_layer": "self_reported" if said else "absent",
-            "cgroup_correlation": cgroup.correlation,
-            "notes": [
-                *kernel.notes,
-                *cgroup.notes,
-                *([] if decided else ["policy_layer_absent"]),
-                *([] if said else [f"sdk_layer_absent:shim_{facts.shim}"]),
-                *_intake_notes(facts),
-                *_probe_notes(facts),
-                *_terminal_notes(facts),
-            ],
-            "steno": _own(reading, facts, kernel.layer),
-        }
+    return Health(
+        schema=SCHEMA,
+        run_id=facts.run_id,
+        platform=facts.start.host.platform,
+        kernel_layer=_WORDS.get(kernel.layer, kernel.layer),
+        ringbuf_drops=kernel.ring_lost,
+        policy_layer="present" if decided else "absent",
+        sdk_layer="self_reported" if said else "absent",
+        cgroup_correlation=cgroup.correlation,
+        notes=[
+            *kernel.notes,
+            *cgroup.notes,
+            *([] if decided else ["policy_layer_absent"]),
+            *([] if said else [f"sdk_layer_absent:shim_{facts.shim}"]),
+            *_intake_notes(facts),
+            *_probe_notes(facts),
+            *_terminal_notes(facts),
+        ],
+        steno=_own(reading, facts, kernel.layer),
     )
 
 
-def _own(reading: Reading, facts: RunFacts, layer: str) -> dict[str, Any]:
+def _own(reading: Reading, facts: RunFacts, layer: str) -> OwnHealth:
     kernel = facts.kernel
-    return {
-        "schema": OWN_SCHEMA,
-        "observer": "none" if kernel is None else kernel.observer,
-        "observer_asked": facts.start.observer,
-        "features": [] if kernel is None else sorted(kernel.features),
-        "kernel_layer": layer,
-        "counters": {} if kernel is None else {name: getattr(kernel, name) for name in _COUNTERS},
-        "gaps": sorted({gap.reason for gap in facts.gaps}),
-        "witness_disagreements": _disagreements(reading, kernel),
-        "scope": cgroup_health.scope(facts),
-        "completed": facts.completed,
-        "streams": facts.start.terminal.streams,
-    }
+    return OwnHealth(
+        schema=OWN_SCHEMA,
+        observer="none" if kernel is None else kernel.observer,
+        observer_asked=facts.start.observer,
+        features=[] if kernel is None else sorted(kernel.features),
+        kernel_layer=layer,
+        counters={} if kernel is None else {name: getattr(kernel, name) for name in _COUNTERS},
+        gaps=sorted({gap.reason for gap in facts.gaps}),
+        witness_disagreements=_disagreements(reading, kernel),
+        scope=cgroup_health.scope(facts),
+        completed=facts.completed,
+        streams=facts.start.terminal.streams,
+    )
 
 
 def _disagreed(kernel: kinds.KernelObserved | None) -> int:
     return 0 if kernel is None else kernel.only_notify + kernel.only_ebpf
 
 
-def _disagreements(reading: Reading, kernel: kinds.KernelObserved | None) -> dict[str, Any]:
+def _disagreements(reading: Reading, kernel: kinds.KernelObserved | None) -> Disagreements:
     """How many, and the first ones by name."""
     count = _disagreed(kernel)
     listed = sorted(reading.scanned(Unconfirmed).found) if count else []
-    return {
-        "count": count,
-        "listed": [
-            {"op": op, "path": path, "seen_by": seen_by} for op, path, seen_by in listed[:MOST_LISTED]
-        ],
-    }
+    return Disagreements(count, [Disagreement(*one) for one in listed[:MOST_LISTED]])
 
 
 def _intake_notes(facts: RunFacts) -> list[str]:

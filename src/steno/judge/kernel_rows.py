@@ -108,6 +108,16 @@ class RowBatch:
         self.count: int = batch.num_rows
         self.rows_in_all = rows_in_all  # of the table that this is a part of
 
+    def without(self, processes: Collection[int]) -> RowBatch:
+        """The rows of all other processes."""
+        import pyarrow as pa
+
+        kept = [process not in processes for process in self.numbers("process")]
+        if all(kept):
+            return self
+        with border():
+            return RowBatch(self._batch.filter(pa.array(kept, pa.bool_())), self.rows_in_all)
+
     def label(self, labels: list[int]) -> None:
         """A number for every row: the column `LABEL`."""
         self._labels = labels
@@ -145,6 +155,11 @@ class RowBatch:
         if not indices.null_count:
             return list(map(words.__getitem__, places))
         return [None if place is None else words[place] for place in _with_nulls(indices, places, rows)]
+
+    @border()
+    def words(self, name: str) -> Iterator[bytes]:
+        """All different texts of a column, and perhaps some that are in no row."""
+        return filter(None, self._dictionary(name))
 
     @border()
     def blobs(self, rows: Sequence[int]) -> list[str | None]:

@@ -1,35 +1,35 @@
 """What had a name before the run and got another: the facts by which undo renames things back.
 
-In: layers with a kernel table, and the paths that `files.json` has. Out, in its words: the renames of
-directories and of what is older than the run, in the order of the rows, each of the latter with its device
-and inode; the names of files that had several; and the strays, which are the other ends of such renames that
-`files.json` has no line for, because they are ignored or inside `.git`. Of a stray the content before is
-known if it was kept under another name; the state after is the one that it had when it was renamed: nobody
-looked later. Never looks at a file.
+They are the renames of directories and of what is older than the run, in the order of the rows, each of the
+latter with its device and inode; the names of files that had several; and the strays, which are the other
+ends of such renames that `files.json` has no line for, because they are ignored or inside `.git`. Of a stray
+the content before is known if it was kept under another name; the state after is the one that it had when it
+was renamed: nobody looked later. Never looks at a file.
 """
 
 from __future__ import annotations
 
 import stat
 from collections.abc import Collection, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from steno.evidence import wire
 from steno.evidence.layers import Layers
 from steno.judge.distinct import distinct_rows
-from steno.judge.files import Touched, state
-from steno.judge.kernel_rows import RowBatch, named_text
-from steno.judge.looks import KEPT
+from steno.judge.files import UNKNOWN, Touched, state_of
+from steno.judge.kernel_rows import RowBatch
+from steno.judge.looks import KEPT, Look
 from steno.judge.one_pass import Reading
 from steno.judge.operations import has_failed
+from steno.judge.types import ABSENT, File, FileState, Identity, ThingRenamed
 
 _EXCHANGE = wire.NOTES["exchange"]
 _LEAVING = frozenset({"rename", "moved"})
 _ARRIVING = frozenset({"rename_to", "moved_to"})
 _REMOVING = frozenset({"unlink", "rmdir"})
-_STATE = ("mode", "size", "mtime_ns", "uid", "gid", "nlink")
-
-Identity = tuple[int, int]
+_STATE = ("size", "mtime_ns", "ctime_ns", "mode", "uid", "gid", "nlink")
 
 
 class Name(NamedTuple):
@@ -40,8 +40,8 @@ class Name(NamedTuple):
 
 
 class Renamed(NamedTuple):
-    renames: list[dict[str, Any]]
-    strays: list[dict[str, Any]]
+    renames: list[ThingRenamed]
+    strays: list[File]
     unlisted: frozenset[bytes]  # what the run changed and `files.json` has no line for
     names: dict[bytes, Name]  # of files that had several before the run, as far as it met them
 
@@ -53,12 +53,12 @@ class _Row(NamedTuple):
     failed: bool
     exchange: bool
     identity: Identity | None
-    found: dict[str, Any]
+    found: FileState | None
     last_name: bool  # of a file that has no other
 
 
 def renamed(layers: Layers, listed: Collection[bytes]) -> Renamed:
-    """`listed` are the paths of `files.json`."""
+    """`listed` are the paths that have a state."""
     things = Reading.of(layers).scanned(Things)
     strays, unlisted = list(things.strays(listed)), frozenset(things.unlisted(listed))
     return Renamed(list(things.told()), strays, unlisted, things.names())
@@ -83,7 +83,7 @@ class Things(Touched):
             self._older.add((dev, ino))
             if stat.S_ISREG(mode):
                 self._nodes[path] = dev, ino
-        firsts = [call.row for call in distinct_rows(batch, ("dev", "ino", "nlink"))]
+        firsts = distinct_rows(batch, ("dev", "ino", "nlink")).rows
         for dev, ino, links in zip(
             *(batch.optional(name, firsts) for name in ("dev", "ino", "nlink")), strict=True
         ):
@@ -102,14 +102,12 @@ class Things(Touched):
         targets = batch.texts("target", rows)
         states = zip(*(batch.optional(name, rows) for name in _STATE), strict=True)
         columns = zip(names, figures, nodes, targets, states, strict=True)
-        for (op, name, other), (result, notes), (dev, ino), target, (mode, *more) in columns:
+        for (op, name, other), (result, notes), (dev, ino), target, numbers in columns:
             if not name or (op not in _REMOVING and not other):
                 continue
-            found: dict[str, Any] = {}
-            links = 0
-            if mode:
-                size, mtime_ns, uid, gid, links = (figure or 0 for figure in more)
-                found = state(mode, size=size, mtime_ns=mtime_ns, uid=uid, gid=gid, target=target)
+            size, mtime_ns, ctime_ns, mode, uid, gid, links = (number or 0 for number in numbers)
+            look = Look(dev or 0, ino or 0, size, mtime_ns, ctime_ns, mode, uid, gid, links, target=target)
+            found = state_of(look) if look.mode else None
             identity = None if dev is None or ino is None else (dev, ino)
             exchange = bool(notes & _EXCHANGE)
             row = _Row(op, name, other or b"", has_failed(result), exchange, identity, found, links == 1)
@@ -127,7 +125,7 @@ class Things(Touched):
     def unlisted(self, listed: Collection[bytes]) -> Iterator[bytes]:
         return (path for path in self.changed() if path not in listed)
 
-    def told(self) -> Iterator[dict[str, Any]]:
+    def told(self) -> Iterator[ThingRenamed]:
         exchanged: set[tuple[bytes, bytes]] = set()  # told by the row of one name; the other's follows
         older = set(self._older)
         for row in self._rows:
@@ -139,37 +137,29 @@ class Things(Touched):
             if row.op == "rename_to" and pair in exchanged:
                 exchanged.discard(pair)
                 continue
-            directory = row.found.get("type") == "directory"
+            directory = row.found is not None and row.found.kind == "directory"
             if not directory and row.identity not in older:
                 continue
             if self.is_mounted_upon(row.name) or self.is_mounted_upon(row.other):
                 continue
             if row.exchange:
                 exchanged.add(pair)
-            told = {**named_text("from", row.name), **named_text("to", row.other)}
-            yield (
-                told
-                | ({"exchange": True} if row.exchange else {})
-                | (
-                    {}
-                    if directory or row.identity is None
-                    else {"dev": row.identity[0], "ino": row.identity[1]}
-                )
-            )
+            yield ThingRenamed(row.name, row.other, row.exchange, None if directory else row.identity)
 
-    def _kept_before(self, path: bytes) -> dict[str, str]:
+    def _before_with_content(self, path: bytes) -> FileState:
         first = self.first(path)
-        look = None if first is None else first.look
-        return {} if look is None or look.content != KEPT or look.blob is None else {"blob": look.blob}
+        if first is None or first.look is None or first.look.content != KEPT:
+            return self.before(path)
+        return replace(state_of(first.look), blob=first.look.blob)
 
-    def strays(self, listed: Collection[bytes]) -> Iterator[dict[str, Any]]:
-        after: dict[bytes, dict[str, Any]] = {}
+    def strays(self, listed: Collection[bytes]) -> Iterator[File]:
+        after: dict[bytes, FileState] = {}
         crossing: dict[bytes, None] = {}
         for row in self._rows:
             if row.failed or self.is_mounted_upon(row.name):
                 continue
             if row.op in _REMOVING or (row.op in _LEAVING and not row.exchange):
-                after[row.name] = {"exists": False, "tombstone": True}
+                after[row.name] = FileState(ABSENT)
             if row.op in _LEAVING and row.found:
                 after[row.other] = row.found
                 if (row.name in listed) != (row.other in listed):
@@ -177,13 +167,7 @@ class Things(Touched):
             if row.op == "rename_to" and row.exchange and row.found:
                 after[row.other] = row.found
         for path in crossing:
-            before = self.before(path)
-            if before.get("exists", True) and after.get(path, {}).get("exists", True):
+            before, then = self._before_with_content(path), after.get(path, UNKNOWN)
+            if before.exists is not False and then.exists is not False:
                 continue  # nobody can say what it replaced: as what is ignored, it is not brought back
-            yield {
-                **named_text("path", path),
-                "operations": sorted(self.operations(path)),
-                "before": before | self._kept_before(path),
-                "after": after.get(path, {"unknown": True}),
-                "change": "unknown",
-            }
+            yield File(path, sorted(self.operations(path)), before, then, "unknown")

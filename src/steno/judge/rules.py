@@ -24,5 +24,6 @@ CHANGES = [
     Change(
         7, "qwen and cline are agents, with their tools and places; so are the places of opencode and iflow"
     ),
+    Change(8, "the processes of Steno's own hooks are no part of what a run did; each process has a role"),
 ]
 RULES = CHANGES[-1].rules

@@ -15,13 +15,13 @@ from steno.evidence import canonical
 from steno.judge import claimed, commands_run
 from steno.judge.call_effects import Exec
 from steno.judge.call_processes import Processes
-from steno.judge.call_windows import Window
 from steno.judge.doings import Seen
 from steno.judge.effects import CHANGED, READ
 from steno.judge.file_changes import changed
 from steno.judge.own_state import OwnState
 from steno.judge.surface_names import text
 from steno.judge.told_calls import COMPLETED, STARTED, ToldCall
+from steno.judge.types import Check, Window
 from steno.judge.written_content import Claim, Contents, Doubt
 
 CONFIRMED, CONTRADICTED, UNOBSERVED = "confirmed", "contradicted", "unobserved"
@@ -32,12 +32,6 @@ _DECIDING = frozenset({"read_only_tool_wrote", "write_claimed", "read_claimed", 
 _BY_KERNEL = _DECIDING | {"call_seen", "exit_status_claimed"}
 # Rules that bear out that a call was made, where only the agent tells of it.
 CORROBORATING = frozenset({"write_claimed", "read_claimed", "command_claimed"})
-
-
-class Rule(NamedTuple):
-    rule: str
-    result: str
-    says: str
 
 
 class Evidence(NamedTuple):
@@ -60,7 +54,7 @@ class Evidence(NamedTuple):
 
     @property
     def observed(self) -> bool:
-        return self.window is not None and self.window.root is not None and self.rows > 0
+        return self.window is not None and self.window.process is not None and self.rows > 0
 
     def names(self, bits: int) -> set[bytes]:
         """The paths with which this was done, as they were asked for and as they were found."""
@@ -86,11 +80,11 @@ class Evidence(NamedTuple):
         return known or self.contents.tell_of_change(path, self.call)
 
 
-def rules(call: ToldCall, evidence: Evidence) -> list[Rule]:
+def rules(call: ToldCall, evidence: Evidence) -> list[Check]:
     if call.denied:
         return [*_tool_claimed(call), *_arguments_claimed(call)]
     found = [*_tool_claimed(call), *_arguments_claimed(call), *_call_seen(call, evidence)]
-    judging: tuple[Callable[[ToldCall, Evidence], Iterator[Rule]], ...] = (
+    judging: tuple[Callable[[ToldCall, Evidence], Iterator[Check]], ...] = (
         _read_only_tool_wrote,
         _write_claimed,
         _read_claimed,
@@ -102,7 +96,7 @@ def rules(call: ToldCall, evidence: Evidence) -> list[Rule]:
     return found
 
 
-def verdict(call: ToldCall, evidence: Evidence, found: Sequence[Rule]) -> str:
+def verdict(call: ToldCall, evidence: Evidence, found: Sequence[Check]) -> str:
     results = {one.rule: one.result for one in found}
     if call.denied:
         return DENIED
@@ -129,50 +123,50 @@ def claims_command(call: ToldCall) -> bool:
 # --- the rules -------------------------------------------------------------------------------------------
 
 
-def _tool_claimed(call: ToldCall) -> Iterator[Rule]:
+def _tool_claimed(call: ToldCall) -> Iterator[Check]:
     if call.decision is None or call.said_tool is None:
         return
     if call.reused:
-        yield Rule("tool_claimed", UNOBSERVED, "the id stands for more than one call")
+        yield Check("tool_claimed", UNOBSERVED, "the id stands for more than one call")
     elif call.tool_agrees:
-        yield Rule("tool_claimed", CONFIRMED, "the agent names the tool that policy saw")
+        yield Check("tool_claimed", CONFIRMED, "the agent names the tool that policy saw")
     else:
-        yield Rule(
+        yield Check(
             "tool_claimed",
             CONTRADICTED,
             f"the agent says {call.said_tool}, and policy saw {call.decision.tool}",
         )
 
 
-def _arguments_claimed(call: ToldCall) -> Iterator[Rule]:
+def _arguments_claimed(call: ToldCall) -> Iterator[Check]:
     """Only where both are there, and nothing of either was cut or masked."""
     said, decision = _said_input(call), call.decision
     if decision is None or said is None or decision.steno.arguments is None:
         return
     rule, seen = "arguments_claimed", decision.steno.arguments
     if call.reused:
-        yield Rule(rule, UNOBSERVED, "the id stands for more than one call")
+        yield Check(rule, UNOBSERVED, "the id stands for more than one call")
     elif decision.steno.arguments_cut or any(line.steno.cut for line in call.said if line.steno is not None):
-        yield Rule(rule, UNOBSERVED, "they are not all recorded")
+        yield Check(rule, UNOBSERVED, "they are not all recorded")
     elif claimed.holds_mask(said) or claimed.holds_mask(seen):
-        yield Rule(rule, UNOBSERVED, "a part of them is masked")
+        yield Check(rule, UNOBSERVED, "a part of them is masked")
     elif canonical.encode(said) == canonical.encode(seen):
-        yield Rule(rule, CONFIRMED, "the agent tells the arguments that policy saw")
+        yield Check(rule, CONFIRMED, "the agent tells the arguments that policy saw")
     else:
-        yield Rule(rule, CONTRADICTED, "the agent tells other arguments than policy saw")
+        yield Check(rule, CONTRADICTED, "the agent tells other arguments than policy saw")
 
 
-def _call_seen(call: ToldCall, evidence: Evidence) -> Iterator[Rule]:
+def _call_seen(call: ToldCall, evidence: Evidence) -> Iterator[Check]:
     if call.decision is None:
         return
     if evidence.ambiguous:
-        yield Rule("call_seen", UNOBSERVED, _SHARED)
-    elif evidence.window is None or evidence.window.root is None:
-        yield Rule("call_seen", UNOBSERVED, "the process of its server was not seen")
+        yield Check("call_seen", UNOBSERVED, _SHARED)
+    elif evidence.window is None or evidence.window.process is None:
+        yield Check("call_seen", UNOBSERVED, "the process of its server was not seen")
     elif evidence.rows:
-        yield Rule("call_seen", CONFIRMED, "its server was seen at work in its window")
+        yield Check("call_seen", CONFIRMED, "its server was seen at work in its window")
     else:
-        yield Rule("call_seen", UNOBSERVED, "its server was not seen at work in its window")
+        yield Check("call_seen", UNOBSERVED, "its server was not seen at work in its window")
 
 
 _SHARED = "what was seen may belong to another call"
@@ -186,24 +180,24 @@ def _open_question(evidence: Evidence) -> str | None:
     return _SHARED if evidence.ambiguous else None if evidence.observed else _UNSEEN
 
 
-def _read_only_tool_wrote(call: ToldCall, evidence: Evidence) -> Iterator[Rule]:
+def _read_only_tool_wrote(call: ToldCall, evidence: Evidence) -> Iterator[Check]:
     rule = "read_only_tool_wrote"
     if not is_read_only(call):
         return
     if why := _open_question(evidence):
-        yield Rule(rule, UNOBSERVED, why)
+        yield Check(rule, UNOBSERVED, why)
         return
     own, elsewhere, unsure = evidence.own_state.sorted_out(evidence.changed_by_agent())
     tried = [*evidence.changed_by_others(), *elsewhere]
     if wrong := [path for path in tried if evidence.surely_changed(path)]:
-        yield Rule(rule, CONTRADICTED, f"only reads, it is said; it changed {_listed(wrong)}")
+        yield Check(rule, CONTRADICTED, f"only reads, it is said; it changed {_listed(wrong)}")
     elif tried:
-        yield Rule(rule, UNOBSERVED, f"{_TRIED} change {_listed(tried)}")
+        yield Check(rule, UNOBSERVED, f"{_TRIED} change {_listed(tried)}")
     elif why := _why_not_only_read(unsure, evidence):
-        yield Rule(rule, UNOBSERVED, why)
+        yield Check(rule, UNOBSERVED, why)
     else:
         beside = f" beside the agent's own state ({len(own)})" if own else ""
-        yield Rule(rule, CONFIRMED, f"it opened no file to write, and changed none{beside}")
+        yield Check(rule, CONFIRMED, f"it opened no file to write, and changed none{beside}")
 
 
 def _why_not_only_read(unsure: Sequence[bytes], evidence: Evidence) -> str | None:
@@ -219,23 +213,23 @@ def _why_not_only_read(unsure: Sequence[bytes], evidence: Evidence) -> str | Non
     return None
 
 
-def _write_claimed(call: ToldCall, evidence: Evidence) -> Iterator[Rule]:
+def _write_claimed(call: ToldCall, evidence: Evidence) -> Iterator[Check]:
     paths = claimed.written_paths(claimed.bare(call.tool), _given(call))
     yield from _path_claimed("write_claimed", paths, CHANGED, call, evidence)
 
 
-def _read_claimed(call: ToldCall, evidence: Evidence) -> Iterator[Rule]:
+def _read_claimed(call: ToldCall, evidence: Evidence) -> Iterator[Check]:
     paths = claimed.read_paths(claimed.bare(call.tool), _given(call))
     yield from _path_claimed("read_claimed", paths, READ, call, evidence)
 
 
 def _path_claimed(
     rule: str, paths: Sequence[str], bits: int, call: ToldCall, evidence: Evidence
-) -> Iterator[Rule]:
+) -> Iterator[Check]:
     if not paths:
         return
     if why := _open_question(evidence):
-        yield Rule(rule, UNOBSERVED, why)
+        yield Check(rule, UNOBSERVED, why)
         return
     done = evidence.names(bits)
     missing = [path for path in paths if claimed.absolute(path, evidence.cwd) not in done]
@@ -244,18 +238,18 @@ def _path_claimed(
         doubt = _doubt(names, call, evidence) if bits == CHANGED else None
         tried = [name for name in names if bits == CHANGED and not evidence.surely_changed(name)]
         if doubt is None and tried:
-            yield Rule(rule, UNOBSERVED, f"{_TRIED} write {_listed(tried)}")
+            yield Check(rule, UNOBSERVED, f"{_TRIED} write {_listed(tried)}")
         elif doubt is None:
-            yield Rule(rule, CONFIRMED, f"seen: {_listed(names)}")
+            yield Check(rule, CONFIRMED, f"seen: {_listed(names)}")
         else:
             is_sure = doubt.is_sure and evidence.complete and not _has_failed(call)
-            yield Rule(rule, CONTRADICTED if is_sure else UNOBSERVED, doubt.says)
+            yield Check(rule, CONTRADICTED if is_sure else UNOBSERVED, doubt.says)
     elif bits == READ:
-        yield Rule(rule, UNOBSERVED, f"not seen to be opened: {', '.join(missing[:_SHOWN])}")
+        yield Check(rule, UNOBSERVED, f"not seen to be opened: {', '.join(missing[:_SHOWN])}")
     elif why := _why_unsure(missing, done, call, evidence):
-        yield Rule(rule, UNOBSERVED, why)
+        yield Check(rule, UNOBSERVED, why)
     else:
-        yield Rule(rule, CONTRADICTED, f"not written: {', '.join(missing[:_SHOWN])}")
+        yield Check(rule, CONTRADICTED, f"not written: {', '.join(missing[:_SHOWN])}")
 
 
 def _doubt(names: Sequence[bytes], call: ToldCall, evidence: Evidence) -> Doubt | None:
@@ -286,49 +280,49 @@ def _why_unsure(missing: Sequence[str], done: set[bytes], call: ToldCall, eviden
     return None
 
 
-def _command_claimed(call: ToldCall, evidence: Evidence) -> Iterator[Rule]:
+def _command_claimed(call: ToldCall, evidence: Evidence) -> Iterator[Check]:
     rule, command = "command_claimed", claimed.command(claimed.bare(call.tool), _given(call))
     if command is None:
         return
     if why := _open_question(evidence):
-        yield Rule(rule, UNOBSERVED, why)
+        yield Check(rule, UNOBSERVED, why)
     elif found := _running(command, evidence):
-        yield Rule(rule, CONFIRMED, f"seen: {text(found[0].program)}")
+        yield Check(rule, CONFIRMED, f"seen: {text(found[0].program)}")
     elif claimed.is_masked(command) or any(
         claimed.is_masked(word) for one in evidence.execs for word in one.argv
     ):
-        yield Rule(rule, UNOBSERVED, "a part of it is masked")
+        yield Check(rule, UNOBSERVED, "a part of it is masked")
     elif not evidence.complete:
-        yield Rule(rule, UNOBSERVED, _INCOMPLETE)
+        yield Check(rule, UNOBSERVED, _INCOMPLETE)
     elif any(one.cut for one in evidence.execs):
-        yield Rule(rule, UNOBSERVED, "the arguments of a program are not all recorded")
+        yield Check(rule, UNOBSERVED, "the arguments of a program are not all recorded")
     elif _has_failed(call):
-        yield Rule(rule, UNOBSERVED, "the answer says that it failed")
+        yield Check(rule, UNOBSERVED, "the answer says that it failed")
     elif commands_run.resembles(command, evidence.execs):
-        yield Rule(rule, UNOBSERVED, "what was started is more than it, or another form of it")
+        yield Check(rule, UNOBSERVED, "what was started is more than it, or another form of it")
     elif _has_old_shell(evidence):
-        yield Rule(rule, UNOBSERVED, "a shell that was there before may have been told to run it")
+        yield Check(rule, UNOBSERVED, "a shell that was there before may have been told to run it")
     else:
-        yield Rule(rule, CONTRADICTED, "no such program was started in its window")
+        yield Check(rule, CONTRADICTED, "no such program was started in its window")
 
 
-def _exit_status_claimed(call: ToldCall, evidence: Evidence) -> Iterator[Rule]:
+def _exit_status_claimed(call: ToldCall, evidence: Evidence) -> Iterator[Check]:
     rule, command = "exit_status_claimed", claimed.command(claimed.bare(call.tool), _given(call))
     said = claimed.exit_claim(_answer(call)) if command is not None else None
     if command is None or said is None:
         return
     if why := _open_question(evidence):
-        yield Rule(rule, UNOBSERVED, why)
+        yield Check(rule, UNOBSERVED, why)
         return
     numbers = {one.process for one in _running(command, evidence)}
     codes = {evidence.processes.by_number[number].exit_code for number in numbers}
     if len(codes) != 1 or None in codes:
-        yield Rule(rule, UNOBSERVED, "how the command ended was not seen")
+        yield Check(rule, UNOBSERVED, "how the command ended was not seen")
         return
     (code,) = codes
     agrees = said.failed == (code != 0) if said.code is None else said.code in {code, _signal_number(code)}
     words = ("failure" if said.failed else "success") if said.code is None else str(said.code)
-    yield Rule(rule, CONFIRMED if agrees else CONTRADICTED, f"it says {words}; it ended with {code}")
+    yield Check(rule, CONFIRMED if agrees else CONTRADICTED, f"it says {words}; it ended with {code}")
 
 
 # --- what they ask ---------------------------------------------------------------------------------------
@@ -370,15 +364,15 @@ def _has_failed(call: ToldCall) -> bool:
 
 
 def _running(command: str, evidence: Evidence) -> list[Exec]:
-    root = None if evidence.window is None else evidence.window.root
+    root = None if evidence.window is None else evidence.window.process
     return commands_run.running(command, evidence.execs, evidence.processes, root)
 
 
 def _has_old_shell(evidence: Evidence) -> bool:
     window = evidence.window
-    if window is None or window.root is None:
+    if window is None or window.process is None:
         return False
-    return evidence.processes.has_shell_below(window.root, window.start_ns)
+    return evidence.processes.has_shell_below(window.process, window.start_ns)
 
 
 def _signal_number(code: int | None) -> int | None:

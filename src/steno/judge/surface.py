@@ -1,57 +1,54 @@
-"""`capability-surface.json`: what a run could do and did, as sorted sets of names.
+"""What a run could do and did, as sorted sets of names: its capability surface.
 
-In: layers. Out: canonical JSON; what only Steno tells stands under `steno`. What succeeded, or may have, is
-told apart from what only ever failed. It holds no time, no order and no number of a process, so equal runs
-give equal sets. Memory grows with the number of names, not with that of calls.
+What succeeded, or may have, is told apart from what only ever failed. It holds no time, no order and no
+number of a process, so equal runs give equal sets. Memory grows with the number of names, not with that of
+calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-from steno.evidence import canonical
 from steno.evidence.claims import PolicyLine
 from steno.evidence.layers import Layers
 from steno.judge import kernel_health, surface_names
 from steno.judge.claim_layers import claims_of
-from steno.judge.doings import CONNECTED, RAN, SENT, Named, Seeing, Seen
+from steno.judge.doings import CONNECTED, RAN, SENT, Named, Seeing
 from steno.judge.effects import DELETED, READ, WRITTEN
 from steno.judge.facts import RunFacts
 from steno.judge.one_pass import Reading
+from steno.judge.types import OwnSurface, Roots, Surface
 
 SCHEMA = "steno.capability-surface.v1"
 OWN_SCHEMA = "steno.surface.v1"
 _TMP = "/tmp"  # noqa: S108 - what programs take when TMPDIR is not set
 
 
-def surface(layers: Layers) -> Iterator[bytes]:
+def surface(layers: Layers) -> Surface:
     reading = Reading.of(layers)
     facts, seen = reading.once(RunFacts.of), reading.scanned(Seeing).by_label[0]
-    yield canonical.encode(_told(facts, seen, reading.once(claims_of).policy))
-
-
-def _told(facts: RunFacts, seen: Seen, decided: list[PolicyLine]) -> dict[str, Any]:
+    decided = reading.once(claims_of).policy
     named = Named.of(seen, facts.run_id)
-    internet = named.internet
+    internet, names = named.internet, named.names
     paths = named.files.names(READ | WRITTEN | DELETED)
-    return {
-        "schema": SCHEMA,
-        "run_id": facts.run_id,
-        "filesystem_prefixes": sorted(set(map(surface_names.directory_of, paths))),
-        "filesystem_paths": paths,
-        "network_endpoints": internet.names(CONNECTED | SENT),
-        "process_execs": named.execs.names(RAN),
-        "mcp_tools": sorted({_tool(line) for line in decided if _is_let_through(line)}),
-        "policy_decisions": sorted({f"{line.decision}:{_tool(line)}" for line in decided}),
-        "steno": {
-            "schema": OWN_SCHEMA,
-            **named.told(),
-            "names": _names(seen.answers, set(map(surface_names.host_of, internet.done))),
-            "roots": _roots(facts),
-            "kernel_layer": kernel_health.of(facts).layer,
-        },
-    }
+    return Surface(
+        schema=SCHEMA,
+        run_id=facts.run_id,
+        filesystem_prefixes=sorted(set(map(surface_names.directory_of, paths))),
+        filesystem_paths=paths,
+        network_endpoints=internet.names(CONNECTED | SENT),
+        process_execs=named.execs.names(RAN),
+        mcp_tools=sorted({_tool(line) for line in decided if _is_let_through(line)}),
+        policy_decisions=sorted({f"{line.decision}:{_tool(line)}" for line in decided}),
+        steno=OwnSurface(
+            schema=OWN_SCHEMA,
+            files=names.files,
+            endpoints=names.endpoints,
+            unix_sockets=names.unix_sockets,
+            execs=names.execs,
+            names=_names(seen.answers, set(map(surface_names.host_of, internet.done))),
+            roots=_roots(facts),
+            kernel_layer=kernel_health.of(facts).layer,
+        ),
+    )
 
 
 def _tool(line: PolicyLine) -> str:
@@ -73,7 +70,6 @@ def _names(answers: set[tuple[bytes, bytes]], hosts: set[str]) -> dict[str, list
     return {host: sorted(names) for host, names in found.items()}
 
 
-def _roots(facts: RunFacts) -> dict[str, str | None]:
-    """What a projection may replace."""
+def _roots(facts: RunFacts) -> Roots:
     environment = facts.start.env
-    return {"cwd": facts.start.cwd, "home": environment.get("HOME"), "tmp": environment.get("TMPDIR") or _TMP}
+    return Roots(cwd=facts.start.cwd, home=environment.get("HOME"), tmp=environment.get("TMPDIR") or _TMP)

@@ -13,10 +13,10 @@ from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
-from steno.judge.call_windows import Window
 from steno.judge.file_changes import TICK_NS, Found, number
 from steno.judge.files import After
 from steno.judge.surface_names import text
+from steno.judge.types import Window
 
 
 class Doubt(NamedTuple):

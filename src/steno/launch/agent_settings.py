@@ -97,9 +97,9 @@ def _by_file(places: Sequence[McpServers]) -> list[list[McpServers]]:
 
 def policy_given(path: Path) -> PolicyGiven:
     """`BadPolicyError` for a policy that cannot be used."""
-    from steno.mcp import policy_file  # late: most starts have none, and YAML is slow to load
+    from steno.mcp.policy import loader  # late: most starts have none, and YAML is slow to load
 
-    return PolicyGiven(str(path.absolute()), policy_file.load(path).digest)
+    return PolicyGiven(str(path.absolute()), loader.load(path).digest)
 
 
 def _uncovered(

@@ -35,8 +35,8 @@ from steno.contracts.agent_audit.streams import (
 from steno.errors import CaptureError
 from steno.evidence import layout
 from steno.evidence.layers import Layers
-from steno.evidence.lines import LineTooLongError
 from steno.evidence.linux_numbers import signal_name
+from steno.lines import LineTooLongError
 from steno.model.recording import RecordedSoFar, recorded
 from steno.redact.engine import Redactor
 

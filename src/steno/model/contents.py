@@ -11,7 +11,7 @@ from steno.bundle.blobs import BlobReader, BlobsError, open_blobs
 from steno.bundle.folder import Folder
 from steno.errors import StoreError
 from steno.evidence import layout
-from steno.model.kernel_layer import checked
+from steno.model.record import checked
 
 Contents = BlobReader
 ContentsError = BlobsError

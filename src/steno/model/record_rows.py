@@ -8,9 +8,9 @@ from steno.bundle.blobs import open_blobs
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.layers import Layers
 from steno.judge.streams import recorded, tape_moments
-from steno.model import rows, so_far
-from steno.model.kernel_layer import checked
-from steno.model.record import Record
+from steno.judge.types import Blob, Capability, Gap, LogEntry, Output
+from steno.model import so_far
+from steno.model.record import Record, checked
 
 _SURFACE = (
     "filesystem_prefixes",
@@ -22,41 +22,39 @@ _SURFACE = (
 )
 
 
-def gaps(record: Record) -> Iterator[rows.Gap]:
+def gaps(record: Record) -> Iterator[Gap]:
     for gap in so_far.gaps(record):
-        yield rows.Gap(gap["reason"], gap["detail"], gap.get("lost_bytes"))
+        yield Gap(gap["reason"], gap["detail"], gap.get("lost_bytes"))
 
 
-def log(record: Record) -> Iterator[rows.LogEntry]:
+def log(record: Record) -> Iterator[LogEntry]:
     for event in record.layers.events():
         raw = kinds.to_json(event)
         data = canonical.encode(raw["data"]).decode()
-        yield rows.LogEntry(event.seq, event.mono_ns, event.ts_ms, event.type, data)
+        yield LogEntry(event.seq, event.mono_ns, event.ts_ms, event.type, data)
 
 
-def output(record: Record) -> Iterator[rows.Output]:
+def output(record: Record) -> Iterator[Output]:
     for tape in recorded(record.layers):
         yield from _pieces(record.layers, tape)
 
 
-def _pieces(layers: Layers, tape: str) -> Iterator[rows.Output]:
+def _pieces(layers: Layers, tape: str) -> Iterator[Output]:
     name, position = tape.rpartition("/")[2], 0
     for moment in tape_moments(layers, tape):
-        yield rows.Output(name, position, moment.mono_ns, moment.data)
+        yield Output(name, position, moment.mono_ns, moment.data)
         position += len(moment.data)
 
 
-def surface(record: Record) -> Iterator[rows.Capability]:
-    files = record.files
-    with checked(files, layout.SURFACE):
-        told = canonical.decode(b"".join(files.read(layout.SURFACE)))
-        for category in _SURFACE:
-            yield from (rows.Capability(category, entry) for entry in told[category])
+def surface(record: Record) -> Iterator[Capability]:
+    told = record.documents.judgement.surface
+    for category in _SURFACE:
+        yield from (Capability(category, entry) for entry in getattr(told, category))
 
 
-def blobs(record: Record) -> Iterator[rows.Blob]:
+def blobs(record: Record) -> Iterator[Blob]:
     if not record.run.has(layout.BLOBS):
         return
     with checked(record.run, layout.BLOBS), open_blobs(record.run) as kept:
         for blob, size, encrypted in kept.sizes():
-            yield rows.Blob(blob, size, encrypted)
+            yield Blob(blob, size, encrypted)

@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 from steno.evidence import layout
 from steno.evidence.canonical import SAFE_INTEGER
 from steno.evidence.wire import NOTES
+from steno.judge import surface_names
 from steno.judge.effects import has_failed_to_reach
 from steno.judge.kernel_rows import COLUMNS, RowBatch, batches, category, named_text, result_word
+from steno.judge.one_pass import Reading
 from steno.judge.operations import MEANING_OF_OPEN, OPENING, access, creates, has_failed, truncates
-from steno.model.kernel_layer import KernelLayer, checked
 from steno.model.kernel_rows import column
+from steno.model.record import Record, checked
 
 __all__ = [
     "MEANING_OF_OPEN",
@@ -32,6 +34,7 @@ __all__ = [
     "creates",
     "has_failed",
     "has_failed_to_reach",
+    "internet_endpoint",
     "notes_of",
     "result_word",
     "to_json",
@@ -49,10 +52,11 @@ class Wanted(NamedTuple):
     path: bytes | None = None  # a pattern, for the requested or the resolved path
     category: str | None = None
     limit: int | None = None
+    hooks: bool = False  # also those of Steno's own hooks
 
 
-def chosen(layer: KernelLayer, wanted: Wanted) -> Iterator[Row]:
-    return islice(_events(layer, wanted), wanted.limit)
+def chosen(record: Record, wanted: Wanted) -> Iterator[Row]:
+    return islice(_events(record, wanted), wanted.limit)
 
 
 def to_json(row: Row) -> dict[str, Any]:
@@ -86,10 +90,15 @@ def _state(row: Row) -> dict[str, Any]:
     return {"exists": True, **found, **target}
 
 
-def _events(layer: KernelLayer, wanted: Wanted) -> Iterator[Row]:
-    with checked(layer.run, layout.KERNEL_TABLE):
-        for batch in batches(layer.layers, list(COLUMNS)):
+def _events(record: Record, wanted: Wanted) -> Iterator[Row]:
+    with checked(record.run, layout.KERNEL_TABLE):
+        hooks = wanted.hooks or wanted.process is not None
+        left_out = frozenset() if hooks else Reading.of(record.layers).own.processes
+        for batch in batches(record.layers, list(COLUMNS)):
             chosen = _chosen(batch, wanted)
+            if left_out:
+                numbers = batch.numbers("process")
+                chosen = [row for row in chosen if numbers[row] not in left_out]
             if chosen:
                 columns = [column(batch, name) for name in COLUMNS]
                 for place in chosen:
@@ -122,6 +131,12 @@ class _Alike(dict[bytes | None, bool]):
     def __missing__(self, path: bytes | None) -> bool:
         self[path] = found = path is not None and fnmatchcase(path, self._pattern)
         return found
+
+
+def internet_endpoint(address: bytes) -> str | None:
+    """An address and its port as a surface names them; None for what is no address of the internet."""
+    found = surface_names.endpoint(address, None, "", other_root=False) if address else None
+    return found.name if found and found.is_internet else None
 
 
 def notes_of(notes: int) -> list[str]:

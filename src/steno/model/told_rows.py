@@ -7,13 +7,13 @@ from typing import Any
 
 from steno.evidence import canonical
 from steno.evidence.claims import PolicyLine, SdkLine
-from steno.model import rows
+from steno.judge.types import Decision, Message
 
 
-def decisions(lines: Iterable[PolicyLine]) -> Iterator[rows.Decision]:
+def decisions(lines: Iterable[PolicyLine]) -> Iterator[Decision]:
     for line in lines:
         told = line.steno
-        yield rows.Decision(
+        yield Decision(
             seq=line.seq,
             tool_call_id=line.tool_call_id,
             tool=line.tool,
@@ -28,10 +28,10 @@ def decisions(lines: Iterable[PolicyLine]) -> Iterator[rows.Decision]:
         )
 
 
-def messages(lines: Iterable[SdkLine]) -> Iterator[rows.Message]:
+def messages(lines: Iterable[SdkLine]) -> Iterator[Message]:
     for line in lines:
         told = line.steno
-        yield rows.Message(
+        yield Message(
             seq=line.seq,
             source=line.source,
             kind=line.event_type,

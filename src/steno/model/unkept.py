@@ -11,17 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import msgspec
-
-from steno.bundle.judged import Files
-from steno.evidence import layout
 from steno.judge import surface_names
-from steno.model.kernel_layer import read_json
+from steno.judge.types import Surface
 
 INSIDE_GIT = "inside .git"
 OTHER_ROOT = "in another root"
 LEFT_OUT = "ignored, special, or of another user"
-_Names = list[str]
 
 
 class NotKept(NamedTuple):
@@ -33,24 +28,10 @@ class NotKept(NamedTuple):
         return {"path": self.path, "did": list(self.did), "why": self.why}
 
 
-class _Files(msgspec.Struct, frozen=True):
-    created: _Names = []
-    written: _Names = []
-    deleted: _Names = []
-
-
-class _Own(msgspec.Struct, frozen=True):
-    files: _Files = _Files()
-
-
-class _Surface(msgspec.Struct, frozen=True):
-    steno: _Own = _Own()
-
-
-def not_kept(run: Files, run_id: str, files: Iterable[bytes]) -> list[NotKept]:
-    """`files` are the paths that `files.json` has."""
-    done = read_json(run, layout.SURFACE, _Surface).steno.files
-    kept = {surface_names.path_name(path, run_id, other_root=False) for path in files}
+def not_kept(surface: Surface, files: Iterable[bytes]) -> list[NotKept]:
+    """`files` are the paths that have a state."""
+    done = surface.steno.files
+    kept = {surface_names.path_name(path, surface.run_id, other_root=False) for path in files}
     ways = {
         "created": set(done.created) - kept,
         "written": set(done.written) - set(done.created) - kept,

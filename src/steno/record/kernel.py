@@ -63,12 +63,6 @@ class _Kept(NamedTuple):
     gaps: list[Gap]
 
 
-def load_libraries() -> None:
-    """Import what the launch and `keep_kernel_layer` need, ahead of time, in the order of their need."""
-    import cryptography.hazmat.primitives.ciphers.aead  # noqa: F401 - only to have them
-    import pyarrow.parquet  # noqa: F401 - the same
-
-
 def keep_kernel_layer(
     spool: Folder,
     store: Path,

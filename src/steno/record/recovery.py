@@ -18,7 +18,6 @@ from typing import NamedTuple
 import msgspec
 
 from steno.bundle import known_secrets
-from steno.bundle.claims_check import DISTURBED
 from steno.bundle.folder import Folder
 from steno.bundle.inventory import completeness_of
 from steno.bundle.reader import event_lines
@@ -32,6 +31,7 @@ from steno.claims.keeping import Heard, keep_claims
 from steno.errors import BadRequestError, CaptureError, StenoError, StoreError, UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.ignored import IgnoreRules
+from steno.evidence.intake_names import DISTURBED
 from steno.evidence.kinds import Event, EventData
 from steno.record import intake
 from steno.record.kernel import KernelKept, keep_kernel_layer

@@ -18,7 +18,7 @@ from steno.contracts.agent_audit.strace_reader import (
     trace_file_lines,
     unquoted,
 )
-from steno.evidence.lines import LineTooLongError
+from steno.lines import LineTooLongError
 
 PAGE = Path(__file__).parents[3] / "docs" / "agents.md"
 TTY = b"</dev/pts/3<char 136:3>>"

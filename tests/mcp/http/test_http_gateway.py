@@ -10,14 +10,16 @@ from typing import Any, cast
 
 import pytest
 
+from steno.capture import procfs
 from steno.evidence.claims import ProcessKey
-from steno.mcp import approval, http_address, http_process
-from steno.mcp.approvals import MAX_AT_ONCE
-from steno.mcp.http_gateway import Gateway
-from steno.mcp.journal import Journal
+from steno.mcp import approval
+from steno.mcp.approval import MAX_AT_ONCE
+from steno.mcp.decision_log import DecisionLog
+from steno.mcp.http import headers
+from steno.mcp.http.proxy import Proxy
 from steno.mcp.pins import Pins, of_listing
-from steno.mcp.policy import Call, Policy
-from steno.mcp.session import Ask
+from steno.mcp.policy.policy import Approval, Call, Policy
+from steno.mcp.session import ApprovalRequest
 
 TOOL = {"name": "read", "inputSchema": {"type": "object"}}
 
@@ -33,21 +35,21 @@ TOOL = {"name": "read", "inputSchema": {"type": "object"}}
 def test_a_listing_counts_until_the_process_of_the_server_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, process: ProcessKey | None, runs: bool, reason: str
 ) -> None:
-    monkeypatch.setattr(http_process, "listener", lambda *_: process)
-    monkeypatch.setattr(http_process, "runs", lambda _: runs)
+    monkeypatch.setattr(procfs, "listener", lambda *_: process)
+    monkeypatch.setattr(procfs, "is_running", lambda _: runs)
     pins = Pins({"l": of_listing([TOOL])})
     policy = Policy(digest="0" * 64, default="allow", pins=pins)
-    journal = Journal.open({}, str(tmp_path / "log"))
-    gateway = Gateway(policy, journal, http_address.upstream("http://127.0.0.1:9/mcp"), "l")
-    gateway.server_process()
+    journal = DecisionLog.open({}, str(tmp_path / "log"))
+    proxy = Proxy(policy, journal, headers.upstream_endpoint("http://127.0.0.1:9/mcp"), "l")
+    proxy.server_process()
     policy.check_listing("l", [TOOL])
-    gateway.upstream_failed(None, "it does not answer")
+    proxy.upstream_failed(None, "it does not answer")
     assert policy.decide(Call("l", "read", {}), 0).reason == reason
 
 
-def _gateway() -> Gateway:
-    policy = Policy(digest="0" * 64, default="allow", approval=["ask"])
-    return Gateway(policy, Journal.open({}), http_address.upstream("http://127.0.0.1:9/mcp"), "l")
+def _proxy() -> Proxy:
+    policy = Policy(digest="0" * 64, default="allow", approval=Approval(["ask"], 60))
+    return Proxy(policy, DecisionLog.open({}), headers.upstream_endpoint("http://127.0.0.1:9/mcp"), "l")
 
 
 def test_questions_whose_client_has_left_still_count_and_one_too_many_is_answered_with_no(
@@ -59,17 +61,17 @@ def test_questions_whose_client_has_left_still_count_and_one_too_many_is_answere
         asked.append(1)
         return answered.wait(60)
 
-    monkeypatch.setattr(approval, "ask", think)
-    question = cast("Ask", type("Question", (), {"call": None, "ruling": None}))
+    monkeypatch.setattr(approval, "is_approved", think)
+    question = cast("ApprovalRequest", type("Question", (), {"call": None, "ruling": None}))
 
     async def leave_and_ask_again() -> bool:
-        gateway = _gateway()
-        waiting = [asyncio.create_task(gateway.approved(question)) for _ in range(MAX_AT_ONCE)]
+        proxy = _proxy()
+        waiting = [asyncio.create_task(proxy.approved(question)) for _ in range(MAX_AT_ONCE)]
         await asyncio.sleep(0)
         for task in waiting:
             task.cancel()
         await asyncio.wait(waiting)
-        return await gateway.approved(question)
+        return await proxy.approved(question)
 
     try:
         assert not asyncio.run(leave_and_ask_again())
@@ -85,5 +87,5 @@ def test_a_stderr_that_is_closed_keeps_nobody_from_being_told(
         pass
     for stderr in (closed, None):
         monkeypatch.setattr(sys, "stderr", stderr)
-        _gateway().upstream_failed(None, "it does not answer")
+        _proxy().upstream_failed(None, "it does not answer")
     assert capsys.readouterr().out == ""

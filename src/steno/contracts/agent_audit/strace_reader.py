@@ -17,7 +17,7 @@ import msgspec
 
 from steno.contracts.agent_audit.streams import STDERR, STDOUT
 from steno.errors import BadRequestError
-from steno.evidence.lines import Lines, LineTooLongError
+from steno.lines import LineSplitter, LineTooLongError
 
 MAX_LINE = 16 << 20
 MOST_BEGUN = 64 << 20  # bytes of lines that were begun and not resumed, with what it costs to hold each
@@ -322,7 +322,7 @@ def reconstruct(lines: Iterable[bytes | LineTooLongError], out: ByteSink, err: B
 
 
 def trace_file_lines(path: Path) -> Iterator[bytes | LineTooLongError]:
-    cutter = Lines(MAX_LINE)
+    cutter = LineSplitter(MAX_LINE)
     try:
         with path.open("rb") as trace:
             while block := trace.read(BLOCK):
