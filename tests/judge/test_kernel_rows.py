@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steno.evidence import layout
-from steno.judge import kernel_rows
+from steno.judge import files, kernel_rows
 from steno.judge.kernel_rows import COLUMNS, BadTableError, batches
 from steno.judge.table_held import held
-from support.documents import files, processes, syscalls
+from support.documents import processes, syscalls
 from support.frames_made import ABSENT, FakeFrames, Found
 from support.kernel_tables import table_of
 from support.spools import FINISH, START, MemoryLayers, numbered
@@ -38,7 +38,7 @@ READERS: list[Callable[[MemoryLayers], object]] = [
     held,
     lambda layers: b"".join(syscalls(layers)),
     lambda layers: b"".join(processes(layers)),
-    lambda layers: b"".join(files(layers)),
+    files.files,
 ]
 
 

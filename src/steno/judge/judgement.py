@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any, Protocol, TypeVar
@@ -20,6 +18,7 @@ from steno.judge.one_pass import Reading, Scan
 from steno.judge.types import Access, Calls, Correlation, Files, Health, Process, Surface
 
 _Part = TypeVar("_Part")
+_NOT_THERE = (2, "No such file or directory")  # ENOENT, in the words of no locale
 _FRAME = 1 << 13  # accesses that are kept in one piece
 # What is read of the table for one of these alone.
 _SCANS: dict[str, type[Scan]] = {
@@ -111,7 +110,7 @@ class Judgement:
     def _part(self, name: str, kind: type[_Part], make: Callable[[Reading], _Part]) -> _Part:
         if name not in self._made:
             if not self.has(name):
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+                raise FileNotFoundError(*_NOT_THERE, name)
             self._made[name] = self._read_or_made(name, kind, make)
             if name in _SCANS:
                 self.reading.forget(_SCANS[name])
@@ -132,7 +131,7 @@ class Judgement:
 def _files(reading: Reading) -> Files:
     if not reading.has(layout.FILE_LINES):
         # Without them no file would be changed, which nothing tells.
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), layout.FILE_LINES)
+        raise FileNotFoundError(*_NOT_THERE, layout.FILE_LINES)
     return files.files(reading)
 
 
