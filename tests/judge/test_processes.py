@@ -50,6 +50,7 @@ def test_a_process_tells_its_parent_its_program_and_its_end() -> None:
         "exit": {"code": 3},
         "exit_known": "kernel",
         "outlived": False,
+        "role": "tool",
         "threads": 2,
         "events": 4,
     }

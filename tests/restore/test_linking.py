@@ -50,6 +50,7 @@ def nodes(root: Path) -> list[int]:
     return [(root / name).stat().st_ino for name in NAMES]
 
 
+@pytest.mark.process
 def test_what_is_still_there_gets_its_other_names_back(root: Path) -> None:
     first = nodes(root)
     plan = undo(root, "rm b; rm c; echo new >c")
@@ -57,6 +58,7 @@ def test_what_is_still_there_gets_its_other_names_back(root: Path) -> None:
     assert [step.do for step in plan.steps if step.do is not Do.SET] == [Do.HARD_LINK, Do.HARD_LINK]
 
 
+@pytest.mark.process
 def test_one_is_written_and_the_others_are_linked_to_it(root: Path) -> None:
     plan = undo(root, "echo new >a; rm b")
     assert len(set(nodes(root))) == 1
@@ -64,6 +66,7 @@ def test_one_is_written_and_the_others_are_linked_to_it(root: Path) -> None:
     assert plan.notes == []
 
 
+@pytest.mark.process
 def test_what_cannot_be_linked_is_written_and_this_is_said(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,6 +81,7 @@ def test_what_cannot_be_linked_is_written_and_this_is_said(
     assert why == f"it is a file of its own now, and no name of {root / 'a'}: Operation not permitted"
 
 
+@pytest.mark.process
 def test_a_file_with_names_that_the_record_does_not_know_is_one_of_its_own_and_this_is_said(
     root: Path,
 ) -> None:
@@ -87,6 +91,7 @@ def test_a_file_with_names_that_the_record_does_not_know_is_one_of_its_own_and_t
     ]
 
 
+@pytest.mark.process
 def test_another_file_that_got_the_same_inode_is_no_name_of_it(root: Path) -> None:
     """Of such the states differ: size, time, owner or mode."""
     (root / "b").unlink()

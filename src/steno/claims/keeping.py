@@ -214,7 +214,12 @@ def _kept(sheet: _Sheet, taken: Taken) -> Taken:
 def _first_that_spoke(taken: Taken, hooks: list[HookTold]) -> str:
     if taken.lines:
         return taken.lines[0].source
-    understood = (one for one in hooks if one.event_type is not None)
+    if not hooks:
+        return NO_SHIM
+    from steno.agents.hook_payload import interpreted  # late, as in hook_log
+
+    read = (interpreted(one) for one in hooks)
+    understood = (one for one in read if one is not None and one.event_type is not None)
     first = min(understood, key=lambda one: one.at_ns, default=None)
     return NO_SHIM if first is None else first.agent
 
@@ -272,9 +277,22 @@ class _Masking:
 
     def masked(self, one: Told) -> dict[str, Any]:
         raw = self._texts(one)
+        if isinstance(one, HookTold) and one.payload is not None:
+            return self._payload(one, raw)
         if isinstance(one, SdkTold):
             return raw if one.steno is None else raw | {"steno": self._foreign(raw["steno"])}
         return self._foreign(raw)
+
+    def _payload(self, one: HookTold, raw: dict[str, Any]) -> dict[str, Any]:
+        """Where it cannot be kept, what it says is, without what a tool was given and answered."""
+        kept = self._kept(one.payload, f"{_PLACE}.payload", intake.MAX_PAYLOAD_TOLD)
+        if kept is not None:
+            return raw | {"payload": kept}
+        from steno.agents.hook_payload import interpreted
+
+        read = interpreted(one) or msgspec.structs.replace(one, payload=None)
+        facts = msgspec.structs.replace(read, input=None, output=None, message=None, cut=True)
+        return self._texts(facts)
 
     def _texts(self, one: Told) -> dict[str, Any]:
         raw: dict[str, Any] = msgspec.to_builtins(one)
@@ -290,10 +308,10 @@ class _Masking:
                 raw[cut] = raw[cut] or raw[name] is None
         return raw
 
-    def _kept(self, value: Any, where: str) -> Any:
+    def _kept(self, value: Any, where: str, most: int = intake.MAX_TOLD) -> Any:
         """None for what is too much, or cannot be written as deep in a line as it will stand."""
         try:
-            if not self._keep_texts or len(canonical.encode(value)) > intake.MAX_TOLD:
+            if not self._keep_texts or len(canonical.encode(value)) > most:
                 return None
             masked = self._redactor.foreign(value, where)
             canonical.encode([[[masked]]])

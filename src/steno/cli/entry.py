@@ -12,7 +12,8 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from steno.hooks import AGENTS
+from steno.agents.made import HOOK_AGENTS
+from steno.evidence.intake_names import FOLDER
 
 INTERRUPTED = 130
 FAULT = 70  # of Steno's own, which nobody foresaw: never a code that is a verdict
@@ -41,7 +42,8 @@ def failure_code(words: list[str]) -> int | None:
 
 def main() -> NoReturn:
     match sys.argv[1:]:
-        case ["hook", agent] if agent in AGENTS and not os.isatty(0):
+        case ["hook", agent] if (agent in HOOK_AGENTS or FOLDER in os.environ) and not os.isatty(0):
+            sys.dont_write_bytecode = True  # a hook changes nothing but its log
             from steno.hooks.program import run
 
             run(agent)

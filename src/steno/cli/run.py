@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import click
 
+from steno.agents.made import HOOK_AGENTS
 from steno.bundle.store import UNPUBLISHED
 from steno.capture.host import original_environment
 from steno.capture.observer import AUTO, EBPF, NONE, WISHES
@@ -29,7 +30,7 @@ _START_HINTS = {
     os.strerror(errno.EMFILE): "raise the limit of open files with `ulimit -n`",
 }
 _DESTINATIONS = {layout.STDOUT: "stdout", layout.STDERR: "stderr", layout.OUTPUT: "stdout and stderr"}
-SHIMS = (ANY_SHIM, NO_SHIM, "openai-agents", "claude", "codex", "gemini")
+SHIMS = (ANY_SHIM, NO_SHIM, "openai-agents", *HOOK_AGENTS)
 LONG_WORK_BYTES = 100_000_000
 FOREVER = "forever"
 _MOST_SECONDS = 10**9

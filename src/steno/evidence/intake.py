@@ -20,6 +20,7 @@ from steno.evidence.intake_names import (
     MAX_ID,
     MAX_LINE,
     MAX_NAME,
+    MAX_PAYLOAD_TOLD,
     MAX_TOLD,
     ORIGIN_NS,
     RUN_ID,
@@ -37,6 +38,7 @@ __all__ = [
     "MAX_ID",
     "MAX_LINE",
     "MAX_NAME",
+    "MAX_PAYLOAD_TOLD",
     "MAX_TOLD",
     "ORIGIN_NS",
     "RUN_ID",
@@ -129,9 +131,10 @@ class HookTold(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     at_ns: int
     agent: str
     sdk_version: str | None = None
-    event_type: SdkEventType | None  # None: what came cannot be understood, and `problem` says why
-    tool_call_id: str | None
-    tool: str | None
+    payload: Any = None  # what the agent gave to its hook; None: what follows was read from it by the hook
+    event_type: SdkEventType | None = None  # None: it cannot be understood, and `problem` says why
+    tool_call_id: str | None = None
+    tool: str | None = None
     server: str | None = None
     session: str | None = None
     process: ProcessKey  # of the hook

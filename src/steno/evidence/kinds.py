@@ -44,6 +44,19 @@ class Terminal(msgspec.Struct, frozen=True):
     recorded: list[str] = []  # "stdin", "stdout", "stderr", "output"
 
 
+class ProgramFile(msgspec.Struct, frozen=True):
+    path: str
+    identity: str  # device, inode and the time of its last change in ns, with colons between
+
+
+class HookProgram(msgspec.Struct, frozen=True):
+    """What Steno's own hooks are, so that their processes can be told from those of the run."""
+
+    script: ProgramFile | None  # the installed `steno`
+    python: ProgramFile | None  # that runs it
+    reads: list[str] = []  # directories of the interpreter and its libraries
+
+
 class RunStart(EventData, frozen=True):
     type: ClassVar[str] = "run_start"
 
@@ -67,6 +80,7 @@ class RunStart(EventData, frozen=True):
     intake: str | None = None  # where programs of the run told us of themselves: "memory" or "disk"
     max_blob: int | None = None  # bytes; of a larger file no content is kept
     ignored: list[str] | None = None  # paths of which, and below which, no content is kept
+    hook_program: HookProgram | None = None  # with an observer
 
 
 class RepoSnapshot(EventData, frozen=True):

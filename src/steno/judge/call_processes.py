@@ -56,6 +56,7 @@ class RunOfTests(NamedTuple):
 
 class Processes:
     columns: ClassVar[tuple[str, ...]] = (*log_writers.COLUMNS, "arg2")
+    whole: ClassVar[bool] = True
 
     @classmethod
     def begin(cls, layers: Layers) -> Self:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
+from steno.agents.known import of_all
 from steno.evidence import intake_names
 from steno.evidence.claims import PolicyLine
 from steno.judge.call_processes import Process, Processes
@@ -20,7 +21,7 @@ from steno.judge.told_calls import COMPLETED, STARTED, ToldCall, is_of_hook
 from steno.judge.types import Window
 
 # Tools that have other tools called: what they do is what those do.
-DELEGATING = frozenset({"Task", "Agent"})
+DELEGATING = of_all(lambda agent: agent.tools.delegate)
 # Servers behind servers: beyond that nobody looks further out.
 _MOST_NESTED = 64
 _NONE = -1

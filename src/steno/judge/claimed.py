@@ -16,78 +16,28 @@ from typing import Any, AnyStr, NamedTuple
 
 import msgspec
 
+from steno.agents.known import of_all
 from steno.judge.call_processes import SHELLS
 from steno.judge.told_calls import MCP_TOOL
 
-# Tools that only read, by the names that agents and common servers give them.
-READING = frozenset(
-    {
-        "Read",
-        "NotebookRead",
-        "Glob",
-        "Grep",
-        "LS",
-        "read_file",
-        "read_text_file",
-        "read_media_file",
-        "read_multiple_files",
-        "read_many_files",
-        "list_directory",
-        "list_directory_with_sizes",
-        "list_dir",
-        "directory_tree",
-        "search_files",
-        "search_file_content",
-        "grep_search",
-        "glob",
-        "get_file_info",
+# What tools do, by the names that agents give them, and common servers.
+_READING_ONE = of_all(lambda agent: agent.tools.read_one) | {
+    *("read_text_file", "read_media_file", "read_multiple_files"),
+}
+READING = (
+    _READING_ONE
+    | of_all(lambda agent: agent.tools.read)
+    | {
+        *("list_directory_with_sizes", "directory_tree", "search_files", "get_file_info"),
         "list_allowed_directories",
-        "view_image",
     }
 )
-WRITING = frozenset(
-    {
-        "Write",
-        "Edit",
-        "MultiEdit",
-        "NotebookEdit",
-        "write_file",
-        "edit_file",
-        "create_file",
-        "replace",
-        "apply_patch",
-    }
-)
-# Of those that write: the ones that leave what is in `content`, and those that change what is there.
-_WRITING_CONTENT = frozenset({"Write", "write_file", "create_file"})
-EDITING = frozenset({"Edit", "MultiEdit", "NotebookEdit", "edit_file", "replace"})
-REMOVING = frozenset({"apply_patch"})  # and those of which a file may be gone afterwards
-# Of those that read: the ones that open what they are given by its name.
-_READING_ONE = frozenset(
-    {
-        "Read",
-        "NotebookRead",
-        "read_file",
-        "read_text_file",
-        "read_media_file",
-        "read_multiple_files",
-        "view_image",
-    }
-)
-COMMANDING = frozenset(
-    {
-        "Bash",
-        "BashTool",
-        "bash",
-        "shell",
-        "local_shell",
-        "exec_command",
-        "shell_command",
-        "run_shell_command",
-        "run_command",
-        "execute_command",
-    }
-)
+# The ones that leave what is in `content`, and those that change what is there.
+_WRITING_CONTENT = of_all(lambda agent: agent.tools.write) | {"create_file"}
+EDITING = of_all(lambda agent: agent.tools.edit) | {"edit_file"}
+REMOVING = of_all(lambda agent: agent.tools.patch)  # and those of which a file may be gone afterwards
+WRITING = _WRITING_CONTENT | EDITING | REMOVING
+COMMANDING = of_all(lambda agent: agent.tools.run) | {"BashTool", "bash", "run_command", "execute_command"}
 _SHELL_OPTIONS = frozenset({b"-c", b"-l", b"-lc", b"-cl"})
 _PATH_KEYS = ("file_path", "path", "notebook_path", "filePath", "absolute_path")
 _PATHS_KEY = "paths"

@@ -9,50 +9,14 @@ has the forms.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Sequence
 
+from steno.agents.known import launchers, shell_forms
 from steno.judge import claimed
 from steno.judge.call_effects import Exec
 from steno.judge.call_processes import SHELLS, Processes
 
-_PATH = rb"[\w./@%+=:,-]+"
-# Claude Code: its snapshot of the user's shell, the command, and where that ended.
-_OF_CLAUDE = re.compile(
-    rb"(?:source " + _PATH + rb" 2>/dev/null \|\| true && )?"
-    rb"(?:(?:shopt -u extglob|setopt NO_EXTENDED_GLOB) 2>/dev/null \|\| true && )?"
-    rb"eval (?P<command>.+?)(?: \\?< /dev/null)? && pwd -P >\| " + _PATH,
-    re.DOTALL,
-)
-# Codex: its snapshot, the variables that it keeps, and the shell that gets the command.
-_VARIABLE = rb"\$\{\w+(?:[+-]x?)?\}"
-_OF_CODEX = re.compile(
-    rb"(?:(?:"
-    rb"|__CODEX_\w+=\"" + _VARIABLE + rb"\""
-    rb"|if \. '[^'\n]*' >/dev/null 2>&1; then :; fi"
-    rb"|if \[ -n \"(?:" + _VARIABLE + rb"|\$\w+)\" \](?: \|\| \[ -n \"" + _VARIABLE + rb"\" \])?; then"
-    rb"|  if \[ -z \"" + _VARIABLE + rb"\" \] \|\| \[ \"" + _VARIABLE + rb"\" != \"" + _VARIABLE + rb"\" \];"
-    rb" then export \w+=\"" + _VARIABLE + rb"\"; else export \w+; fi"
-    rb"|(?:else )?builtin unset [\w ]+ 2>/dev/null \|\| command unset [\w ]+(?:; fi)?"
-    rb"|if \[ -n \"\$\{PATH:-\}\" \]; then export PATH='[^'\n]*':\"\$PATH\"; else export PATH='[^'\n]*'; fi"
-    rb"|fi"
-    rb")\n)+exec '[^'\n]*/(?:ba|z|)sh' -l?c (?P<command>.+)",
-    re.DOTALL,
-)
-# Gemini: where it wants the background jobs told, and the command as it is in a shell of its own.
-_OF_GEMINI = re.compile(
-    rb"shopt -u promptvars nullglob extglob nocaseglob dotglob; _bgpids_file=" + _PATH + rb"\n\(\n"
-    rb"  trap 'jobs -p > \"\$_bgpids_file\"' EXIT\n(?P<command>.+)\n\)\n__code=\$\?\nexit \$__code",
-    re.DOTALL,
-)
-_QUOTED = re.compile(
-    rb"'(?P<single>[^']*)'|\"(?P<double>(?:[^\"\\$`]|\\[\"\\$`])*)\"|\\(?P<letter>[^\n])|(?P<bare>[\w./@%+=:,-]+)",
-    re.DOTALL,
-)
-_ESCAPE = re.compile(rb"\\(.)", re.DOTALL)
-# Programs of agents that start what stands at the end of their arguments.
-_LAUNCHERS = frozenset({b"codex", b"codex-linux-sandbox", b"bwrap"})
 # With these a text takes a shell.
 _FOR_SHELLS = frozenset("\n;&|<>$`*?~(){}[]#!=\\'\"")
 _MOST_ABOVE = 64  # processes between a program and the agent; beyond that nobody looks
@@ -104,7 +68,7 @@ def _is_command(one: Exec, wanted: bytes, words: list[bytes] | None) -> bool:
 
 def _launches(one: Exec, wanted: bytes) -> bool:
     """Whether it is a program of an agent that was told to start the shell with this command."""
-    if not one.names & _LAUNCHERS:
+    if not one.names & launchers():
         return False
     shells = [place for place, word in enumerate(one.argv) if word.rpartition(b"/")[2] in SHELLS]
     text = claimed.text_for_shell(one.argv[shells[-1] :]) if shells else None
@@ -114,31 +78,7 @@ def _launches(one: Exec, wanted: bytes) -> bool:
 def _is_wanted(text: bytes, wanted: bytes) -> bool:
     if text == wanted:
         return True
-    if (plain := _OF_GEMINI.fullmatch(text)) is not None:
-        return plain["command"] == _as_gemini_gives(wanted)
-    return any(
-        wrapped is not None and _unquoted(wrapped["command"]) == wanted
-        for wrapped in (_OF_CLAUDE.fullmatch(text), _OF_CODEX.fullmatch(text))
-    )
-
-
-def _as_gemini_gives(command: bytes) -> bytes:
-    """Trimmed; a space behind a last backslash keeps it from joining two lines."""
-    trimmed = command.strip()
-    return trimmed + b" " if trimmed.endswith(b"\\") else trimmed
-
-
-def _unquoted(word: bytes) -> bytes | None:
-    """What a shell makes of one word; None where it would do more than take its quotes away."""
-    parts, at = [], 0
-    while at < len(word):
-        found = _QUOTED.match(word, at)
-        if found is None:
-            return None
-        kind = found.lastgroup or ""
-        parts.append(_ESCAPE.sub(rb"\1", found[kind]) if kind == "double" else found[kind])
-        at = found.end()
-    return b"".join(parts)
+    return any(form(text, wanted) for form in shell_forms())
 
 
 def _words(command: str) -> list[bytes] | None:

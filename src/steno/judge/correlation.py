@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from steno.agents.made import CALL_ID_KEYS, HOOK_AGENTS
 from steno.evidence.kinds import ANY_SHIM, NO_SHIM
 from steno.evidence.layers import Layers
 from steno.judge import cgroup_health, health, kernel_health
@@ -17,12 +18,12 @@ from steno.judge.call_join import Joined, join
 from steno.judge.call_scan import CallScan
 from steno.judge.cgroup_health import CgroupHealth
 from steno.judge.one_pass import Reading
-from steno.judge.told_calls import HOOK_AGENTS, TOOL_CALL, ToldCall, is_of_hook
+from steno.judge.told_calls import TOOL_CALL, ToldCall, is_of_hook
 from steno.judge.types import Binding, Correlation, WallWindow
 
 SCHEMA = "steno.correlation-report.v1"
 # Ids that an agent with hooks gives its calls.
-_IDS_OF_HOOK_AGENTS = frozenset({"_meta.claudecode/toolUseId", "_meta.callId"})
+_IDS_OF_HOOK_AGENTS = frozenset(f"_meta.{key}" for key in CALL_ID_KEYS)
 _LATEST = datetime(9999, 12, 31, tzinfo=UTC)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

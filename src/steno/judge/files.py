@@ -178,12 +178,13 @@ def state_of(look: Look | None) -> FileState:
 def files(layers: Layers) -> Files:
     """Every recorded path in order, what was done to it, its states before and after, and what changed."""
     touched = Reading.of(layers).scanned(Touched)
+    own = Reading.of(layers).own.paths
     ends = _ends(layers) if touched.has_moved_files and touched.tells_contents else _NO_CONTENTS
     found = Files([], touched.renames, [])
     for line in file_lines(layers):
         if isinstance(line, RepositoryLine):
             found.repositories.append(line.repository)
-        else:
+        elif line.path_bytes not in own or touched.operations(line.path_bytes):
             found.files.append(_file(line, touched, ends))
     return found
 

@@ -108,6 +108,16 @@ class RowBatch:
         self.count: int = batch.num_rows
         self.rows_in_all = rows_in_all  # of the table that this is a part of
 
+    def without(self, processes: Collection[int]) -> RowBatch:
+        """The rows of all other processes."""
+        import pyarrow as pa
+
+        kept = [process not in processes for process in self.numbers("process")]
+        if all(kept):
+            return self
+        with border():
+            return RowBatch(self._batch.filter(pa.array(kept, pa.bool_())), self.rows_in_all)
+
     def label(self, labels: list[int]) -> None:
         """A number for every row: the column `LABEL`."""
         self._labels = labels

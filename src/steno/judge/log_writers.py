@@ -131,6 +131,7 @@ class LogsNamed:
     """Whether a program of the run opened or changed a log: the recorder may have found nothing of it."""
 
     columns: ClassVar[tuple[str, ...]] = ("resolved",)
+    whole: ClassVar[bool] = True
 
     def __init__(self, run_id: str) -> None:
         self.any = False

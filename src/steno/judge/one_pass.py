@@ -18,13 +18,17 @@ from steno.evidence.index import Arrival
 from steno.evidence.kinds import Event
 from steno.evidence.layers import Layers
 from steno.judge.kernel_rows import RowBatch, batches
+from steno.judge.own_processes import Own, own_processes
 
 _Made = TypeVar("_Made")
 _Found = TypeVar("_Found", bound="Scan")
 
 
 class Scan(Protocol):
-    """What is read off the table of system calls, batch by batch."""
+    """What is read off the table of system calls, batch by batch.
+
+    Rows of Steno's own hooks are left out, but for one that says `whole = True`.
+    """
 
     columns: ClassVar[tuple[str, ...]]
 
@@ -78,6 +82,11 @@ class Reading:
         found: _Made = self._made[make]
         return found
 
+    @property
+    def own(self) -> Own:
+        """The processes of Steno's own hooks."""
+        return self.once(own_processes)
+
     def expect(self, kinds: Iterable[type[Scan]]) -> None:
         """These will be asked for, and may be read with the first one that is."""
         self._expected |= dict.fromkeys(kinds)
@@ -109,7 +118,11 @@ class Reading:
         self._found |= {type(scan): scan for scan in scans}
 
     def _read(self, scans: list[Scan]) -> None:
-        columns = dict.fromkeys(name for scan in scans for name in scan.columns)
+        own = self.own.processes
+        columns = dict.fromkeys(
+            [*(name for scan in scans for name in scan.columns), *(["process"] if own else ())]
+        )
         for batch in batches(self._layers, list(columns)):
+            of_the_run = batch.without(own) if own else batch
             for scan in scans:
-                scan.take(batch)
+                scan.take(batch if getattr(scan, "whole", False) else of_the_run)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from steno.agents.known import state_below_home
+from steno.agents.made import STATE_VARIABLES
 from steno.judge.facts import RunFacts
 
 _TMP = "/tmp"  # noqa: S108 - what programs take when TMPDIR is not set
-_STATE_OF_GEMINI = ".gemini/"  # below the home, or what stands in for it
-# Below the home; the first one also begins the names of files.
-_STATE_OF_AGENTS = (".claude", ".codex/", _STATE_OF_GEMINI, ".cache/", ".local/state/")
-_STATE_VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+# Of all programs, agents included: below the home, and below what a variable names.
+_STATE_OF_PROGRAMS = (".cache/", ".local/state/")
+_STATE_VARIABLES = {"XDG_STATE_HOME": "", "XDG_CACHE_HOME": ""}
 
 
 class SortedOut(NamedTuple):
@@ -58,12 +59,15 @@ class OwnState(NamedTuple):
 
 
 def _prefixes(environment: dict[str, str | None]) -> list[str]:
-    directories = [*(environment.get(name) for name in _STATE_VARIABLES), environment.get("TMPDIR") or _TMP]
-    found = [directory.rstrip("/") + "/" for directory in directories if directory and directory.strip("/")]
-    if other_home := environment.get("GEMINI_CLI_HOME"):
-        found.append(f"{other_home.rstrip('/')}/{_STATE_OF_GEMINI}")
+    found = [environment.get("TMPDIR") or _TMP]
+    for variable, below in {**_STATE_VARIABLES, **STATE_VARIABLES}.items():
+        directory = environment.get(variable)
+        if directory and directory.strip("/"):
+            found.append(f"{directory.rstrip('/')}/{below}")
+    found = [f"{directory.rstrip('/')}/" for directory in found if directory.strip("/")]
     if home := environment.get("HOME"):
-        found += [f"{home.rstrip('/')}/{name}" for name in _STATE_OF_AGENTS]
+        names = (*sorted(state_below_home()), *_STATE_OF_PROGRAMS)
+        found += [f"{home.rstrip('/')}/{name}" for name in names]
     return found
 
 

@@ -17,13 +17,15 @@ from steno.evidence import wire
 from steno.evidence.layers import Layers
 from steno.evidence.linux_numbers import signal_name
 from steno.judge.distinct import distinct_rows
+from steno.judge.facts import RunFacts
 from steno.judge.kernel_rows import RowBatch, result_word
 from steno.judge.one_pass import Reading
-from steno.judge.types import TOP, Exec, Process, outcome_of
+from steno.judge.types import STENO, TOOL, TOP, Exec, Process, outcome_of
 
 _COLUMNS = ("mono_ns", "process", "tid", "op", "path", "resolved", "extra", "result", "notes", "arg", "arg2")
 _TOLD = frozenset({"process", "exec", "interpreter", "exit", "outlived"})
 _NOBODY = 0
+COMMAND, AGENT, SERVER = "command", "agent", "server"
 _PID_BITS = 32
 _CORE_BIT = 0x80
 _SIGNAL_BITS = 0x7F
@@ -90,6 +92,7 @@ class Told:
     """Every process of the table, by its number."""
 
     columns: ClassVar[tuple[str, ...]] = _COLUMNS
+    whole: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.found: dict[int, _Process] = {}
@@ -104,12 +107,37 @@ class Told:
 
 def processes(layers: Layers) -> list[Process]:
     """Every process that was observed, in order of their numbers; what was not seen of one is None."""
-    found = Reading.of(layers).scanned(Told).found
-    numbers = count(1)
+    reading = Reading.of(layers)
+    found = reading.scanned(Told).found
     told = [found[number].process() for number in sorted(found)]
+    roles = _roles(reading, told)
+    numbers = count(1)
     return named(
-        [replace(one, execs=[replace(run, exec=next(numbers)) for run in one.execs]) for one in told]
+        [
+            replace(
+                one,
+                role=roles.get(one.process, TOOL),
+                execs=[replace(run, exec=next(numbers)) for run in one.execs],
+            )
+            for one in told
+        ]
     )
+
+
+def _roles(reading: Reading, found: list[Process]) -> dict[int, str]:
+    """What each process is to the run: of those that are no tool."""
+    servers = {
+        (one.server_process.pid, one.server_process.start_ticks)
+        for one in reading.once(RunFacts.of).connections
+        if one.server_process
+    }
+    own = reading.own.processes
+    return {
+        **{one.process: COMMAND for one in found[:1]},
+        **{one.process: SERVER for one in found if (one.pid, one.start_ticks) in servers},
+        **{one.parent: AGENT for one in found if one.process in own and one.parent and one.parent not in own},
+        **dict.fromkeys(own, STENO),
+    }
 
 
 def _take(batch: RowBatch, found: dict[int, _Process]) -> None:

@@ -46,8 +46,15 @@ def _of_sdk(told: SdkTold) -> SdkLine:
     )
 
 
+def _interpreted(told: HookTold) -> HookTold | None:
+    from steno.agents.hook_payload import interpreted  # late: most runs have no hooks
+
+    return interpreted(told)
+
+
 def _of_hooks(told: Iterable[HookTold]) -> Iterator[SdkLine]:
-    understood = (one for one in told if one.event_type is not None)
+    read = map(_interpreted, told)
+    understood = (one for one in read if one is not None and one.event_type is not None)
     for one, call in with_ids(sorted(understood, key=lambda one: one.at_ns)):
         if one.event_type is not None:
             yield SdkLine(

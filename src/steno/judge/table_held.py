@@ -14,6 +14,7 @@ _KNOWN = frozenset(op.name for op in wire.OPS.values())
 
 class Held:
     columns: ClassVar[tuple[str, ...]] = EVERY
+    whole: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.rows = 0

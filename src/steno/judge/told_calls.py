@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from steno.agents.made import HOOK_AGENTS
 from steno.evidence.claims import PolicyLine, SdkLine
 
 STARTED, COMPLETED = "tool_call_started", "tool_call_completed"
-HOOK_AGENTS = frozenset({"claude", "codex", "gemini"})
 MCP_TOOL = "mcp__"
 _MCP = "mcp_"  # with one underscore, as Gemini names them
 TOOL_CALL = "tools/call"
@@ -71,7 +71,7 @@ class ToldCall(msgspec.Struct, frozen=True):
     def goes_through_policy(self) -> bool:
         """Whether the agent says that it asks an MCP server. Tools of the agent itself never do."""
         sources = {line.source for line in self.said}
-        if sources and sources <= HOOK_AGENTS:
+        if sources and sources.issubset(HOOK_AGENTS):
             return self.server is not None or (self.said_tool or "").startswith(_MCP)
         return True
 

@@ -29,6 +29,7 @@ _LETTERS = {"created": "A", "modified": "M", "deleted": "D", "metadata": "m"}
 CONNECTED, NOT_SEEN, FAILED = "connected", "attempted, outcome not seen", "refused or failed"
 ADDRESS_SET = "address set, sending not seen"
 CONNECTED_OR_SET = "connected, or only an address set"
+TOOL, STENO = "tool", "steno"  # roles of processes: any of the run; one of our hooks
 TOP = 0  # the number that stands for a parent which is not known
 # of a call's result: it came to pass, or nothing says that it did not
 NO_ERROR = frozenset({"ok", "unknown"})
@@ -155,6 +156,7 @@ class Process(Row, frozen=True, kw_only=True):
     COLUMNS = (
         *("process", "parent", "pid", "program", "command", "started_ns", "ended_ns", "exit_code", "signal"),
         *("core_dumped", "end_known", "still_running", "threads", "n_events", "label", "title", "alike"),
+        "role",
     )
     process: Small
     parent: Small | None = None
@@ -173,6 +175,13 @@ class Process(Row, frozen=True, kw_only=True):
     label: str = ""  # its program; a copy of a process is what that is
     title: str = ""  # all that it was, its last command line in full
     alike: Small = 0  # the same number where two, with all that they started, did the same
+    # command: the first one; agent: it started hooks of Steno; server: of MCP; steno: a hook; else tool.
+    role: str = TOOL
+
+    @property
+    def is_our_hook(self) -> bool:
+        """Whether it is a process of Steno's own hooks: those are no part of what the run did."""
+        return self.role == STENO
 
     @property
     def program(self) -> str | None:

@@ -17,6 +17,7 @@ from steno.evidence.wire import NOTES
 from steno.judge import surface_names
 from steno.judge.effects import has_failed_to_reach
 from steno.judge.kernel_rows import COLUMNS, RowBatch, batches, category, named_text, result_word
+from steno.judge.one_pass import Reading
 from steno.judge.operations import MEANING_OF_OPEN, OPENING, access, creates, has_failed, truncates
 from steno.model.kernel_rows import column
 from steno.model.record import Record, checked
@@ -51,6 +52,7 @@ class Wanted(NamedTuple):
     path: bytes | None = None  # a pattern, for the requested or the resolved path
     category: str | None = None
     limit: int | None = None
+    hooks: bool = False  # also those of Steno's own hooks
 
 
 def chosen(record: Record, wanted: Wanted) -> Iterator[Row]:
@@ -90,8 +92,13 @@ def _state(row: Row) -> dict[str, Any]:
 
 def _events(record: Record, wanted: Wanted) -> Iterator[Row]:
     with checked(record.run, layout.KERNEL_TABLE):
+        hooks = wanted.hooks or wanted.process is not None
+        left_out = frozenset() if hooks else Reading.of(record.layers).own.processes
         for batch in batches(record.layers, list(COLUMNS)):
             chosen = _chosen(batch, wanted)
+            if left_out:
+                numbers = batch.numbers("process")
+                chosen = [row for row in chosen if numbers[row] not in left_out]
             if chosen:
                 columns = [column(batch, name) for name in COLUMNS]
                 for place in chosen:

@@ -421,7 +421,7 @@ class Run:
     def content(self, state: FileState) -> bytes:
         """What was in a file in this state, `before` or `after` of a row of `files`.
 
-        One that holds a secret can be read in the store that it was recorded in.
+        One that holds a secret can be read with the local key of the user who recorded it.
         """
         if state.blob is None:
             why = state.no_content_reason or "there was none, or nobody looked"

@@ -43,6 +43,11 @@ def network_of(judgement: Judgement) -> Network:
     return Network(judgement.accesses(), judgement.processes)
 
 
+def _of_the_run(judgement: Judgement) -> list[Process]:
+    """All processes but those of Steno's own hooks."""
+    return [one for one in judgement.processes if not one.is_our_hook]
+
+
 _SOURCES = {
     "calls": _Source(Call, layout.CALLS, lambda judgement: judgement.calls.calls),
     "checks": _Source(Check, layout.CALLS, lambda judgement: judgement.calls.checks),
@@ -53,10 +58,10 @@ _SOURCES = {
     ),
     "effects": _Source(Effects, layout.CALLS, lambda judgement: judgement.calls.effects),
     "execs": _Source(
-        Exec, layout.PROCESSES, lambda judgement: (run for one in judgement.processes for run in one.execs)
+        Exec, layout.PROCESSES, lambda judgement: (run for one in _of_the_run(judgement) for run in one.execs)
     ),
     "files": _Source(File, layout.FILES, lambda judgement: judgement.files.files),
-    "processes": _Source(Process, layout.PROCESSES, lambda judgement: judgement.processes),
+    "processes": _Source(Process, layout.PROCESSES, _of_the_run),
     "unaddressed": _Source(
         Unaddressed, layout.PROCESSES, lambda judgement: network_of(judgement).unaddressed
     ),

@@ -29,7 +29,7 @@ from steno.bundle.reader import FolderLayers
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, earlier_runs, publish_run_folder
 from steno.capture.closed import close_to_others, limits_of
-from steno.capture.host import ToolVersions, describe_environment, describe_host
+from steno.capture.host import ToolVersions, describe_environment, describe_hook_program, describe_host
 from steno.capture.keeper import Keeper, Launch, launch
 from steno.capture.observer import NONE, Frames, Observer, choose_observer, launch_observed, why_unobserved
 from steno.capture.probe import hint_of
@@ -376,6 +376,7 @@ class _Recording:
             ignored=[os.fsdecode(path) for path in self._observer.ignored.prefixes()]
             if self._observer
             else None,
+            hook_program=describe_hook_program() if self._observer else None,
         )
 
     def run_command(self) -> None:

@@ -337,6 +337,7 @@ export interface Process {
   title: string;
   /** The same number where two, with all that they started, did the same. */
   alike: number;
+  role: string;
 }
 
 /** A git repository that touched paths lie in. */
@@ -383,6 +384,6 @@ export const TABLES: Record<keyof Tables, Shape> = {
   effects: { call: "number?", candidates: "string[]", server: "string?", n_events: "number", files_created: "string[]", files_written: "string[]", files_deleted: "string[]", files_changed: "string[]", files_read: "string[]", files_tried: "string[]", endpoints: "string[]", sockets: "string[]", programs: "string[]", own_state: "string[]" },
   execs: { exec: "number", process: "number", at_ns: "Whole", requested: "string?", executable: "string?", arguments: "string[]", n_arguments: "Whole", arguments_cut: "boolean", interpreter: "string?", outcome: "string", error: "string?", privilege_lost: "boolean" },
   files: { path: "string", path_bytes: "string?", letter: "string", change: "string", operations: "string[]", size_change: "Whole?", before: { kind: "string?", mode: "number?", size: "Whole?", mtime_ns: "Whole?", uid: "number?", gid: "number?", target: "string?", target_bytes: "string?", blob: "string?", no_content_reason: "string?" }, after: { kind: "string?", mode: "number?", size: "Whole?", mtime_ns: "Whole?", uid: "number?", gid: "number?", target: "string?", target_bytes: "string?", blob: "string?", no_content_reason: "string?" }, changed_by_others: "boolean", git_root: "string?", git_class: "string?" },
-  processes: { process: "number", parent: "number?", pid: "number?", program: "string?", command: "string?", started_ns: "Whole", ended_ns: "Whole?", exit_code: "number?", signal: "string?", core_dumped: "boolean", end_known: "string", still_running: "boolean", threads: "number", n_events: "number", label: "string", title: "string", alike: "number" },
+  processes: { process: "number", parent: "number?", pid: "number?", program: "string?", command: "string?", started_ns: "Whole", ended_ns: "Whole?", exit_code: "number?", signal: "string?", core_dumped: "boolean", end_known: "string", still_running: "boolean", threads: "number", n_events: "number", label: "string", title: "string", alike: "number", role: "string" },
   unaddressed: { operation: "string", sockets: "string?", times: "number" },
 };

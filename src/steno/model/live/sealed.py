@@ -13,6 +13,7 @@ from steno.evidence import layout
 from steno.judge.claim_layers import claims_of
 from steno.judge.happenings import ALWAYS, OPENS, Happening, Row, Teller, gathered
 from steno.judge.kernel_rows import RowBatch, batches
+from steno.judge.one_pass import Reading
 from steno.judge.operations import MEANING_OF_OPEN
 from steno.model.live.claims import intakes, of_policy_line, of_sdk_line
 from steno.model.live.kernel import Taken
@@ -47,8 +48,9 @@ def _kernel(record: Record) -> Iterator[Happening]:
         return
     teller = Teller(intakes(record.facts.start, record.run_id))
     with checked(record.run, layout.KERNEL_TABLE):
+        own = Reading.of(record.layers).own.processes
         for batch in batches(record.layers, _COLUMNS):
-            for row in _rows(batch):
+            for row in _rows(batch.without(own) if own else batch):
                 if (told := teller.tell(row)) is not None:
                     yield told
 
