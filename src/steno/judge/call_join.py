@@ -13,12 +13,12 @@ from steno.evidence import intake_names
 from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
 from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
-from steno.judge import kernel_health
 from steno.judge.call_processes import Processes
 from steno.judge.call_windows import Windows, windows
 from steno.judge.claim_layers import claims_of
 from steno.judge.facts import RunFacts
 from steno.judge.file_changes import Mounts
+from steno.judge.health import COMPLETE, kernel_health
 from steno.judge.log_faults import is_of_policy, log_faults
 from steno.judge.log_writers import HOOK, PROXY, LogsNamed
 from steno.judge.one_pass import Reading, Scan
@@ -37,7 +37,7 @@ class Joined(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        return self.kernel == kernel_health.COMPLETE
+        return self.kernel == COMPLETE
 
     @property
     def policy_is_trusted(self) -> bool:
@@ -64,7 +64,7 @@ def join(layers: Layers) -> Joined:
     ends = {one.connection: one.closed_ns for one in facts.connections if one.closed_ns is not None}
     return Joined(
         facts,
-        kernel_health.of(facts).layer,
+        kernel_health(facts).layer,
         policy,
         sdk,
         calls,

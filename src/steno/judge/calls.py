@@ -16,13 +16,14 @@ from msgspec.structs import replace
 from steno.evidence import canonical
 from steno.evidence.claims import PolicyLine, SdkLine
 from steno.evidence.layers import Layers
-from steno.judge import kernel_health, said_and_done
+from steno.judge import said_and_done
 from steno.judge.call_effects import EffectsOfCalls
 from steno.judge.call_join import Joined, join
 from steno.judge.call_scan import CallScan, Wanted
 from steno.judge.doings import Named, Seen
 from steno.judge.file_changes import HeldBelow, states_after
 from steno.judge.final_claims import final_claims
+from steno.judge.health import ABSENT
 from steno.judge.one_pass import Reading
 from steno.judge.own_state import OwnState
 from steno.judge.said_and_done import CONFIRMED, CONTRADICTED, Evidence
@@ -59,7 +60,7 @@ def calls(layers: Layers) -> Calls:
         calls=[_call(joined, place, number, effects, beside) for number, place in enumerate(order, 1)],
         ambiguous=list(_ambiguous(joined, effects)),
     )
-    if joined.kernel == kernel_health.ABSENT:
+    if joined.kernel == ABSENT:
         return found
     counts = effects.counts
     return replace(

@@ -12,7 +12,7 @@ from steno.evidence.claims import SdkLine
 from steno.judge import claimed
 from steno.judge.call_join import Joined
 from steno.judge.call_processes import Process, Processes
-from steno.judge.kernel_health import ABSENT
+from steno.judge.health import ABSENT
 from steno.judge.said_and_done import CONFIRMED, CONTRADICTED, UNOBSERVED
 from steno.judge.types import Check, Claim
 

@@ -12,9 +12,9 @@ from collections.abc import Set as AbstractSet
 
 from steno.evidence import intake_names
 from steno.evidence.claims import ProcessKey
-from steno.judge import kernel_health
 from steno.judge.call_processes import Processes
 from steno.judge.facts import RunFacts
+from steno.judge.health import COMPLETE, kernel_health
 from steno.judge.log_writers import PROXY
 
 _BY_ANOTHER = "policy_log_written_by_another_process"
@@ -43,7 +43,7 @@ def is_of_policy(faults: Iterable[str]) -> bool:
 def _of_policy(facts: RunFacts, found: Processes) -> Iterator[str]:
     logs = facts.intake_logs
     there = {_name(log.process): log.process for log in logs.policy} if logs else {}
-    uses, whole = found.logs.uses, kernel_health.of(facts).layer == kernel_health.COMPLETE
+    uses, whole = found.logs.uses, kernel_health(facts).layer == COMPLETE
     for name in {*there, *uses} - {intake_names.HOOKS}:
         owner = found.of(_owner(name))
         use = uses.get(name)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from steno.evidence.claims import PolicyLine
 from steno.evidence.layers import Layers
-from steno.judge import kernel_health, surface_names
+from steno.judge import surface_names
 from steno.judge.claim_layers import claims_of
 from steno.judge.doings import CONNECTED, RAN, SENT, Named, Seeing
 from steno.judge.effects import DELETED, READ, WRITTEN
 from steno.judge.facts import RunFacts
+from steno.judge.health import kernel_health
 from steno.judge.one_pass import Reading
 from steno.judge.types import OwnSurface, Roots, Surface
 
@@ -46,7 +47,7 @@ def surface(layers: Layers) -> Surface:
             execs=names.execs,
             names=_names(seen.answers, set(map(surface_names.host_of, internet.done))),
             roots=_roots(facts),
-            kernel_layer=kernel_health.of(facts).layer,
+            kernel_layer=kernel_health(facts).layer,
         ),
     )
 
