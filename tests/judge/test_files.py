@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from steno.evidence import canonical, wire
-from steno.judge.kernel_rows import BadTableError
+from steno.evidence.syscalls import BadTableError
 from support.documents import files, state
 from support.frames_made import ABSENT, DIRECTORY, FakeFrames, Found
 from support.kernel_tables import kernel_layers

@@ -11,9 +11,9 @@ import pytest
 
 from steno.evidence import compat, layout
 from steno.evidence.layers import Layers
+from steno.evidence.syscalls import BadTableError, RowBatch
 from steno.judge.judgement import scans_for
-from steno.judge.kernel_rows import BadTableError, RowBatch
-from steno.judge.one_pass import Reading
+from steno.judge.scan import Reading
 from support.calls_made import decision, run_of, said_call
 from support.documents import documents
 from support.frames_made import FakeFrames

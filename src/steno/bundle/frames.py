@@ -20,8 +20,8 @@ from steno.bundle.frame_records import LENGTH, Batch, FramesError, States, Strin
 from steno.evidence import wire
 from steno.evidence.file_times import file_time
 from steno.evidence.mounting import lies_below, mounts_something
-from steno.judge.distinct import LARGE
-from steno.judge.late_renames import LateRenames
+from steno.evidence.syscalls import LARGE
+from steno.judge.path_history import LateRenames
 
 KERNEL = "kernel"
 LOGS = tuple(

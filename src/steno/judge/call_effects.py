@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from steno.judge.call_windows import Outside, Owner, Windows
-from steno.judge.doings import Seen
+from steno.judge.surface import Seen
 
 
 class Exec(NamedTuple):

@@ -15,13 +15,13 @@ from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
 from steno.judge.call_processes import Processes
 from steno.judge.call_windows import Windows, windows
-from steno.judge.claim_layers import claims_of
+from steno.judge.claims import claims_of
 from steno.judge.facts import RunFacts
 from steno.judge.file_changes import Mounts
 from steno.judge.health import COMPLETE, kernel_health
 from steno.judge.log_faults import is_of_policy, log_faults
 from steno.judge.log_writers import HOOK, PROXY, LogsNamed
-from steno.judge.one_pass import Reading, Scan
+from steno.judge.scan import Reading, Scan
 from steno.judge.told_calls import ToldCall, told_calls
 
 

@@ -15,14 +15,14 @@ from typing import ClassVar, NamedTuple, Self
 
 from steno.evidence import wire
 from steno.evidence.layers import Layers
-from steno.judge import doings, file_changes, said_and_done
+from steno.evidence.syscalls import RowBatch
+from steno.judge import file_changes, said_and_done, surface
 from steno.judge.call_effects import EffectsOfCalls, Exec
 from steno.judge.call_join import Joined, join
 from steno.judge.call_windows import Outside, Owner, Windows
 from steno.judge.file_changes import Change, Held, Witnessed
-from steno.judge.kernel_rows import RowBatch
-from steno.judge.one_pass import Reading
 from steno.judge.operations import has_failed
+from steno.judge.scan import Reading
 
 _EXEC = frozenset({"exec"})
 _END = frozenset({"exit"})
@@ -47,13 +47,13 @@ class Wanted(NamedTuple):
 
 
 class CallScan:
-    columns: ClassVar[tuple[str, ...]] = (*dict.fromkeys((*doings.COLUMNS, *file_changes.COLUMNS)),)
+    columns: ClassVar[tuple[str, ...]] = (*dict.fromkeys((*surface.COLUMNS, *file_changes.COLUMNS)),)
 
     def __init__(self, windows: Windows, wanted: Wanted) -> None:
         self.wanted = wanted
         self._windows = windows
         self._labeller = _Labeller(windows)
-        self._seeing = doings.Seeing(labelled=True)
+        self._seeing = surface.Seeing(labelled=True)
         self._totals: Counter[int] = Counter()
         self._found = EffectsOfCalls()
 

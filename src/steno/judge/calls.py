@@ -20,13 +20,13 @@ from steno.judge import said_and_done
 from steno.judge.call_effects import EffectsOfCalls
 from steno.judge.call_join import Joined, join
 from steno.judge.call_scan import CallScan, Wanted
-from steno.judge.doings import Named, Seen
 from steno.judge.file_changes import HeldBelow, states_after
 from steno.judge.final_claims import final_claims
 from steno.judge.health import ABSENT
-from steno.judge.one_pass import Reading
 from steno.judge.own_state import OwnState
 from steno.judge.said_and_done import CONFIRMED, CONTRADICTED, Evidence
+from steno.judge.scan import Reading
+from steno.judge.surface import Named, Seen
 from steno.judge.surface_names import is_own_log, path_name
 from steno.judge.told_calls import STARTED, ToldCall
 from steno.judge.types import Call, Calls, Check, Decided, Effects, FileNames, Said, SaidEvent

@@ -17,7 +17,7 @@ from steno.judge.call_effects import Counts
 from steno.judge.call_join import Joined, join
 from steno.judge.call_scan import CallScan
 from steno.judge.health import ABSENT, CLEAN, COMPLETE, FAILED, CgroupHealth, cgroup_health
-from steno.judge.one_pass import Reading
+from steno.judge.scan import Reading
 from steno.judge.told_calls import TOOL_CALL, ToldCall, is_of_hook
 from steno.judge.types import Binding, Correlation, WallWindow
 

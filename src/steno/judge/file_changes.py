@@ -19,14 +19,13 @@ from typing import ClassVar, NamedTuple, Self
 from steno.evidence import canonical, layout, wire
 from steno.evidence.layers import Layers
 from steno.evidence.mounting import lies_below
+from steno.evidence.syscalls import RowBatch
 from steno.judge.call_processes import Processes
-from steno.judge.doings import Seen
-from steno.judge.effects import CHANGED, ON_CONTENT, effect
 from steno.judge.files import UNKNOWN_AFTER, After, FileLine, calls_of, file_lines
-from steno.judge.kernel_rows import RowBatch
-from steno.judge.mounts import MOUNTING, mounted_upon
-from steno.judge.one_pass import Reading
-from steno.judge.operations import OPENING, access, creates, truncates
+from steno.judge.operations import CHANGED, ON_CONTENT, OPENING, access, creates, effect, truncates
+from steno.judge.path_history import MOUNTING, mounted_upon
+from steno.judge.scan import Reading
+from steno.judge.surface import Seen
 
 COLUMNS = (
     *("op", "process", "mono_ns", "resolved", "path", "arg", "notes", "result"),

@@ -14,11 +14,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 from steno.evidence import kinds, wire
 from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
+from steno.evidence.syscalls import RowBatch
 from steno.judge import surface_names
-from steno.judge.claim_layers import claims_of
+from steno.judge.claims import claims_of
 from steno.judge.facts import RunFacts
-from steno.judge.kernel_rows import RowBatch
-from steno.judge.one_pass import Reading, Scan
+from steno.judge.scan import Reading, Scan
 from steno.judge.types import Disagreement, Disagreements, Health, OwnHealth
 
 COMPLETE, PARTIAL, ABSENT = "complete", "partial", "absent"

@@ -12,9 +12,9 @@ from steno.evidence import layout
 from steno.evidence.layers import Layers
 from steno.judge import accesses as accesses_
 from steno.judge import call_join, calls, correlation, files, health, processes, surface, types
-from steno.judge.doings import Seeing
 from steno.judge.facts import RunFacts
-from steno.judge.one_pass import Reading, Scan
+from steno.judge.scan import Reading, Scan
+from steno.judge.surface import Seeing
 from steno.judge.types import Access, Calls, Correlation, Files, Health, Process, Surface
 
 _Part = TypeVar("_Part")

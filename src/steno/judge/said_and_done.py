@@ -15,10 +15,10 @@ from steno.evidence import canonical
 from steno.judge import claimed, commands_run
 from steno.judge.call_effects import Exec
 from steno.judge.call_processes import Processes
-from steno.judge.doings import Seen
-from steno.judge.effects import CHANGED, READ
 from steno.judge.file_changes import changed
+from steno.judge.operations import CHANGED, READ
 from steno.judge.own_state import OwnState
+from steno.judge.surface import Seen
 from steno.judge.surface_names import text
 from steno.judge.told_calls import COMPLETED, STARTED, ToldCall
 from steno.judge.types import Check, Window

@@ -7,9 +7,9 @@ from itertools import count
 from typing import Any
 
 from steno.evidence import layout
+from steno.evidence.syscalls import COLUMNS, DICTIONARIES, RowBatch, batches, result_word
 from steno.evidence.wire import NOTES
 from steno.judge.files import kind_of
-from steno.judge.kernel_rows import COLUMNS, DICTIONARIES, RowBatch, batches, result_word
 from steno.judge.surface_names import text
 from steno.judge.types import ABSENT, Event, FileState, outcome_of
 from steno.model.record import Record, checked

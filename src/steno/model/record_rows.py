@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from steno.bundle.blobs import open_blobs
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.layers import Layers
-from steno.judge.streams import recorded, tape_moments
+from steno.judge.terminal import recorded, tape_moments
 from steno.judge.types import Blob, Capability, Gap, LogEntry, Output
 from steno.model import so_far
 from steno.model.record import Record, checked

@@ -13,12 +13,19 @@ from typing import Any, NamedTuple
 
 from steno.evidence import layout
 from steno.evidence.canonical import SAFE_INTEGER
+from steno.evidence.syscalls import COLUMNS, RowBatch, batches, category, named_text, result_word
 from steno.evidence.wire import NOTES
 from steno.judge import surface_names
-from steno.judge.effects import has_failed_to_reach
-from steno.judge.kernel_rows import COLUMNS, RowBatch, batches, category, named_text, result_word
-from steno.judge.one_pass import Reading
-from steno.judge.operations import MEANING_OF_OPEN, OPENING, access, creates, has_failed, truncates
+from steno.judge.operations import (
+    MEANING_OF_OPEN,
+    OPENING,
+    access,
+    creates,
+    has_failed,
+    has_failed_to_reach,
+    truncates,
+)
+from steno.judge.scan import Reading
 from steno.model.kernel_rows import column
 from steno.model.record import Record, checked
 

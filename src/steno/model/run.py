@@ -23,16 +23,16 @@ from steno.evidence import canonical, layout
 from steno.evidence.claims import PolicyLine, SdkLine
 from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
+from steno.evidence.syscalls import RowBatch, batches
 from steno.judge.changed_by_others import SCANS, Destroyed, Others, changed_by_others
 from steno.judge.connections import Network
 from steno.judge.facts import RunFacts
 from steno.judge.judgement import Judgement
-from steno.judge.kernel_rows import RowBatch, batches
-from steno.judge.one_pass import Reading
 from steno.judge.processes import Descent
-from steno.judge.renamed import Renamed, Things, renamed
+from steno.judge.renames import Renamed, Things, renamed
 from steno.judge.rules import RULES
-from steno.judge.streams import Moment, recorded
+from steno.judge.scan import Reading
+from steno.judge.terminal import Moment, recorded
 from steno.judge.types import (
     NO_ERROR,
     Access,
