@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from steno.evidence import syscalls
 from steno.evidence.layers import Layers
-from steno.judge.call_effects import Counts
-from steno.judge.call_scan import CallScan
+from steno.judge.calls.attribution import Counts
+from steno.judge.calls.verdicts import CallScan
 from steno.judge.scan import Reading
 from support.calls_made import calls_of, decision, run_of
 from support.frames_made import FakeFrames

@@ -18,7 +18,7 @@ from steno.bundle.verify import EXIT_CODES, STEPS
 from steno.capture import host
 from steno.cli.main import COMMANDS
 from steno.evidence import compat, kinds, layout, syscalls, wire
-from steno.evidence.observed import Host
+from steno.evidence.kinds import Host
 from steno.record import counted_gaps
 from steno.redact import RULES
 from support.cases import cases

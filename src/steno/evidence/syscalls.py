@@ -16,9 +16,9 @@ from operator import attrgetter
 from typing import Any, BinaryIO, NamedTuple
 
 from steno.evidence import layout, wire
-from steno.evidence.file_times import file_time
 from steno.evidence.layers import Layers
 from steno.evidence.linux_abi import ERRORS
+from steno.evidence.linux_numbers import file_time
 
 BATCH = 1 << 16
 MAX_GROUP_ROWS = 1 << 18

@@ -11,7 +11,10 @@ import msgspec
 from steno.evidence import layout
 from steno.evidence.layers import Layers
 from steno.judge import accesses as accesses_
-from steno.judge import call_join, calls, correlation, files, health, processes, surface, types
+from steno.judge import files, health, processes, surface, types
+from steno.judge.calls.correlation import correlation
+from steno.judge.calls.join import scans as scans_of_calls
+from steno.judge.calls.verdicts import calls
 from steno.judge.facts import RunFacts
 from steno.judge.scan import Reading, Scan
 from steno.judge.surface import Seeing
@@ -84,11 +87,11 @@ class Judgement:
 
     @property
     def correlation(self) -> Correlation:
-        return self._part(layout.CORRELATION, Correlation, correlation.correlation)
+        return self._part(layout.CORRELATION, Correlation, correlation)
 
     @property
     def calls(self) -> Calls:
-        return self._part(layout.CALLS, Calls, calls.calls)
+        return self._part(layout.CALLS, Calls, calls)
 
     def accesses(self) -> Iterator[Access]:
         """There may be very many: they are told one by one."""
@@ -148,7 +151,7 @@ def scans_for(layers: Layers, names: Collection[str]) -> Iterator[type[Scan]]:
     if layout.HEALTH in names:
         yield from health.scans(reading)
     if not {layout.CALLS, layout.CORRELATION}.isdisjoint(names):
-        yield from call_join.scans(reading)
+        yield from scans_of_calls(reading)
 
 
 def _framed(found: Iterator[Access]) -> Iterator[bytes]:

@@ -16,8 +16,8 @@ from steno.evidence import kinds
 from steno.evidence.intake_names import HOOKS
 from steno.evidence.layers import Layers
 from steno.evidence.syscalls import BadTableError, RowBatch, batches
+from steno.judge.calls.log_writers import LogWatch
 from steno.judge.facts import RunFacts
-from steno.judge.log_writers import LogWatch
 from steno.judge.operations import CHANGED, READ, effect, has_failed
 
 _BIRTHS = frozenset({"process", "exec"})

@@ -13,12 +13,12 @@ from steno.agents.made import CALL_ID_KEYS, HOOK_AGENTS
 from steno.evidence.kinds import ANY_SHIM, NO_SHIM
 from steno.evidence.layers import Layers
 from steno.judge import health
-from steno.judge.call_effects import Counts
-from steno.judge.call_join import Joined, join
-from steno.judge.call_scan import CallScan
+from steno.judge.calls.attribution import Counts
+from steno.judge.calls.join import Joined, join
+from steno.judge.calls.tool_calls import TOOL_CALL, ToldCall, is_of_hook
+from steno.judge.calls.verdicts import CallScan
 from steno.judge.health import ABSENT, CLEAN, COMPLETE, FAILED, CgroupHealth, cgroup_health
 from steno.judge.scan import Reading
-from steno.judge.told_calls import TOOL_CALL, ToldCall, is_of_hook
 from steno.judge.types import Binding, Correlation, WallWindow
 
 SCHEMA = "steno.correlation-report.v1"
