@@ -20,7 +20,7 @@ from steno.cli.opening import (
 )
 from steno.cli.paging import print_paged
 from steno.evidence.wire import OPS
-from steno.model.recorded_calls import Wanted, to_json
+from steno.model.events import Wanted, to_json
 from steno.views import kernel_events
 from steno.views.plain import visible_json
 

@@ -19,7 +19,7 @@ import click
 from steno.bundle.store import LAST, RunState, run_ids, store_path
 from steno.errors import StenoError, StoreError
 from steno.evidence import canonical
-from steno.model.finding import find, names_path, open_path
+from steno.model.runs import find, names_path, open_path
 from steno.views.paint import Paint, paint_for
 from steno.views.plain import utf8, visible, visible_json
 

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steno.judge.projection import WORDS, project
 from steno.judge.surface import SCHEMA as SURFACE_SCHEMA
-from steno.judge.surface_names import is_own_log
+from steno.judge.surface_names import WORDS, is_own_log, project
 from steno.judge.types import EndpointNames, FileNames, ProgramNames, SocketNames, Surface
 
 __all__ = [

@@ -13,9 +13,9 @@ import msgspec
 
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.layers import Layers
-from steno.judge import asciicast
+from steno.evidence.syscalls import named_text
+from steno.judge import terminal
 from steno.judge.judgement import Judgement
-from steno.judge.kernel_rows import named_text
 from steno.judge.types import (
     Access,
     Call,
@@ -190,7 +190,7 @@ def _usage(finished: kinds.CommandFinished | None) -> dict[str, int | None] | No
 
 
 def _cast(judgement: Judgement) -> Iterator[bytes]:
-    return asciicast.cast(judgement.reading)
+    return terminal.cast(judgement.reading)
 
 
 def _surface(judgement: Judgement) -> Iterator[bytes]:

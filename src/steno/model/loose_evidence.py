@@ -13,10 +13,10 @@ from steno.bundle.claims_check import claim_problems
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
 from steno.evidence import canonical, kinds, layout
+from steno.evidence.syscalls import RowBatch, batches
 from steno.judge.facts import RunFacts
 from steno.judge.judgement import Judgement
-from steno.judge.kernel_rows import RowBatch, batches
-from steno.judge.table_held import held
+from steno.judge.scan import held
 from steno.model.documents import Documents
 
 

@@ -26,11 +26,11 @@ from steno.evidence import kinds, layout
 from steno.evidence.kinds import Event
 from steno.evidence.layers import Layers
 from steno.evidence.run_id import is_run_id
-from steno.judge.claim_layers import Claims, claims_of
+from steno.judge.claims import Claims, claims_of
 from steno.judge.facts import RunFacts
 from steno.judge.judgement import Judgement, Kept, types_kept
-from steno.judge.one_pass import Reading
-from steno.judge.streams import ERRORS, OUTPUT, RESIZE, Moment, recorded, timeline
+from steno.judge.scan import Reading
+from steno.judge.terminal import ERRORS, OUTPUT, RESIZE, Moment, recorded, timeline
 from steno.judge.types import Access
 from steno.model.documents import Documents, Readable
 

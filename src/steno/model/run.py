@@ -23,16 +23,16 @@ from steno.evidence import canonical, layout
 from steno.evidence.claims import PolicyLine, SdkLine
 from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
+from steno.evidence.syscalls import RowBatch, batches
 from steno.judge.changed_by_others import SCANS, Destroyed, Others, changed_by_others
 from steno.judge.connections import Network
 from steno.judge.facts import RunFacts
 from steno.judge.judgement import Judgement
-from steno.judge.kernel_rows import RowBatch, batches
-from steno.judge.one_pass import Reading
 from steno.judge.processes import Descent
-from steno.judge.renamed import Renamed, Things, renamed
+from steno.judge.renames import Renamed, Things, renamed
 from steno.judge.rules import RULES
-from steno.judge.streams import Moment, recorded
+from steno.judge.scan import Reading
+from steno.judge.terminal import Moment, recorded
 from steno.judge.types import (
     NO_ERROR,
     Access,
@@ -63,9 +63,10 @@ from steno.judge.types import (
     Surface,
     Unaddressed,
 )
-from steno.model import kernel_rows, record_rows, runs, so_far, table_documents, told_rows
-from steno.model.contents import Contents, kept_contents, secret_keys
+from steno.model import events, log, runs, so_far, table_documents
+from steno.model.contents import Contents, NotKept, kept_contents, not_kept, secret_keys
 from steno.model.documents import Documents, Readable
+from steno.model.events import Wanted, chosen
 from steno.model.evidence_files import (
     EvidenceFile,
     command_alone,
@@ -74,7 +75,6 @@ from steno.model.evidence_files import (
     manifest_of,
     spooled_files,
 )
-from steno.model.finding import find, open_path
 from steno.model.record import (
     Record,
     checked,
@@ -84,9 +84,8 @@ from steno.model.record import (
     readable,
     why_not,
 )
-from steno.model.recorded_calls import Wanted, chosen
+from steno.model.runs import find, open_path
 from steno.model.tables import Table
-from steno.model.unkept import NotKept, not_kept
 
 if TYPE_CHECKING:
     from steno.model.live.ending import End
@@ -528,7 +527,7 @@ class Run:
     @property
     def events(self) -> Table[Event]:
         """Every call that the kernel saw, in order. There may be millions: read them, or take `batches()`."""
-        return self._table("events", Event, lambda: kernel_rows.events(self.kernel))
+        return self._table("events", Event, lambda: events.events(self.kernel))
 
     @property
     def calls(self) -> Table[Call]:
@@ -548,33 +547,33 @@ class Run:
 
     @property
     def decisions(self) -> Table[Decision]:
-        return self._table("decisions", Decision, lambda: told_rows.decisions(self.policy_lines()))
+        return self._table("decisions", Decision, lambda: log.decisions(self.policy_lines()))
 
     @property
     def messages(self) -> Table[Message]:
-        return self._table("messages", Message, lambda: told_rows.messages(self.sdk_lines()))
+        return self._table("messages", Message, lambda: log.messages(self.sdk_lines()))
 
     @property
     def blobs(self) -> Table[Blob]:
-        return self._table("blobs", Blob, lambda: record_rows.blobs(self.record))
+        return self._table("blobs", Blob, lambda: log.blobs(self.record))
 
     @property
     def surface(self) -> Table[Capability]:
-        return self._table("surface", Capability, lambda: record_rows.surface(self.record))
+        return self._table("surface", Capability, lambda: log.surface(self.record))
 
     @property
     def gaps(self) -> Table[Gap]:
-        return self._table("gaps", Gap, lambda: record_rows.gaps(self.record))
+        return self._table("gaps", Gap, lambda: log.gaps(self.record))
 
     @property
     def log(self) -> Table[LogEntry]:
         """The events of the recording itself: how it began and ended, what was configured, what was lost."""
-        return self._table("log", LogEntry, lambda: record_rows.log(self.record))
+        return self._table("log", LogEntry, lambda: log.log(self.record))
 
     @property
     def output(self) -> Table[Output]:
         """The bytes of every recorded stream, with the times when they came."""
-        return self._table("output", Output, lambda: record_rows.output(self.record))
+        return self._table("output", Output, lambda: log.output(self.record))
 
     @property
     def kernel(self) -> Record:

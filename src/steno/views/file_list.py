@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from steno.judge.types import File
-from steno.model.unkept import NotKept
+from steno.model.contents import NotKept
 from steno.views import content_missing, measures, not_kept
 from steno.views.paint import Paint
 from steno.views.plain import ELLIPSIS, columns, pad, visible

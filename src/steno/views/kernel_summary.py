@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from steno.judge.types import FAILED, GONE_AGAIN, Connection, Process
+from steno.model.contents import NotKept
 from steno.model.run import Run
-from steno.model.unkept import NotKept
 from steno.views import content_missing, measures, not_kept
 from steno.views.content_missing import ContentMissing
 from steno.views.file_list import Choice, Wanted, chosen

@@ -9,7 +9,7 @@ from steno.bundle.store import RunState
 from steno.claims.keeping import Heard, keep_claims
 from steno.evidence import intake, kinds
 from steno.evidence.ignored import IgnoreRules
-from steno.judge.happenings import CALL, FILE, NET, PROCESS, RUN, Happening
+from steno.judge.activity import CALL, FILE, NET, PROCESS, RUN, Happening
 from steno.model.live.ending import End, end_of
 from steno.model.live.following import following
 from steno.model.live.sealed import last_happenings

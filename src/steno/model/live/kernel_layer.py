@@ -22,7 +22,7 @@ from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, layout
 from steno.evidence.ignored import IgnoreRules, is_plain
 from steno.evidence.kinds import Event, EventData, RunStart
-from steno.judge.kernel_rows import named_text
+from steno.evidence.syscalls import named_text
 from steno.model.record import Record, SpoolLayers, documents_over
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings

@@ -14,7 +14,7 @@ from typing import Any
 
 from steno.evidence.wire import OPS
 from steno.judge.types import NO_ERROR
-from steno.model.recorded_calls import MEANING_OF_OPEN, OPENING, RowBatch, category, result_word
+from steno.model.events import MEANING_OF_OPEN, OPENING, RowBatch, category, result_word
 from steno.model.run import Run
 from steno.views import measures
 from steno.views.export.trace_events import (

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from steno.bundle.blobs import open_blobs
 from steno.evidence import canonical, kinds, layout
+from steno.evidence.claims import PolicyLine, SdkLine
 from steno.evidence.layers import Layers
-from steno.judge.streams import recorded, tape_moments
-from steno.judge.types import Blob, Capability, Gap, LogEntry, Output
+from steno.judge.terminal import recorded, tape_moments
+from steno.judge.types import Blob, Capability, Decision, Gap, LogEntry, Message, Output
 from steno.model import so_far
 from steno.model.record import Record, checked
 
@@ -58,3 +60,42 @@ def blobs(record: Record) -> Iterator[Blob]:
     with checked(record.run, layout.BLOBS), open_blobs(record.run) as kept:
         for blob, size, encrypted in kept.sizes():
             yield Blob(blob, size, encrypted)
+
+
+def decisions(lines: Iterable[PolicyLine]) -> Iterator[Decision]:
+    for line in lines:
+        told = line.steno
+        yield Decision(
+            seq=line.seq,
+            tool_call_id=line.tool_call_id,
+            tool=line.tool,
+            server=told.server,
+            decision=line.decision,
+            reason=told.reason,
+            dry_run=told.dry_run,
+            outcome=told.outcome,
+            started_ns=told.start_ns,
+            ended_ns=told.end_ns,
+            arguments=_json(told.arguments),
+        )
+
+
+def messages(lines: Iterable[SdkLine]) -> Iterator[Message]:
+    for line in lines:
+        told = line.steno
+        yield Message(
+            seq=line.seq,
+            source=line.source,
+            kind=line.event_type,
+            told_ns=told.at_ns if told else None,
+            tool_call_id=line.tool_call_id,
+            tool=line.tool,
+            server=told.server if told else None,
+            text=told.message if told else None,
+            input=_json(told.input) if told else None,
+            output=_json(told.output) if told else None,
+        )
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else canonical.encode(value).decode()

@@ -12,13 +12,13 @@ from datetime import UTC, datetime, timedelta
 from steno.agents.made import CALL_ID_KEYS, HOOK_AGENTS
 from steno.evidence.kinds import ANY_SHIM, NO_SHIM
 from steno.evidence.layers import Layers
-from steno.judge import cgroup_health, health, kernel_health
-from steno.judge.call_effects import Counts
-from steno.judge.call_join import Joined, join
-from steno.judge.call_scan import CallScan
-from steno.judge.cgroup_health import CgroupHealth
-from steno.judge.one_pass import Reading
-from steno.judge.told_calls import TOOL_CALL, ToldCall, is_of_hook
+from steno.judge import health
+from steno.judge.calls.attribution import Counts
+from steno.judge.calls.join import Joined, join
+from steno.judge.calls.tool_calls import TOOL_CALL, ToldCall, is_of_hook
+from steno.judge.calls.verdicts import CallScan
+from steno.judge.health import ABSENT, CLEAN, COMPLETE, FAILED, CgroupHealth, cgroup_health
+from steno.judge.scan import Reading
 from steno.judge.types import Binding, Correlation, WallWindow
 
 SCHEMA = "steno.correlation-report.v1"
@@ -32,7 +32,7 @@ def correlation(layers: Layers) -> Correlation:
     reading = Reading.of(layers)
     joined = reading.once(join)
     counts = reading.scanned(CallScan).effects.counts if joined.calls else Counts()
-    cgroup = cgroup_health.of(joined.facts)
+    cgroup = cgroup_health(joined.facts)
     ambiguities = sorted({*cgroup.notes, *_of_layers(joined), *_of_calls(joined, counts)})
     return Correlation(
         schema=SCHEMA,
@@ -44,16 +44,16 @@ def correlation(layers: Layers) -> Correlation:
 
 
 def _status(joined: Joined, cgroup: CgroupHealth, ambiguities: list[str]) -> str:
-    if cgroup.correlation == cgroup_health.FAILED:
+    if cgroup.correlation == FAILED:
         return "failed"
-    whole = joined.is_complete and cgroup.correlation == cgroup_health.CLEAN
+    whole = joined.is_complete and cgroup.correlation == CLEAN
     return "clean" if joined.policy and whole and not ambiguities else "partial"
 
 
 def _of_layers(joined: Joined) -> Iterator[str]:
     facts = joined.facts
     asked = facts.start.shim not in {ANY_SHIM, NO_SHIM}
-    if joined.kernel != kernel_health.COMPLETE:
+    if joined.kernel != COMPLETE:
         yield f"kernel_layer_{joined.kernel}"
     if not joined.policy:
         yield "policy_layer_absent"
@@ -115,7 +115,7 @@ def _of_window(joined: Joined, place: int, counts: Counts) -> Iterator[str]:
     if joined.windows.groups.is_ambiguous(place):
         yield "session_cgroup_ambiguous_for_multiple_policy_events"
     elif window.process is None:
-        if joined.kernel != kernel_health.ABSENT:
+        if joined.kernel != ABSENT:
             yield f"server_process_not_seen:{call.tool_call_id}"
     elif not counts.alone[place]:
         yield f"call_without_effect:{call.tool_call_id}"

@@ -17,12 +17,11 @@ from msgspec.structs import replace
 
 from steno.evidence import wire
 from steno.evidence.layers import Layers
-from steno.judge.distinct import distinct_rows
+from steno.evidence.syscalls import RowBatch, distinct_rows
+from steno.judge.contents import KEPT, Look
 from steno.judge.files import UNKNOWN, Touched, state_of
-from steno.judge.kernel_rows import RowBatch
-from steno.judge.looks import KEPT, Look
-from steno.judge.one_pass import Reading
 from steno.judge.operations import has_failed
+from steno.judge.scan import Reading
 from steno.judge.types import ABSENT, File, FileState, Identity, ThingRenamed
 
 _EXCHANGE = wire.NOTES["exchange"]

@@ -11,22 +11,25 @@ from __future__ import annotations
 import re
 import stat
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from math import inf
 from typing import ClassVar, NamedTuple, Self
 
+from steno.agents.known import state_below_home
+from steno.agents.made import STATE_VARIABLES
 from steno.evidence import canonical, layout, wire
+from steno.evidence.ignored import lies_below
 from steno.evidence.layers import Layers
-from steno.evidence.mounting import lies_below
-from steno.judge.call_processes import Processes
-from steno.judge.doings import Seen
-from steno.judge.effects import CHANGED, ON_CONTENT, effect
+from steno.evidence.syscalls import RowBatch
+from steno.judge.calls.processes import Processes
+from steno.judge.calls.windows import Outside, Owner, Windows
+from steno.judge.facts import RunFacts
 from steno.judge.files import UNKNOWN_AFTER, After, FileLine, calls_of, file_lines
-from steno.judge.kernel_rows import RowBatch
-from steno.judge.mounts import MOUNTING, mounted_upon
-from steno.judge.one_pass import Reading
-from steno.judge.operations import OPENING, access, creates, truncates
+from steno.judge.operations import CHANGED, ON_CONTENT, OPENING, access, creates, effect, truncates
+from steno.judge.path_history import MOUNTING, mounted_upon
+from steno.judge.scan import Reading
+from steno.judge.surface import Seen
 
 COLUMNS = (
     *("op", "process", "mono_ns", "resolved", "path", "arg", "notes", "result"),
@@ -293,3 +296,123 @@ def ends_of_lines(processes: Processes) -> dict[int, float]:
         late = process.parent > one  # no table of ours; nothing is known of its end
         ends[process.parent] = inf if late else max(ends.get(process.parent, 0), ends[one])
     return ends
+
+
+class Exec(NamedTuple):
+    """A program that was started, or may have been."""
+
+    process: int
+    program: bytes
+    asked: bytes  # the program as it was asked for
+    argv: tuple[bytes, ...]
+    cut: bool
+
+    @property
+    def names(self) -> frozenset[bytes]:
+        return frozenset(path.rpartition(b"/")[2] for path in (self.program, self.asked))
+
+
+class Counts:
+    """How many rows each call has to itself, and how many it may share with others."""
+
+    def __init__(self) -> None:
+        self.alone: Counter[int] = Counter()
+        self.shared: Counter[int] = Counter()  # by one call of the group
+        self.nobody = 0
+        self.by_servers: Counter[str] = Counter()  # of nobody's: what servers did
+        self.late: defaultdict[int, set[bytes]] = defaultdict(set)  # changed after each call, maybe for it
+
+    def take(self, owner: Owner | Outside | None, count: int) -> None:
+        if not isinstance(owner, Owner):
+            self.nobody += count
+            if owner is not None and owner.server is not None:
+                self.by_servers[owner.server] += count
+        elif owner.several:
+            self.shared[owner.call] += count
+        else:
+            self.alone[owner.call] += count
+
+
+class EffectsOfCalls:
+    """What was done in each call, by the agent's own process and by others, in groups, and outside."""
+
+    def __init__(self) -> None:
+        self.counts = Counts()
+        self.alone: defaultdict[int, Seen] = defaultdict(Seen)
+        self.own: defaultdict[int, Seen] = defaultdict(Seen)
+        self.shared: defaultdict[int, Seen] = defaultdict(Seen)  # by the call that stands for its group
+        self.nobody = Seen()
+        self.by_servers: defaultdict[str, Seen] = defaultdict(Seen)
+        self.execs: defaultdict[int, list[Exec]] = defaultdict(list)
+
+    def take(self, owner: Owner | Outside | None, seen: Seen, windows: Windows) -> None:
+        if not isinstance(owner, Owner):
+            self.nobody.add(seen)
+            if owner is not None and owner.server is not None:
+                self.by_servers[owner.server].add(seen)
+        elif owner.several:
+            self.shared[windows.groups.of(owner.call)].add(seen)
+        else:
+            (self.own if owner.own else self.alone)[owner.call].add(seen)
+
+
+_TMP = "/tmp"  # noqa: S108 - what programs take when TMPDIR is not set
+# Of all programs, agents included: below the home, and below what a variable names.
+_STATE_OF_PROGRAMS = (".cache/", ".local/state/")
+_STATE_VARIABLES = {"XDG_STATE_HOME": "", "XDG_CACHE_HOME": ""}
+
+
+class SortedOut(NamedTuple):
+    own: list[bytes]
+    elsewhere: list[bytes]
+    unsure: list[bytes]  # where an agent keeps its state, in the project itself
+
+
+class OwnState(NamedTuple):
+    prefixes: tuple[bytes, ...]  # how the paths begin
+    projects: tuple[bytes, ...]  # where the run began, and its repository: nothing below is the agent's own
+
+    @staticmethod
+    def of(facts: RunFacts) -> OwnState:
+        root = None if facts.before is None else facts.before.root
+        places = (place for place in (facts.start.cwd, root) if place)
+        return OwnState(
+            tuple(_bytes(prefix) for prefix in _prefixes(facts.start.env)),
+            tuple(_bytes(f"{place.rstrip('/')}/") for place in places),
+        )
+
+    def sorted_out(self, paths: Iterable[bytes]) -> SortedOut:
+        found = SortedOut([], [], [])
+        for path in paths:
+            self._kind(path + b"/", found).append(path)
+        return found
+
+    def has(self, path: bytes) -> bool:
+        return bool(self.sorted_out([path]).own)
+
+    def _kind(self, path: bytes, found: SortedOut) -> list[bytes]:
+        prefixes = [prefix for prefix in self.prefixes if path.startswith(prefix)]
+        projects = [project for project in self.projects if path.startswith(project)]
+        if not prefixes:
+            return found.elsewhere
+        if not projects:
+            return found.own
+        inner, outer = max(prefixes, key=len), max(projects, key=len)
+        return found.unsure if inner.startswith(outer) and inner != outer else found.elsewhere
+
+
+def _prefixes(environment: dict[str, str | None]) -> list[str]:
+    found = [environment.get("TMPDIR") or _TMP]
+    for variable, below in {**_STATE_VARIABLES, **STATE_VARIABLES}.items():
+        directory = environment.get(variable)
+        if directory and directory.strip("/"):
+            found.append(f"{directory.rstrip('/')}/{below}")
+    found = [f"{directory.rstrip('/')}/" for directory in found if directory.strip("/")]
+    if home := environment.get("HOME"):
+        names = (*sorted(state_below_home()), *_STATE_OF_PROGRAMS)
+        found += [f"{home.rstrip('/')}/{name}" for name in names]
+    return found
+
+
+def _bytes(path: str) -> bytes:
+    return path.encode("utf-8", "surrogateescape")

@@ -10,11 +10,11 @@ directory that was renamed so. It is made for millions of calls. Never knows whe
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from steno.evidence import wire
-from steno.judge.late_renames import LateRenames
+from steno.evidence.ignored import mounts_something
 from steno.judge.operations import CHANGING, NEEDING, NEVER_CHANGING, ON_FILES, Call, operations
 
 NOBODY_LOOKED, ABSENT, FOUND = wire.STATE_NONE, wire.STATE_ABSENT, wire.STATE_FIRST
@@ -149,3 +149,70 @@ class PathLedger(Generic[Key]):
 
 def _kind(look: int, mode: int) -> int:
     return _DIRECTORY if look == FOUND and stat.S_ISDIR(mode) else look
+
+
+_MOUNT, _UMOUNT = "mount", "umount"
+MOUNTING = frozenset({_MOUNT, _UMOUNT})
+_OTHER_ROOT = wire.NOTES["other_root"]
+
+
+def mounted_upon(rows: Rows[Key]) -> set[Key]:
+    if MOUNTING.isdisjoint(rows.op):
+        return set()
+    calls = zip(rows.key, rows.op, rows.arg, rows.notes, rows.failed, strict=True)
+    return {
+        key
+        for key, op, arg, notes, failed in calls
+        if key
+        and (op == _UMOUNT or (op == _MOUNT and mounts_something(arg)))
+        and not (failed or notes & _OTHER_ROOT)
+    }
+
+
+_LEAVING = frozenset({"unlink", "rmdir", "rename", "moved"})
+_ARRIVING = frozenset({"rename_to", "moved_to"})
+
+
+class LateRenames:
+    def __init__(self) -> None:
+        self._old: set[bytes] = set()
+        self._new: set[bytes] = set()
+        self._listed: set[bytes] = set()  # new names of what was found in a directory
+        self._unlisted: set[bytes] = set()  # new names of directories that had held more
+
+    def __bool__(self) -> bool:
+        return bool(self._old or self._new)
+
+    @property
+    def unlisted(self) -> int:
+        return len(self._unlisted)
+
+    def add(self, op: str, name: bytes, *, exchange: bool) -> None:
+        if op == "rename" or exchange:
+            self._old.add(name)
+        if op == "rename_to" or exchange:
+            self._new.add(name)
+        if op == "moved_to":
+            self._listed.add(name)
+
+    def may_hide(self, name: bytes) -> bool:
+        """Whether something of this name may have come or gone with a directory."""
+        return _above(name, self._old) is not None or _above(name, self._new) is not None
+
+    def spoil(self, op: str, name: bytes, *, found: bool) -> bool:
+        """Whether the first look at a path, in a call that did not fail, tells nothing of before."""
+        was_there = found or op in _LEAVING
+        brought = _above(name, self._new) if was_there else None
+        if brought is not None and op not in _ARRIVING and name not in self._listed:
+            self._unlisted.add(brought)
+        return brought is not None or _above(name, self._old) is not None
+
+
+def _above(name: bytes, directories: Container[bytes]) -> bytes | None:
+    """The nearest of the directories that a path is below."""
+    end = name.rfind(b"/")
+    while end > 0:
+        if name[:end] in directories:
+            return name[:end]
+        end = name.rfind(b"/", 0, end)
+    return None

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from steno.agents.known import of_all
 from steno.evidence import intake_names
 from steno.evidence.claims import PolicyLine
-from steno.judge.call_processes import Process, Processes
-from steno.judge.told_calls import COMPLETED, STARTED, ToldCall, is_of_hook
+from steno.judge.calls.processes import Process, Processes
+from steno.judge.calls.tool_calls import COMPLETED, STARTED, ToldCall, is_of_hook
 from steno.judge.types import Window
 
 # Tools that have other tools called: what they do is what those do.

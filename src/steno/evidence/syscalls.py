@@ -1,23 +1,23 @@
-"""The rows of `syscalls.parquet`, read in batches as columns of plain Python values.
+"""The rows of `syscalls.parquet`, which may be hostile, read in batches as columns of plain Python values.
 
-In: layers, whose table may be hostile. Out: batches of at most `BATCH` rows. Whatever is wrong with the
-bytes is raised as `BadTableError`, here and nowhere else: the library that reads them has many ways to say
-no. Memory is bounded by one batch: a table that claims more rows or larger row groups than its bytes can
-mean is refused.
+Whatever is wrong with the bytes is raised as `BadTableError`, here and nowhere else: the library that reads
+them has many ways to say no. Memory is bounded by one batch: a table that claims more rows or larger row
+groups than its bytes can mean is refused.
 """
 
 from __future__ import annotations
 
 import base64
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from steno.evidence import layout, wire
-from steno.evidence.file_times import file_time
 from steno.evidence.layers import Layers
 from steno.evidence.linux_abi import ERRORS
+from steno.evidence.linux_numbers import file_time
 
 BATCH = 1 << 16
 MAX_GROUP_ROWS = 1 << 18
@@ -368,3 +368,69 @@ def _bits(data: Any, start: int, count: int) -> bytes:
     """One byte, 0 or 1, for each bit."""
     packed = bytes(memoryview(data)[start // 8 : (start + count + 7) // 8])
     return b"".join(map(_BITS.__getitem__, packed))[start % 8 : start % 8 + count]
+
+
+# Below that the library's grouping takes longer to load than to replace.
+LARGE = 1 << 17
+_TIME, _ROW = "mono_ns", "row"
+
+
+class Distinct(NamedTuple):
+    """Columns of equal length, in the order of the rows."""
+
+    rows: list[int]  # the first of each
+    times: list[int]  # how often it is there
+    first_ns: list[int]
+    last_ns: list[int]
+
+
+def distinct_rows(batch: RowBatch, columns: Sequence[str]) -> Distinct:
+    key = distinct_rows, *columns
+    if key not in batch.kept:
+        make = by_arrow if batch.rows_in_all >= LARGE else by_dicts
+        batch.kept[key] = make(batch, columns)
+    found: Distinct = batch.kept[key]
+    return found
+
+
+def by_dicts(batch: RowBatch, columns: Sequence[str]) -> Distinct:
+    places: defaultdict[tuple[int | None, ...], int] = defaultdict()
+    places.default_factory = places.__len__
+    # Numbers from here on: a tuple is hashed anew whenever it is looked up.
+    rows = [places[row] for row in zip(*(batch.codes(name) for name in columns), strict=True)]
+    times = batch.numbers(_TIME)
+    counts = Counter(rows)
+    first_rows = dict(zip(reversed(rows), range(batch.count - 1, -1, -1), strict=True))
+    if times != sorted(times):  # threads overtake each other
+        order = sorted(range(len(times)), key=times.__getitem__)
+        rows, times = [rows[row] for row in order], [times[row] for row in order]
+    first_ns = dict(zip(reversed(rows), reversed(times), strict=True))
+    last_ns = dict(zip(rows, times, strict=True))
+    found = ([figures[row] for row in counts] for figures in (first_rows, counts, first_ns, last_ns))
+    return Distinct(*found)
+
+
+@border()
+def by_arrow(batch: RowBatch, columns: Sequence[str]) -> Distinct:
+    import pyarrow as pa  # late: start-up has a budget
+
+    keys = [f"key {name}" for name in columns]
+    table = pa.table(
+        {
+            **{key: batch.code_column(name) for key, name in zip(keys, columns, strict=True)},
+            _TIME: batch.code_column(_TIME),
+            _ROW: _row_numbers(max(BATCH, batch.count)).slice(0, batch.count),
+        }
+    )
+    wanted = [(_ROW, "min"), (_ROW, "count"), (_TIME, "min"), (_TIME, "max")]
+    found = table.group_by(keys, use_threads=False).aggregate(wanted)
+    found = found.sort_by(f"{_ROW}_min")
+    figures = (plain_numbers(found.column(f"{name}_{what}").combine_chunks(), "q") for name, what in wanted)
+    return Distinct(*figures)
+
+
+@cache
+def _row_numbers(count: int) -> Any:
+    import pyarrow as pa
+
+    return pa.array(range(count), pa.int64())

@@ -1,26 +1,106 @@
-"""Every call that the kernel observer saw, as it was recorded: chosen, in order, and as data.
-
-In: the kernel layer and a choice. Out: one row a call, with names as bytes, as they are read; one batch at
-most is held. The typed rows of `Run.events` are made of the same columns.
-"""
+"""Every call that the kernel saw, as typed rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
-from itertools import islice
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 from steno.evidence import layout
 from steno.evidence.canonical import SAFE_INTEGER
+from steno.evidence.syscalls import (
+    COLUMNS,
+    DICTIONARIES,
+    RowBatch,
+    batches,
+    category,
+    named_text,
+    result_word,
+)
 from steno.evidence.wire import NOTES
 from steno.judge import surface_names
-from steno.judge.effects import has_failed_to_reach
-from steno.judge.kernel_rows import COLUMNS, RowBatch, batches, category, named_text, result_word
-from steno.judge.one_pass import Reading
-from steno.judge.operations import MEANING_OF_OPEN, OPENING, access, creates, has_failed, truncates
-from steno.model.kernel_rows import column
+from steno.judge.files import kind_of
+from steno.judge.operations import (
+    MEANING_OF_OPEN,
+    OPENING,
+    access,
+    creates,
+    has_failed,
+    has_failed_to_reach,
+    truncates,
+)
+from steno.judge.scan import Reading
+from steno.judge.surface_names import text
+from steno.judge.types import ABSENT, Event, FileState, outcome_of
 from steno.model.record import Record, checked
+
+_NUMBERS = frozenset({"mono_ns", "process", "tid", "notes", "arg", "arg2"})
+_SIGN, _RANGE = 1 << 63, 1 << 64
+
+
+def events(record: Record) -> Iterator[Event]:
+    numbers = count(1)
+    with checked(record.run, layout.KERNEL_TABLE):
+        for batch in batches(record.layers, list(COLUMNS)):
+            columns = {name: column(batch, name) for name in COLUMNS}
+            for place in range(batch.count):
+                yield _event(next(numbers), {name: column[place] for name, column in columns.items()})
+
+
+def column(batch: RowBatch, name: str) -> Sequence[Any]:
+    """One column of a batch, each value as it was recorded."""
+    if name == "op":
+        return batch.ops()
+    if name in DICTIONARIES:
+        return batch.texts(name)
+    return batch.numbers(name) if name in _NUMBERS else batch.optional(name)
+
+
+def _event(number: int, row: dict[str, Any]) -> Event:
+    outcome, error = outcome_of(result_word(row["result"]))
+    return Event(
+        event=number,
+        at_ns=row["mono_ns"],
+        process=row["process"] or None,
+        thread=row["tid"],
+        operation=row["op"],
+        syscall=row["call"] or None,
+        requested=shown(row["path"]),
+        path=shown(row["resolved"]),
+        other=shown(row["extra"]),
+        outcome=outcome,
+        error=error,
+        argument=_signed(row["arg"]),
+        argument2=_signed(row["arg2"]),
+        notes=[name for name, bit in NOTES.items() if row["notes"] & bit],
+        found=None if row["exists"] is None else _found(row),
+    )
+
+
+def _found(row: dict[str, Any]) -> FileState:
+    if not row["exists"]:
+        return FileState(kind=ABSENT)
+    return FileState(
+        kind=None if row["mode"] is None else kind_of(row["mode"]),
+        mode=row["mode"],
+        size=row["size"],
+        mtime_ns=row["mtime_ns"],
+        uid=row["uid"],
+        gid=row["gid"],
+        target=shown(row["target"]),
+        no_content_reason=row["content"] if isinstance(row["content"], str) else shown(row["content"]),
+    )
+
+
+def shown(name: bytes | None) -> str | None:
+    return None if name is None else text(name)
+
+
+def _signed(number: int) -> int:
+    """The same 64 bits as a number that every engine has: none of them is unsigned."""
+    return number - _RANGE if number >= _SIGN else number
+
 
 __all__ = [
     "MEANING_OF_OPEN",
@@ -41,7 +121,7 @@ __all__ = [
     "truncates",
 ]
 
-_NUMBERS = ("dev", "ino", "mode", "size", "mtime_ns", "ctime_ns", "uid", "gid", "nlink")
+_OF_STATE = ("dev", "ino", "mode", "size", "mtime_ns", "ctime_ns", "uid", "gid", "nlink")
 
 Row = dict[str, Any]
 
@@ -83,7 +163,7 @@ def to_json(row: Row) -> dict[str, Any]:
 def _state(row: Row) -> dict[str, Any]:
     if not row["exists"]:
         return {"exists": False}
-    found: dict[str, Any] = {name: _portable(row[name]) for name in _NUMBERS if row[name] is not None}
+    found: dict[str, Any] = {name: _portable(row[name]) for name in _OF_STATE if row[name] is not None}
     if row["content"] is not None:
         found["content"] = row["content"]
     target = {} if row["target"] is None else named_text("target", row["target"], readable=True)

@@ -7,12 +7,16 @@ are not shown again. Memory stays flat: blocks are read as they are needed. Neve
 
 from __future__ import annotations
 
+import codecs
 import heapq
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from steno.evidence import kinds, layout
 from steno.evidence.layers import Layers
+from steno.judge.facts import RunFacts
 
 INPUT, OUTPUT, ERRORS, RESIZE = "i", "o", "e", "r"
 
@@ -95,3 +99,43 @@ class _Taker:
             if not self._block:
                 break
         return b"".join(parts)
+
+
+_json = msgspec.json.Encoder(order="sorted").encode
+DEFAULT_SIZE = (80, 24)
+
+
+def cast(layers: Layers) -> Iterator[bytes]:
+    facts = RunFacts.of(layers)
+    cols, rows = facts.size or DEFAULT_SIZE
+    term: dict[str, Any] = {"cols": cols, "rows": rows}
+    if facts.term:
+        term["type"] = facts.term
+    header = {
+        "version": 3,
+        "term": term,
+        "timestamp": facts.started_at_ms // 1000,
+        "command": facts.command_line,
+    }
+    yield _json(header) + b"\n"
+    clock = Clock()
+    decoders = {code: _utf8_decoder() for code in (INPUT, OUTPUT, ERRORS)}
+    for moment in timeline(layers):
+        if moment.code == RESIZE:
+            yield _cast_line(clock.advance(moment.mono_ns), "r", f"{moment.cols}x{moment.rows}")
+        elif text := decoders[moment.code].decode(moment.data.replace(b"\0", b"")):
+            code = "i" if moment.code == INPUT else "o"
+            yield _cast_line(clock.advance(moment.mono_ns), code, text)
+    for code, decoder in decoders.items():
+        if text := decoder.decode(b"", final=True):
+            yield _cast_line("0.000000", "i" if code == INPUT else "o", text)
+    if facts.exit_code is not None:
+        yield _cast_line(clock.advance(facts.end_ns), "x", str(facts.exit_code))
+
+
+def _cast_line(interval: str, code: str, text: str) -> bytes:
+    return b'[%s,"%s",%s]\n' % (interval.encode(), code.encode(), _json(text))
+
+
+def _utf8_decoder() -> codecs.IncrementalDecoder:
+    return codecs.getincrementaldecoder("utf-8")("replace")

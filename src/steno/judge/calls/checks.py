@@ -8,21 +8,24 @@ docs/calls.md names every rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import inf
 from typing import Any, NamedTuple
 
 from steno.evidence import canonical
-from steno.judge import claimed, commands_run
-from steno.judge.call_effects import Exec
-from steno.judge.call_processes import Processes
-from steno.judge.doings import Seen
-from steno.judge.effects import CHANGED, READ
-from steno.judge.file_changes import changed
-from steno.judge.own_state import OwnState
+from steno.evidence.claims import SdkLine
+from steno.judge.calls import claimed
+from steno.judge.calls.attribution import TICK_NS, Exec, Found, OwnState, changed, number
+from steno.judge.calls.join import Joined
+from steno.judge.calls.processes import Process, Processes
+from steno.judge.calls.tool_calls import COMPLETED, STARTED, ToldCall
+from steno.judge.files import After
+from steno.judge.health import ABSENT
+from steno.judge.operations import CHANGED, READ
+from steno.judge.surface import Seen
 from steno.judge.surface_names import text
-from steno.judge.told_calls import COMPLETED, STARTED, ToldCall
-from steno.judge.types import Check, Window
-from steno.judge.written_content import Claim, Contents, Doubt
+from steno.judge.types import Check, Claim, Window
 
 CONFIRMED, CONTRADICTED, UNOBSERVED = "confirmed", "contradicted", "unobserved"
 DENIED, AMBIGUOUS = "denied", "ambiguous"
@@ -80,7 +83,7 @@ class Evidence(NamedTuple):
         return known or self.contents.tell_of_change(path, self.call)
 
 
-def rules(call: ToldCall, evidence: Evidence) -> list[Check]:
+def checks_of(call: ToldCall, evidence: Evidence) -> list[Check]:
     if call.denied:
         return [*_tool_claimed(call), *_arguments_claimed(call)]
     found = [*_tool_claimed(call), *_arguments_claimed(call), *_call_seen(call, evidence)]
@@ -257,7 +260,7 @@ def _doubt(names: Sequence[bytes], call: ToldCall, evidence: Evidence) -> Doubt 
     tool, window = claimed.bare(call.tool), evidence.window
     if window is None:
         return None
-    claim = Claim(
+    claim = WriteClaim(
         claimed.written_bytes(tool, _given(call)), tool in claimed.EDITING, tool not in claimed.REMOVING
     )
     found = (evidence.contents.doubt(name, window, claim) for name in names)
@@ -298,7 +301,7 @@ def _command_claimed(call: ToldCall, evidence: Evidence) -> Iterator[Check]:
         yield Check(rule, UNOBSERVED, "the arguments of a program are not all recorded")
     elif _has_failed(call):
         yield Check(rule, UNOBSERVED, "the answer says that it failed")
-    elif commands_run.resembles(command, evidence.execs):
+    elif claimed.resembles(command, evidence.execs):
         yield Check(rule, UNOBSERVED, "what was started is more than it, or another form of it")
     elif _has_old_shell(evidence):
         yield Check(rule, UNOBSERVED, "a shell that was there before may have been told to run it")
@@ -365,7 +368,7 @@ def _has_failed(call: ToldCall) -> bool:
 
 def _running(command: str, evidence: Evidence) -> list[Exec]:
     root = None if evidence.window is None else evidence.window.process
-    return commands_run.running(command, evidence.execs, evidence.processes, root)
+    return claimed.running(command, evidence.execs, evidence.processes, root)
 
 
 def _has_old_shell(evidence: Evidence) -> bool:
@@ -384,3 +387,139 @@ def _listed(paths: Iterable[bytes]) -> str:
     found = [text(path) for path in paths]
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     return ", ".join(found[:_SHOWN]) + more
+
+
+class Doubt(NamedTuple):
+    says: str
+    is_sure: bool  # it speaks against the claim, not only fails to bear it out
+
+
+class WriteClaim(NamedTuple):
+    """What a call says of each file that it wrote."""
+
+    size: int | None = None  # how many bytes it has now
+    is_edit: bool = False  # it is another than before
+    stays: bool = False  # it is there
+
+
+class Contents(NamedTuple):
+    witnessed: Mapping[bytes, Sequence[Found]]
+    behind: Mapping[bytes, Collection[bytes]]  # where names led that were asked for
+    after: Mapping[bytes, After]
+    origin_ns: int  # where the run's clock begins, in wall-clock time
+
+    def tell_of_change(self, path: bytes, call: int) -> bool:
+        """Whether what was found after a call did something there is not what was found before."""
+        for place in {path, *self.behind.get(path, ())}:
+            states = [*self.witnessed.get(place, ()), _at_end(self.after.get(place))]
+            if any(one.call == call and one.differs(after) for one, after in pairwise(states)):
+                return True
+        return False
+
+    def doubt(self, path: bytes, window: Window, claim: WriteClaim) -> Doubt | None:
+        found = self.witnessed.get(path, ())
+        inside = [one for one in found if window.start_ns <= one.at_ns < window.end_ns]
+        state = self.after.get(path)
+        if not inside or found[-1].at_ns >= window.end_ns or state is None:
+            return None
+        if state.exists is False:
+            return Doubt(f"{text(path)} is not there at the end", is_sure=True) if claim.stays else None
+        size = number(state.size)
+        if state.kind != "file":
+            return None
+        if claim.size is not None and size is not None and size != claim.size:
+            says = f"{text(path)} has {size} bytes at the end, and {claim.size} are claimed"
+            return Doubt(says, is_sure=size == 0)
+        if claim.stays and self._is_unchanged(inside[0], size, number(state.mtime_ns), claim):
+            return Doubt(f"{text(path)} is the same before and after", is_sure=claim.is_edit)
+        return None
+
+    def _is_unchanged(self, before: Found, size: int | None, mtime_ns: int | None, claim: WriteClaim) -> bool:
+        if size == 0 and claim.is_edit and (before.exists is False or before.size == 0):
+            return True
+        if None in {size, mtime_ns, before.size, before.mtime_ns}:
+            return False
+        was_old = (mtime_ns or 0) < self.origin_ns + before.at_ns - TICK_NS
+        return was_old and (before.size, before.mtime_ns) == (size, mtime_ns)
+
+
+def _at_end(state: After | None) -> Found:
+    if state is None or state.exists is None:
+        return Found(inf)
+    return Found(
+        inf,
+        exists=state.exists,
+        size=number(state.size),
+        mtime_ns=number(state.mtime_ns),
+        mode=state.mode or 0,
+    )
+
+
+_ENDING = frozenset({"run_finished", "run_failed"})
+_TESTS = "tests_claimed"
+_FIRST = 1  # the process of the run's own command
+
+
+def final_claims(joined: Joined) -> list[Claim]:
+    lines = [line for line in joined.sdk if line.event_type in _ENDING]
+    return [_claim(number, line, joined) for number, line in enumerate(lines, 1)]
+
+
+def _claim(number: int, line: SdkLine, joined: Joined) -> Claim:
+    checks = _checks(line, joined)
+    confirmed = [check.rule for check in checks if check.result == CONFIRMED]
+    return Claim(
+        claim=number,
+        source=line.source,
+        kind=line.event_type,
+        seq=line.seq,
+        corroboration="corroborated" if confirmed else "self_reported",
+        rule=confirmed[0] if confirmed else None,
+        checks=checks,
+    )
+
+
+def _checks(line: SdkLine, joined: Joined) -> list[Check]:
+    detail = line.steno
+    words = claimed.says_tests_pass(detail.message) if detail is not None and detail.message else None
+    if detail is None or words is None:
+        return []
+    if joined.kernel == ABSENT:
+        return [Check(_TESTS, UNOBSERVED, "there is no kernel layer")]
+    hook = joined.processes.of(detail.process)
+    until_ns = joined.facts.end_ns if hook is None else hook.born_ns
+    last = _last_tests(joined.processes, until_ns)
+    agent = {_FIRST, *(() if hook is None else joined.processes.line(hook.number))}
+    if last is None:
+        if not joined.is_complete:
+            why = "no tests were seen, but the kernel layer is not complete"
+        elif _may_have_run_tests(joined.processes, until_ns, agent):
+            why = "a program was run that may have run tests"
+        else:
+            return [Check(_TESTS, CONTRADICTED, f'it says "{words}"; no tests were run')]
+        return [Check(_TESTS, UNOBSERVED, why)]
+    if last.exit_code is None:
+        return [Check(_TESTS, UNOBSERVED, "how the last tests ended was not seen")]
+    result = CONTRADICTED if last.exit_code else CONFIRMED
+    return [Check(_TESTS, result, f'it says "{words}"; the last tests ended with {last.exit_code}')]
+
+
+def _may_have_run_tests(processes: Processes, until_ns: int, agent: Container[int]) -> bool:
+    """What the agent itself was started with is not meant."""
+    return any(test.at_ns < until_ns and test.process not in agent for test in processes.tests)
+
+
+def _last_tests(processes: Processes, until_ns: int) -> Process | None:
+    """The last program that ran tests and was not itself started by one that did."""
+    known = {test.process for test in processes.tests if test.sure}
+    for test in _latest_first(processes, until_ns):
+        ancestors = processes.line(test)
+        next(ancestors, None)
+        if not any(number in known for number in ancestors):
+            return processes.by_number[test]
+    return None
+
+
+def _latest_first(processes: Processes, until_ns: int) -> Iterable[int]:
+    started = [(test.at_ns, test.process) for test in processes.tests if test.sure and test.at_ns < until_ns]
+    return (number for _, number in sorted(started, reverse=True))

@@ -14,9 +14,8 @@ from typing import ClassVar, Self
 
 from steno.evidence import intake_names, kinds, layout, wire
 from steno.evidence.layers import Layers
-from steno.judge.effects import ON_CONTENT
-from steno.judge.kernel_rows import RowBatch
-from steno.judge.operations import OPENING, access, creates, has_failed, only_names, truncates
+from steno.evidence.syscalls import RowBatch
+from steno.judge.operations import ON_CONTENT, OPENING, access, creates, has_failed, only_names, truncates
 
 COLUMNS = ("mono_ns", "process", "op", "path", "resolved", "extra", "result", "arg", "notes", "dev", "ino")
 _CHANGING = (ON_CONTENT - {"list"}) | {"link"}

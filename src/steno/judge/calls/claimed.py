@@ -10,15 +10,16 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, AnyStr, NamedTuple
 
 import msgspec
 
-from steno.agents.known import of_all
-from steno.judge.call_processes import SHELLS
-from steno.judge.told_calls import MCP_TOOL
+from steno.agents.known import launchers, of_all, shell_forms
+from steno.judge.calls.attribution import Exec
+from steno.judge.calls.processes import SHELLS, Processes
+from steno.judge.calls.tool_calls import MCP_TOOL
 
 # What tools do, by the names that agents give them, and common servers.
 _READING_ONE = of_all(lambda agent: agent.tools.read_one) | {
@@ -284,3 +285,77 @@ def _error_in(part: dict[Any, Any] | str) -> ExitClaim | None:
     if not errors and isinstance(part.get(_ERROR_TEXT), str | dict):
         return ExitClaim(None, failed=bool(part[_ERROR_TEXT]))
     return ExitClaim(None, failed=errors[0]) if errors else None
+
+
+# With these a text takes a shell.
+_FOR_SHELLS = frozenset("\n;&|<>$`*?~(){}[]#!=\\'\"")
+_MOST_ABOVE = 64  # processes between a program and the agent; beyond that nobody looks
+
+
+def running(command: str, execs: Sequence[Exec], processes: Processes, root: int | None) -> list[Exec]:
+    """The programs of the window that are this command, as the agent or server itself started them."""
+    wanted = command.encode("utf-8", "surrogatepass")
+    words = _words(command)
+    found: list[Exec] = []
+    settled: set[int] = set()  # processes that are the command, or something else
+    for one in execs:
+        if _is_below(one.process, settled, processes, root):
+            continue
+        if _is_command(one, wanted, words):
+            found.append(one)
+        elif _launches(one, wanted):
+            continue
+        settled.add(one.process)
+    return found
+
+
+def resembles(command: str, execs: Iterable[Exec]) -> bool:
+    """Whether a shell was given this among other things, or the program was started that it begins with."""
+    wanted = letters(command.encode("utf-8", "surrogatepass"))
+    first = first_program(command)
+    name = None if first is None else first.encode("utf-8", "surrogatepass")
+    return any(
+        name in one.names or (one.names & SHELLS and any(wanted in letters(word) for word in one.argv[1:]))
+        for one in execs
+    )
+
+
+def _is_below(process: int, settled: set[int], processes: Processes, root: int | None) -> bool:
+    for steps, number in enumerate(processes.line(process)):
+        if number == root:
+            return False
+        if number in settled or steps > _MOST_ABOVE:
+            return True
+    return False
+
+
+def _is_command(one: Exec, wanted: bytes, words: list[bytes] | None) -> bool:
+    if one.names & SHELLS and (text := text_for_shell(one.argv)) is not None:
+        return _is_wanted(text, wanted)
+    return words is not None and words[0].rpartition(b"/")[2] in one.names and [*one.argv[1:]] == words[1:]
+
+
+def _launches(one: Exec, wanted: bytes) -> bool:
+    """Whether it is a program of an agent that was told to start the shell with this command."""
+    if not one.names & launchers():
+        return False
+    shells = [place for place, word in enumerate(one.argv) if word.rpartition(b"/")[2] in SHELLS]
+    text = text_for_shell(one.argv[shells[-1] :]) if shells else None
+    return text is not None and _is_wanted(text, wanted)
+
+
+def _is_wanted(text: bytes, wanted: bytes) -> bool:
+    if text == wanted:
+        return True
+    return any(form(text, wanted) for form in shell_forms())
+
+
+def _words(command: str) -> list[bytes] | None:
+    """The arguments of a program that can be started without a shell."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    if not words or (_FOR_SHELLS & set(command) and shlex.join(words) != command):
+        return None
+    return [word.encode("utf-8", "surrogatepass") for word in words]

@@ -1,6 +1,5 @@
 """The table of system calls, read once for all that is asked of it.
 
-In: layers. Out: `Scan`s, each of which took every batch of rows, in order, with the columns that it wants.
 Whoever is about to ask for several says so before (`expect`): the first one that is asked for is read
 together with all of those. What was read is remembered for as long as the `Reading` lives, so it is of layers
 that do not change. Where a pass comes to nothing, because the table cannot be read or is no table of ours,
@@ -13,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, ClassVar, Protocol, Self, TypeVar
 
-from steno.evidence import layout
+from steno.evidence import layout, wire
 from steno.evidence.index import Arrival
 from steno.evidence.kinds import Event
 from steno.evidence.layers import Layers
-from steno.judge.kernel_rows import RowBatch, batches
+from steno.evidence.syscalls import EVERY, RowBatch, batches
 from steno.judge.own_processes import Own, own_processes
 
 _Made = TypeVar("_Made")
@@ -126,3 +125,34 @@ class Reading:
             of_the_run = batch.without(own) if own else batch
             for scan in scans:
                 scan.take(batch if getattr(scan, "whole", False) else of_the_run)
+
+
+_KNOWN = frozenset(op.name for op in wire.OPS.values())
+
+
+class Held:
+    columns: ClassVar[tuple[str, ...]] = EVERY
+    whole: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.blobs: set[str] = set()  # the keys of contents that rows name
+        self._operations: set[str] = set()
+
+    @classmethod
+    def begin(cls, _layers: Layers) -> Self:
+        return cls()
+
+    @property
+    def unknown_operations(self) -> list[str]:
+        """Those that only a newer Steno knows."""
+        return sorted(self._operations - _KNOWN)
+
+    def take(self, batch: RowBatch) -> None:
+        self.rows += batch.count
+        self.blobs.update(key for key in batch.blobs(batch.rows_with("blob")) if key is not None)
+        self._operations.update(batch.ops())
+
+
+def held(layers: Layers) -> Held:
+    return Reading.of(layers).scanned(Held)

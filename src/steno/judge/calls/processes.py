@@ -16,13 +16,13 @@ from typing import ClassVar, NamedTuple, Self
 from steno.evidence import intake_names
 from steno.evidence.claims import ProcessKey
 from steno.evidence.layers import Layers
-from steno.judge import log_writers
+from steno.evidence.syscalls import RowBatch
+from steno.judge.calls.log_writers import COLUMNS as LOG_COLUMNS
+from steno.judge.calls.log_writers import LogWatch, our_program
+from steno.judge.calls.test_runners import may_run_tests, runs_tests
 from steno.judge.facts import RunFacts
-from steno.judge.kernel_rows import RowBatch
-from steno.judge.log_writers import LogWatch, our_program
-from steno.judge.one_pass import Reading
 from steno.judge.operations import has_failed
-from steno.judge.runners_of_tests import may_run_tests, runs_tests
+from steno.judge.scan import Reading
 
 _TOLD = frozenset({"process", "exec", "exit"})
 _PID_BITS = 32
@@ -55,7 +55,7 @@ class RunOfTests(NamedTuple):
 
 
 class Processes:
-    columns: ClassVar[tuple[str, ...]] = (*log_writers.COLUMNS, "arg2")
+    columns: ClassVar[tuple[str, ...]] = (*LOG_COLUMNS, "arg2")
     whole: ClassVar[bool] = True
 
     @classmethod

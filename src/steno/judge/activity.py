@@ -15,9 +15,8 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 from steno.evidence import wire
-from steno.judge.effects import CREATED, DELETED, READ, effect, has_failed_to_reach
-from steno.judge.kernel_rows import result_word
-from steno.judge.operations import OPENING, has_failed
+from steno.evidence.syscalls import result_word
+from steno.judge.operations import CREATED, DELETED, OPENING, READ, effect, has_failed, has_failed_to_reach
 from steno.judge.processes import exit_of
 
 PROCESS, FILE, NET, CALL, RUN = "process", "file", "net", "call", "run"
