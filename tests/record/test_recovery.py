@@ -13,7 +13,7 @@ import pytest
 
 from steno.bundle.folder import Folder
 from steno.bundle.keys import keep_known_secrets, make_or_read_key
-from steno.bundle.spool import holding
+from steno.bundle.lock import holding
 from steno.bundle.store import UNPUBLISHED, RunState, state_of
 from steno.bundle.verify import Status, verify
 from steno.capture import shadow

@@ -317,7 +317,7 @@ class RunBuilder:
         recorded = [name.rpartition("/")[2] for name in layout.TAPES if name in streams]
         terminal = msgspec.structs.replace(self._start["terminal"], recorded=recorded)
         spool.event(kinds.RunStart(**{**self._start, "terminal": terminal}))
-        tapes = {name: spool.tape(name) for name in streams}
+        tapes = {name: spool.stream(name) for name in streams}
         for name, at, data in sorted(self._tapes, key=lambda tape: tape[1]):
             tapes[name].append(at, data)
         for tape in tapes.values():

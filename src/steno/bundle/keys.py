@@ -17,9 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from steno.bundle.folder import Folder
+from steno.bundle.folder import Folder, write_all
 from steno.bundle.frames import KERNEL
-from steno.bundle.tape import write_all
 from steno.errors import StoreError
 
 LOCAL_KEY = "local.key"

@@ -290,7 +290,7 @@ class _Recording:
 
     @property
     def stream_bytes(self) -> int:
-        return sum(tape.kept_bytes for tape in self._spool.tapes)
+        return sum(writer.kept_bytes for writer in self._spool.streams)
 
     def finish(self) -> None:
         witness = self._witness
