@@ -57,10 +57,10 @@ def make_run(
     folder = publish_run_folder(folder, run_id)
     merged = any(isinstance(event, kinds.RunStart) and event.terminal == PTY for event in events)
     streams = (layout.STDIN, layout.OUTPUT) if merged else (layout.STDOUT, layout.STDERR)
-    made = {name: spool.tape(name) for name in streams}
+    made = {name: spool.stream(name) for name in streams}
     for name, mono_ns, data in tapes:
         if name not in made:
-            made[name] = spool.tape(name)
+            made[name] = spool.stream(name)
         made[name].append(mono_ns, data)
     for tape in made.values():
         tape.close()

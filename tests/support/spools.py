@@ -132,7 +132,7 @@ def small_spool(run: Path, *, finished: bool = True) -> None:
     spool.file(layout.WORKTREE_BEFORE, [b"a patch from before\n"])
     spool.event(kinds.RepoSnapshotBefore(root="/work", head="a" * 40, branch="main"))
     spool.event(kinds.CommandStarted(pid=7))
-    tapes = {name: spool.tape(name) for name in (layout.STDIN, layout.STDOUT, layout.STDERR)}
+    tapes = {name: spool.stream(name) for name in (layout.STDIN, layout.STDOUT, layout.STDERR)}
     for tape, data in (
         (layout.STDIN, b"in\n"),
         (layout.STDOUT, b"one\n"),

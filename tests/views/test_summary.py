@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from steno.bundle.folder import Folder
-from steno.bundle.spool import holding
+from steno.bundle.lock import holding
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import Host

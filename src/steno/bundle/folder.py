@@ -265,3 +265,9 @@ def _parts(path: str) -> list[str]:
     if any(part in {"", ".", ".."} or "\0" in part for part in parts):
         raise ValueError(f"not a plain relative path: {path!r}")
     return parts
+
+
+def write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]

@@ -18,8 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, cast
 
-from steno.bundle.folder import BLOCK, Folder
-from steno.bundle.tape import write_all
+from steno.bundle.folder import BLOCK, Folder, write_all
 from steno.evidence import layout
 
 # Whatever is wrong with the bytes of an archive is one of these.

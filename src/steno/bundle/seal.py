@@ -18,10 +18,11 @@ from typing import Any
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.inventory import recorded_files
+from steno.bundle.lock import holding
 from steno.bundle.manifest import FileDigest, Manifest
 from steno.bundle.reader import event_lines
 from steno.bundle.room import TEMPORARY, clear_the_way
-from steno.bundle.spool import holding, remove_spool
+from steno.bundle.spool import remove_spool
 from steno.bundle.sweep import Sweeper
 from steno.bundle.swept_table import is_swept
 from steno.errors import SealError

@@ -23,8 +23,8 @@ import msgspec
 from msgspec import Struct, field
 
 from steno.bundle.folder import Folder
+from steno.bundle.lock import is_live
 from steno.bundle.reader import event_lines
-from steno.bundle.spool import is_live
 from steno.contracts.agent_audit.completion import Completion
 from steno.contracts.agent_audit.meta import Known, Meta
 from steno.errors import StoreError

@@ -21,7 +21,7 @@ from steno.bundle import kernel_table
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
 from steno.bundle.frames import Frames, Touched, open_frames
-from steno.bundle.known_secrets import key_of
+from steno.bundle.keys import key_of_spool
 from steno.bundle.masked_strings import mask_path
 from steno.bundle.room import TEMPORARY
 from steno.capture.contents import Contents
@@ -80,7 +80,7 @@ def keep_kernel_layer(
     """
     try:
         if key is None:
-            key = key_of(spool, store)
+            key = key_of_spool(spool, store)
         with open_frames(spool, key) as frames:
             layer = _FilesLayer(spool, frames, redactor, findings, key, max_blob=max_blob)
             try:

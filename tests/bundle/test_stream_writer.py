@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steno.bundle.folder import Folder
-from steno.bundle.tape import BATCH_BYTES, ONE_MOMENT_NS, Tape
+from steno.bundle.stream_writer import BATCH_BYTES, ONE_MOMENT_NS, StreamWriter
 from steno.evidence import index, layout
 from steno.evidence.index import Arrival
 from steno.redact.engine import Redactor
@@ -54,7 +54,7 @@ def read_tape(place: Path, name: str = layout.STDIN) -> tuple[bytes, list[Arriva
 @given(CHUNKS, st.lists(st.integers(0, 30), max_size=30))
 def test_every_byte_keeps_the_time_at_which_it_came(chunks: list[bytes], amounts: list[int]) -> None:
     with TemporaryDirectory() as scratch, Folder(Path(scratch)) as folder:
-        tape = Tape(folder, layout.STDIN, HoldingMasker(iter(amounts)))
+        tape = StreamWriter(folder, layout.STDIN, HoldingMasker(iter(amounts)))
         for time, chunk in enumerate(chunks):
             tape.append(time * ONE_MOMENT_NS, chunk)
             tape.settle()
@@ -69,7 +69,7 @@ def test_every_byte_keeps_the_time_at_which_it_came(chunks: list[bytes], amounts
 
 def test_what_comes_within_one_moment_is_one_arrival(tmp_path: Path) -> None:
     with Folder(tmp_path) as folder:
-        tape = Tape(folder, layout.STDOUT, HoldingMasker(iter([100])))
+        tape = StreamWriter(folder, layout.STDOUT, HoldingMasker(iter([100])))
         for time in (0, ONE_MOMENT_NS - 1, ONE_MOMENT_NS):
             tape.append(time, b"abc")
         tape.close()
@@ -78,7 +78,7 @@ def test_what_comes_within_one_moment_is_one_arrival(tmp_path: Path) -> None:
 
 def test_what_comes_after_something_on_another_stream_is_an_arrival_of_its_own(tmp_path: Path) -> None:
     with Folder(tmp_path) as folder:
-        tape = Tape(folder, layout.STDOUT, HoldingMasker(iter([100])))
+        tape = StreamWriter(folder, layout.STDOUT, HoldingMasker(iter([100])))
         tape.append(0, b"abc")
         tape.end_moment()
         tape.append(1, b"def")
@@ -89,7 +89,7 @@ def test_what_comes_after_something_on_another_stream_is_an_arrival_of_its_own(t
 
 def test_a_flood_is_written_before_it_is_over(tmp_path: Path) -> None:
     with Folder(tmp_path) as folder:
-        tape = Tape(folder, layout.STDOUT, HoldingMasker(iter([BATCH_BYTES] * 2)))
+        tape = StreamWriter(folder, layout.STDOUT, HoldingMasker(iter([BATCH_BYTES] * 2)))
         tape.append(0, bytes(BATCH_BYTES - 1))
         assert read_tape(tmp_path, layout.STDOUT)[0] == b""
         tape.append(0, b"x")
@@ -101,7 +101,7 @@ def test_a_flood_is_written_before_it_is_over(tmp_path: Path) -> None:
 def test_a_secret_is_masked_at_equal_length_however_it_is_cut(cuts: list[int]) -> None:
     text = b"before\ntoken: " + SECRET + b"\nafter " + SECRET + b" end"
     with TemporaryDirectory() as scratch, Folder(Path(scratch)) as folder:
-        tape = Tape(folder, layout.STDOUT, Redactor(findings=Findings()).stream("x"))
+        tape = StreamWriter(folder, layout.STDOUT, Redactor(findings=Findings()).stream("x"))
         at = 0
         for time, cut in enumerate([*cuts, len(text)]):
             tape.append(time, text[at : at + cut])
@@ -115,7 +115,7 @@ def test_a_secret_is_masked_at_equal_length_however_it_is_cut(cuts: list[int]) -
 
 def test_a_chunk_longer_than_a_record_may_be_is_kept_in_several(tmp_path: Path) -> None:
     with Folder(tmp_path) as folder:
-        tape = Tape(folder, layout.STDOUT, HoldingMasker(iter([index.MAX_LENGTH] * 3)))
+        tape = StreamWriter(folder, layout.STDOUT, HoldingMasker(iter([index.MAX_LENGTH] * 3)))
         tape.append(5, bytes(index.MAX_LENGTH + 1))
         tape.close()
     _, arrivals = read_tape(tmp_path, layout.STDOUT)
@@ -137,7 +137,7 @@ def test_a_write_that_fails_anywhere_leaves_bytes_and_index_in_agreement(
         return written
 
     with Folder(tmp_path) as folder:
-        tape = Tape(folder, layout.STDIN, HoldingMasker(iter([7] * 9)))
+        tape = StreamWriter(folder, layout.STDIN, HoldingMasker(iter([7] * 9)))
         with monkeypatch.context() as patch:
             patch.setattr(os, "write", write)
             for time, chunk in enumerate((b"abc", b"defg", b"hijklmn")):
@@ -159,7 +159,7 @@ def test_a_write_that_fails_anywhere_leaves_bytes_and_index_in_agreement(
 def test_a_full_disk_is_counted_to_the_byte_and_raises_nothing(small_disk: Path) -> None:
     chunk = b"x" * 10_000
     with Folder(small_disk) as folder:
-        tape = Tape(folder, layout.STDOUT, Redactor(findings=Findings()).stream("x"))
+        tape = StreamWriter(folder, layout.STDOUT, Redactor(findings=Findings()).stream("x"))
         for time in range(100):
             tape.append(time, chunk + b"\n")
         tape.close()

@@ -1,8 +1,8 @@
 """One recorded stream while it is being recorded: masked bytes and, beside them, when they came.
 
-In: raw bytes with their time. Out: two append-only files in the spool. Bytes pass the redactor before
-they reach the file, so what could be the beginning of a secret waits in memory until it is known.
-A tape that cannot be written any more (disk full) counts what it loses and never stops the command.
+Bytes pass the redactor before they reach the file, so what could be the beginning of a secret waits in memory
+until it is known. A stream that cannot be written any more (a full disk) counts what it loses and never stops
+the command.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Protocol
 
-from steno.bundle.folder import Folder
+from steno.bundle.folder import Folder, write_all
 from steno.evidence import index, layout
 from steno.evidence.index import Arrival
 
@@ -27,7 +27,7 @@ class Masker(Protocol):
     def close(self) -> bytes: ...
 
 
-class Tape:
+class StreamWriter:
     def __init__(self, folder: Folder, name: str, masker: Masker) -> None:
         self.name = name
         self.lost_bytes = 0
@@ -173,12 +173,6 @@ def _first(arrivals: list[Arrival], length: int) -> list[Arrival]:
             taken.append(Arrival(arrival.mono_ns, part))
         length -= part
     return taken
-
-
-def write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
 
 
 def _cut(total: int, most: int) -> list[int]:

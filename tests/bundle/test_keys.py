@@ -9,9 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from steno.bundle import known_secrets, local_key
 from steno.bundle.folder import Folder
-from steno.bundle.local_key import KEY_IN_STORE, LOCAL_KEY, HeldKeys
+from steno.bundle.keys import (
+    KEY_IN_STORE,
+    KNOWN_SECRETS,
+    LOCAL_KEY,
+    HeldKeys,
+    KnownSecrets,
+    keep_known_secrets,
+    key_of_spool,
+    make_or_read_key,
+    read_keys,
+    read_known_secrets,
+)
 from steno.errors import StoreError
 
 
@@ -31,7 +41,7 @@ def store(tmp_path: Path) -> Path:
 
 def key_for(store: Path) -> bytes:
     with Folder(store) as folder:
-        return local_key.make_or_read(folder)
+        return make_or_read_key(folder)
 
 
 def with_a_key_of_its_own(store: Path) -> bytes:
@@ -44,7 +54,7 @@ def test_the_key_is_made_once_apart_from_the_store_and_is_private(store: Path, k
     key = key_for(store)
     assert len(key) == 32
     assert key_for(store) == key
-    assert local_key.read_all(store) == [key]
+    assert read_keys(store) == [key]
     assert stat.S_IMODE((keys / LOCAL_KEY).stat().st_mode) == 0o600
     assert stat.S_IMODE(keys.stat().st_mode) == 0o700
     assert (os.listdir(keys), os.listdir(store)) == ([LOCAL_KEY], [])
@@ -73,19 +83,19 @@ def test_who_has_no_home_to_write_to_has_the_key_in_the_store(
     monkeypatch.setenv("HOME", home)
     key = key_for(store)
     assert (store / KEY_IN_STORE).read_bytes() == key
-    assert local_key.read_all(store) == [key]
+    assert read_keys(store) == [key]
 
 
 def test_recorders_that_start_at_once_agree_on_one_key(store: Path, keys: Path) -> None:
     with Folder(store) as folder, ThreadPoolExecutor(8) as pool:
-        made = set(pool.map(lambda _: local_key.make_or_read(folder), range(40)))
+        made = set(pool.map(lambda _: make_or_read_key(folder), range(40)))
     assert made == {(keys / LOCAL_KEY).read_bytes()}
     assert os.listdir(keys) == [LOCAL_KEY]
 
 
 def test_a_key_in_the_store_is_used_and_moved_by_the_next_recording(store: Path, keys: Path) -> None:
     key = with_a_key_of_its_own(store)
-    assert local_key.read_all(store) == [key]
+    assert read_keys(store) == [key]
     assert (store / KEY_IN_STORE).exists()  # whoever reads moves nothing
     assert key_for(store) == key
     assert os.listdir(store) == []
@@ -95,7 +105,7 @@ def test_a_key_in_the_store_is_used_and_moved_by_the_next_recording(store: Path,
 def test_recorders_that_find_a_key_in_the_store_at_once_move_it_together(store: Path, keys: Path) -> None:
     key = with_a_key_of_its_own(store)
     with Folder(store) as folder, ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(lambda _: local_key.make_or_read(folder), range(40))) == {key}
+        assert set(pool.map(lambda _: make_or_read_key(folder), range(40))) == {key}
     assert os.listdir(keys) == [LOCAL_KEY]
 
 
@@ -107,7 +117,7 @@ def test_the_key_of_a_second_store_is_kept_beside_the_first(store: Path, keys: P
     assert key_for(other) == first
     assert os.listdir(other) == []
     assert len(os.listdir(keys)) == 2
-    assert local_key.read_all(other) == local_key.read_all(store) == [first, second]
+    assert read_keys(other) == read_keys(store) == [first, second]
 
 
 def test_a_store_that_cannot_be_changed_keeps_its_key(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +128,7 @@ def test_a_store_that_cannot_be_changed_keeps_its_key(store: Path, monkeypatch: 
 
     with Folder(store) as folder:
         monkeypatch.setattr(Folder, "remove", refuse)
-        assert local_key.make_or_read(folder) == key
+        assert make_or_read_key(folder) == key
     assert (store / KEY_IN_STORE).read_bytes() == key
 
 
@@ -173,7 +183,7 @@ def test_keys_that_the_command_removed_or_emptied_are_put_back(
     if emptied:
         (keys / LOCAL_KEY).touch()
     assert held.put_back(store) == 1
-    assert local_key.read_all(store) == [key]
+    assert read_keys(store) == [key]
     assert stat.S_IMODE((keys / LOCAL_KEY).stat().st_mode) == 0o600
 
 
@@ -191,11 +201,11 @@ def test_a_key_whose_place_cannot_be_made_again_is_put_into_the_store(store: Pat
 def test_what_the_recorder_knew_is_read_back_only_with_its_key(tmp_path: Path) -> None:
     (tmp_path / "kernel").mkdir()
     with Folder(tmp_path) as spool:
-        assert known_secrets.read(spool, bytes(32)) == []
-        known_secrets.keep(spool, bytes(32), [b"hunter2hunter2", b"\xff\0"])
-        assert known_secrets.read(spool, bytes(32)) == [b"hunter2hunter2", b"\xff\0"]
-        assert known_secrets.read(spool, b"x" * 32) == []
-        assert b"hunter2" not in (tmp_path / known_secrets.KNOWN).read_bytes()
+        assert read_known_secrets(spool, bytes(32)) == []
+        keep_known_secrets(spool, bytes(32), [b"hunter2hunter2", b"\xff\0"])
+        assert read_known_secrets(spool, bytes(32)) == [b"hunter2hunter2", b"\xff\0"]
+        assert read_known_secrets(spool, b"x" * 32) == []
+        assert b"hunter2" not in (tmp_path / KNOWN_SECRETS).read_bytes()
 
 
 def test_of_several_keys_the_one_of_the_spool_is_found(store: Path, tmp_path: Path) -> None:
@@ -204,9 +214,9 @@ def test_of_several_keys_the_one_of_the_spool_is_found(store: Path, tmp_path: Pa
     key_for(store)
     (tmp_path / "kernel").mkdir()
     with Folder(tmp_path) as spool:
-        assert known_secrets.key_of(spool, store) == first
-        known_secrets.keep(spool, second, [])
-        assert known_secrets.key_of(spool, store) == second
+        assert key_of_spool(spool, store) == first
+        keep_known_secrets(spool, second, [b"hunter2hunter2"])
+        assert key_of_spool(spool, store) == second
 
 
 def test_a_value_that_is_learned_later_is_known_too_and_a_torn_record_costs_only_itself(
@@ -214,10 +224,10 @@ def test_a_value_that_is_learned_later_is_known_too_and_a_torn_record_costs_only
 ) -> None:
     (tmp_path / "kernel").mkdir()
     with Folder(tmp_path) as spool:
-        known = known_secrets.KnownSecrets(spool, bytes(32), [b"from the environment"])
+        known = KnownSecrets(spool, bytes(32), [b"from the environment"])
         known.add([b"typed at a prompt"])
         known.close()
-        assert known_secrets.read(spool, bytes(32)) == [b"from the environment", b"typed at a prompt"]
-        file = tmp_path / known_secrets.KNOWN
+        assert read_known_secrets(spool, bytes(32)) == [b"from the environment", b"typed at a prompt"]
+        file = tmp_path / KNOWN_SECRETS
         file.write_bytes(file.read_bytes()[:-1])
-        assert known_secrets.read(spool, bytes(32)) == [b"from the environment"]
+        assert read_known_secrets(spool, bytes(32)) == [b"from the environment"]
