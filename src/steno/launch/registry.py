@@ -31,8 +31,8 @@ from steno.errors import StoreError
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.intake_names import RUN_ID
 from steno.launch.file_lock import is_held
+from steno.text.safe import utf8
 from steno.views.export.placing import place_in
-from steno.views.plain import utf8
 
 METADATA = "metadata"
 ATTEMPTS = "attempts"

@@ -1,7 +1,4 @@
-"""Times, lengths of time and sizes, in words people read.
-
-In: numbers with their unit in the name. Out: short text. Never asks a clock: the caller says what time it is.
-"""
+"""Times, lengths of time and sizes, in words people read."""
 
 from __future__ import annotations
 

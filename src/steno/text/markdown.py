@@ -1,9 +1,6 @@
 """Markdown that fits into a comment on a pull request, and ends well where it is cut.
 
-In: a head, and sections of lines. Out: text of at most `MAX_CHARACTERS`: what does not fit is left out line
-by line, folded sections and code blocks are closed all the same, and the last words say how much is
-missing. Text that a stranger may have chosen stands in a code span, so that no name becomes a link, a
-mention or HTML.
+Text that a stranger may have chosen stands in a code span, so that no name becomes a link, a mention or HTML.
 """
 
 from __future__ import annotations
@@ -12,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from steno.views.plain import ELLIPSIS, visible
+from steno.text.safe import ELLIPSIS, visible
 
 MAX_CHARACTERS = 65_000
 _MAX_ENTRY = 400  # of one entry; a path may have 4096 bytes

@@ -1,9 +1,4 @@
-"""Text from a record, made safe to print.
-
-In: any text that the observed command, a file name or a stranger's bundle may have chosen. Out: one line of
-text in which every control character shows as an escape and none of them works. Never changes a terminal's
-state, never hides a character: what cannot be seen is spelled out.
-"""
+"""Text from a record, made safe to print: what cannot be seen is spelled out, on one line, never dropped."""
 
 from __future__ import annotations
 
@@ -33,7 +28,7 @@ def visible_json(text: str) -> str:
     return "".join(character if _is_seen(character) else _json_escape(character) for character in text)
 
 
-def near(text: str, cwd: str) -> str:
+def relative_to_cwd(text: str, cwd: str) -> str:
     """The text, with the names of files below this directory told without it."""
     below = re.escape(cwd.rstrip("/"))
     return re.sub(rf"(?<![^\s\"'`(=,:]){below}/(?=[^\s/])", "", text) if below else text
