@@ -5,17 +5,25 @@ Nothing here touches the home, the configuration or the environment of whoever r
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 
 import pytest
 from hypothesis import settings
 
+from support.once import Once, made_once
 from support.program import IDENTITY, PROGRAM, SECONDS, Steno
 
 _KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR")
+
+# Keys that are made in this process; a test with a store of its own has them in its own home.
+os.environ["XDG_STATE_HOME"] = mkdtemp(prefix="steno-tests-state-")
+atexit.register(rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 # The suite asks each property the same questions every time; `make soak` asks many more, each time others.
 settings.register_profile("suite", max_examples=50, deadline=None, derandomize=True)
@@ -36,6 +44,7 @@ def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = home / "runs"
     monkeypatch.setenv("STENO_HOME", str(path))
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     return path
 
 
@@ -67,6 +76,12 @@ def steno(tmp_path: Path, clean_env: dict[str, str]) -> Steno:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Recordings that several tests read: `once("a name of its own", make)`."""
+    return made_once(tmp_path_factory)
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
         SEED("--status\0" "0\0--leash\0" "1\0--spool\0" "2\0--key\0" "0\0--origin\0" "123\0--cwd\0/\0--\0true"),
         SEED("--status=1\0--leash=1\0--spool=1\0--key=1\0--stdin\0" "0\0--stdout\0" "1\0--stderr\0" "2\0--max-blob\0" "64\0true\0-x"),
         SEED("--ignore\0/tmp\0--ignore\0/var\0--allow-io-uring\0--split\0" "1\0--terminal\0" "2\0--stat\0-1\0cmd"),
-        SEED("--store\0" "1\0--run-id\0x\0--store-link\0/a\0--store-link\0/b"),
+        SEED("--store\0" "1\0--run-id\0x\0--keys\0" "2\0--store-link\0/a\0--store-link\0/b"),
         SEED("--probe"),
     };
     return fuzz(argc, argv, consume, seeds, sizeof seeds / sizeof *seeds);

@@ -2,6 +2,8 @@
 /* The seccomp program without a probe: for every number of every machine it stops exactly what the tables say, under exactly
  * their conditions. */
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
@@ -29,8 +31,11 @@ static bool should_stop(const struct call *call, bool split, const uint64_t args
         return (uint32_t)args[0] == PR_SET_SECCOMP;
     case WHEN_OTHERS_LIMIT:
         return (uint32_t)args[0] && args[2];
-    case WHEN_DUPFD:
-        return split && ((uint32_t)args[1] == F_DUPFD || (uint32_t)args[1] == F_DUPFD_CLOEXEC);
+    case WHEN_FCNTL:
+        return (uint32_t)args[1] == F_SETOWN || (uint32_t)args[1] == F_SETOWN_EX ||
+               (split && ((uint32_t)args[1] == F_DUPFD || (uint32_t)args[1] == F_DUPFD_CLOEXEC));
+    case WHEN_IOCTL:
+        return (uint32_t)args[1] == FIOSETOWN || (uint32_t)args[1] == SIOCSPGRP || (uint32_t)args[1] == TIOCSPGRP;
     case WHEN_SPLIT:
         return split && ((call->serve != on_write && call->serve != on_transfer) || is_watched((uint32_t)args[call->dir]));
     default:
@@ -40,7 +45,7 @@ static bool should_stop(const struct call *call, bool split, const uint64_t args
 }
 
 static const uint64_t words[] = {
-    0, 1, 2, 3, 9, 10, 22, 33, 34, 35, 254, 255, 256, 959, 960, 1000, 1023, 1024, 1030, 0x7fffffff, 0xffffffff,
+    0, 1, 2, 3, F_SETOWN, 9, 10, F_SETOWN_EX, 22, 33, 34, 35, 254, 255, 256, 959, 960, 1000, 1023, 1024, 1030, TIOCSPGRP, FIOSETOWN, SIOCSPGRP, 0x7fffffff, 0xffffffff,
     0x100000000, 0x100000016, 0x7fff00000000, 0xffffffff00000000, UINT64_MAX,
 };
 #define WORD_COUNT (sizeof words / sizeof *words)

@@ -42,14 +42,20 @@ static void put(const char *name, const char *content)
     CHECK(file && fputs(content, file) >= 0 && fclose(file) == 0);
 }
 
-static struct wire_state kept(enum op op, const char *name)
+static struct wire_state kept_with(enum op op, uint64_t flags, const char *name)
 {
     struct wire_state state = {0};
     struct place place = at(name);
     CHECK(place.exists);
-    keep_content(&run, op, &place, &state);
+    keep_content(&run, op, flags, &place, &state);
     close(place.fd);
     return state;
+}
+
+/* Of a call that destroys nothing, where the operation leaves that open. */
+static struct wire_state kept(enum op op, const char *name)
+{
+    return kept_with(op, O_WRONLY | O_APPEND, name);
 }
 
 static void made(const char *name)
@@ -185,6 +191,62 @@ static void what_was_not_copied_under_one_name_is_copied_under_another_as_long_a
     CHECK(kept(OP_CHMOD, ".git/HEAD").content == CONTENT_KEPT); /* with another mode it may not be readable later */
 }
 
+static void what_is_destroyed_after_it_was_changed_is_kept_as_well(void)
+{
+    put("theirs", "first");
+    struct wire_state first = kept(OP_OPEN, "theirs");
+    put("theirs", "first, and more"); /* whoever wrote that */
+    CHECK(kept(OP_OPEN, "theirs").blob == first.blob && kept(OP_CHMOD, "theirs").blob == first.blob);
+    struct wire_state second = kept_with(OP_OPEN, O_WRONLY | O_TRUNC, "theirs");
+    CHECK(second.content == CONTENT_KEPT && second.blob == header.blobs && second.blob > first.blob);
+    CHECK(kept(OP_UNLINK, "theirs").blob == second.blob); /* nobody has written to it since */
+    struct place mounted = at("theirs");
+    struct wire_state elsewhere = {0};
+    snprintf(mounted.resolved, sizeof mounted.resolved, "/by/another/name");
+    keep_content(&run, OP_CHMOD, 0, &mounted, &elsewhere); /* which had the first content, too */
+    CHECK(elsewhere.content == CONTENT_KEPT && elsewhere.blob == first.blob);
+    close(mounted.fd);
+    put("theirs", "");
+    CHECK(kept(OP_UNLINK, "theirs").blob == second.blob); /* there is nothing left to keep */
+    for (int i = 0; i < 100; i++) {
+        put("theirs", i % 2 ? "odd" : "even");
+        kept(OP_TRUNCATE, "theirs");
+    }
+    CHECK(header.blobs == second.blob + 14);
+    uint64_t bound = run.options.max_blob, blobs = header.blobs;
+    put("bounded", "0123456789");
+    run.options.max_blob = 25;
+    for (int i = 0; i < 5; i++) {
+        kept(OP_TRUNCATE, "bounded");
+        put("bounded", i % 2 ? "0123456789" : "012345678");
+    }
+    run.options.max_blob = bound;
+    CHECK(header.blobs == blobs + 2);
+}
+
+static void what_somebody_puts_where_the_run_removed_a_file_is_kept_and_what_the_run_puts_there_is_not(void)
+{
+    put("replaced", "first");
+    struct place taken = at("replaced");
+    kept(OP_UNLINK, "replaced");
+    gone("replaced");
+    put("replaced", "somebody's words"); /* it cannot have the number of the inode, which is still open */
+    struct wire_state theirs = kept(OP_RENAME_TO, "replaced");
+    CHECK(theirs.content == CONTENT_KEPT && theirs.blob == header.blobs);
+    close(taken.fd);
+    made("draft");
+    put("draft", "of the run");
+    kept(OP_RENAME, "draft");
+    struct place draft = at("draft"), replaced = at("replaced");
+    CHECK(rename(draft.resolved, replaced.resolved) == 0);
+    CHECK(kept(OP_UNLINK, "replaced").content == CONTENT_NOT_KEPT);
+    gone("replaced");
+    made("replaced");
+    put("replaced", "of the run");
+    CHECK(kept(OP_UNLINK, "replaced").content == CONTENT_NOT_KEPT && header.blobs == theirs.blob);
+    close(draft.fd), close(replaced.fd);
+}
+
 static void what_is_written_through_a_link_of_the_run_is_kept(void)
 {
     put(".git/old", "content");
@@ -211,7 +273,7 @@ static void a_full_table_forgets_no_file_that_has_other_names(void)
         struct wire_state state = {0};
         place.found.st_ino = 1000000 + i;
         snprintf(place.resolved, sizeof place.resolved, "/%u", i);
-        keep_content(&run, OP_OPEN, &place, &state);
+        keep_content(&run, OP_OPEN, O_WRONLY, &place, &state);
     }
     run.options.spool = spool;
     close(place.fd);
@@ -261,6 +323,8 @@ int main(void)
     a_change_that_may_leave_no_sign_changes_no_copy();
     what_was_not_copied_under_one_name_is_copied_under_another_as_long_as_it_is_unchanged();
     what_is_written_through_a_link_of_the_run_is_kept();
+    what_is_destroyed_after_it_was_changed_is_kept_as_well();
+    what_somebody_puts_where_the_run_removed_a_file_is_kept_and_what_the_run_puts_there_is_not();
     the_same_words_in_another_root_are_another_name();
     a_full_table_forgets_no_file_that_has_other_names();
     a_full_table_takes_no_more_names();

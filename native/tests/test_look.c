@@ -80,9 +80,9 @@ void record_event(struct stop *stop, const struct wire_event *event)
     (void)stop, (void)event;
 }
 
-void keep_content(struct run *of, enum op op, const struct place *place, struct wire_state *state)
+void keep_content(struct run *of, enum op op, uint64_t flags, const struct place *place, struct wire_state *state)
 {
-    (void)of, (void)op, (void)place, (void)state;
+    (void)of, (void)op, (void)flags, (void)place, (void)state;
 }
 
 void recall_content(struct run *of, const struct place *place, struct wire_state *state)

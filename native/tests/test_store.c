@@ -14,8 +14,9 @@
 #define NESTED "2026-11-16T16-54-00-000Z_00000001"
 
 static struct run run;
+static struct store *with_keys; /* as long as the process, as it is in steno-trace */
 static struct call call = {.arg = 1};
-static char base[] = "/tmp/steno-store-XXXXXX";
+static char base[] = "/tmp/steno-store-XXXXXX", keys[] = "/tmp/steno-keys-XXXXXX";
 
 uint64_t argument(const struct stop *stop, int position)
 {
@@ -90,6 +91,20 @@ static void the_way_stays_open(void)
     CHECK(!closed_at(OP_CHMOD, "/home", true, 0755, 0));
 }
 
+static void the_keys_stay(void)
+{
+    char key[PATH_MAX], other[PATH_MAX];
+    snprintf(key, sizeof key, "%s/local.key", keys);
+    snprintf(other, sizeof other, "%s-not/local.key", keys);
+    CHECK(closed_at(OP_UNLINK, key, true, 0, 0));
+    CHECK(closed_at(OP_OPEN, key, true, 0, 0));
+    CHECK(closed_at(OP_MKDIR, key, false, 0, 0)); /* nobody but the recorder makes one */
+    CHECK(closed_at(OP_RENAME, keys, true, 0, 0));
+    CHECK(closed_at(OP_CHMOD, keys, true, 0755, 0));
+    CHECK(!closed_at(OP_RMDIR, keys, true, 0, 0)); /* it is not empty: the kernel says so */
+    CHECK(!closed_at(OP_UNLINK, other, true, 0, 0));
+}
+
 /* More than can be told apart: the rest stay closed. */
 static void nested_runs_are_bounded(void)
 {
@@ -107,14 +122,21 @@ int main(void)
 {
     char *links[] = {"/home/link", NULL};
     CHECK(mkdtemp(base));
-    int fd = open(base, O_PATH | O_DIRECTORY);
-    run.store = close_store(fd, OWN, links);
+    CHECK(mkdtemp(keys));
+    run.store = close_store(open(base, O_PATH | O_DIRECTORY), OWN, open(keys, O_PATH | O_DIRECTORY), links);
     CHECK(run.store);
     what_was_there_stays();
     other_names_are_open();
     a_nested_run_is_open();
     the_way_stays_open();
+    the_keys_stay();
     nested_runs_are_bounded();
-    CHECK(rmdir(base) == 0);
+    CHECK(rmdir(base) == 0 && rmdir(keys) == 0);
+    with_keys = run.store;
+    run.store = close_store(open("/tmp", O_PATH | O_DIRECTORY), OWN, -1, links);
+    CHECK(run.store);
+    CHECK(!closed_at(OP_UNLINK, "/local.key", true, 0, 0));
+    CHECK(!closed_at(OP_CHMOD, "/var", true, 0600, 0));
+    CHECK(with_keys != run.store);
     return 0;
 }

@@ -39,11 +39,9 @@ static struct expected **bucket_of(const struct run *run, pid_t tid)
     return &run->agreement->first[(uint32_t)tid % BUCKETS];
 }
 
-/* Some stops are for us alone: what is written on the terminal, and where. */
 static bool is_for_both(const struct stop *stop)
 {
-    return stop->run->agreement && stop->call && stop->call->class == CALL_RECORDED && stop->call->when != WHEN_SPLIT &&
-           stop->call->when != WHEN_DUPFD;
+    return stop->run->agreement && stop->call && stop->call->class == CALL_RECORDED && stop->call->beside != BESIDE_BLIND;
 }
 
 void expect_witness(struct stop *stop)

@@ -36,6 +36,8 @@ handler on_io_uring;
 handler on_write;
 handler on_transfer;
 handler on_dup;
+handler on_fcntl;
+handler on_ioctl;
 /* One of each, for tests that serve nobody. */
 #define HANDLERS(EACH) \
     EACH(on_path) \
@@ -67,7 +69,9 @@ handler on_dup;
     EACH(on_io_uring) \
     EACH(on_write) \
     EACH(on_transfer) \
-    EACH(on_dup)
+    EACH(on_dup) \
+    EACH(on_fcntl) \
+    EACH(on_ioctl)
 
 enum call_class { CALL_RECORDED = 1, CALL_COUNTED = 2 };
 
@@ -79,7 +83,27 @@ enum call_when {
     WHEN_SET_SECCOMP = 3,
     WHEN_OTHERS_LIMIT = 4,
     WHEN_SPLIT = 5,
-    WHEN_DUPFD = 6,
+    WHEN_FCNTL = 6,
+    WHEN_IOCTL = 7,
+};
+
+/* What a call may do to what it names, and what the probe does about it. */
+enum call_effect {
+    EFFECT_NONE = 0,
+    EFFECT_LOOK = 1,
+    EFFECT_OPEN = 2,
+    EFFECT_CHANGE = 3,
+    EFFECT_MOVE = 4,
+};
+enum call_beside_probe {
+    BESIDE_STOP = 0,
+    BESIDE_PASS = 1,
+    BESIDE_BLIND = 2,
+    BESIDE_IF_CHANGING = 3,
+    BESIDE_IF_LEAVING = 4,
+    BESIDE_IF_ATTACHING = 5,
+    BESIDE_IF_ENDING = 6,
+    BESIDE_IF_BINDING = 7,
 };
 
 /* How the path is meant; native/syscalls.toml tells. */
@@ -97,6 +121,8 @@ struct call {
     uint16_t number;
     uint8_t class;
     uint8_t when;
+    uint8_t effect;
+    uint8_t beside;
     uint16_t op; /* 0: the handler decides */
     handler *serve; /* NULL for a counted call */
     int8_t dir, path, flags, arg, arg2, dir2, path2;

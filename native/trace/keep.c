@@ -1,8 +1,9 @@
-/* The content of a file before the command changes it: copied once per file, encrypted, into the spool.
+/* The content of a file before the command changes it: copied, encrypted, into the spool.
  *
  * What the run itself made had no content before it (names.c); what somebody else made meanwhile has. Each file has one number,
  * given when the run is about to change it for the first time, and every name of the file that is met from then on tells it:
- * what was kept then is what each of its names had. A second process that is about to change the same file waits until the
+ * what was kept then is what each of its names had. If its only name is changed again, and somebody may have written to it since, the
+ * content that the run is about to destroy is kept as well, within bounds, and the file has another number from then on. A second process that is about to change the same file waits until the
  * first copy is whole; no lock is held meanwhile, because the file may lie in a file system that a process of the run serves.
  */
 #include <errno.h>
@@ -19,12 +20,17 @@
 #define SLOTS (1u << 18)
 #define MOST_KNOWN (SLOTS / 2)
 #define PART (128u * 1024)
+#define MOST_VERSIONS 16u
 
 struct kept {
     uint64_t dev, ino;
     struct statx_timestamp born; /* the number of a file that is gone is soon another's */
     enum { FREE, BEING_COPIED, DONE } stage;
-    uint32_t content, number;
+    uint32_t content, number; /* 0: the run made it */
+    uint64_t name;            /* under which that was kept; under another one, what was kept first is told */
+    uint32_t first_content, first_number;
+    uint32_t versions;        /* kept so far, and their size */
+    uint64_t bytes;
     off_t size;
     struct timespec modified;
     bool has_names; /* or is about to get a second one: it may be met again under another */
@@ -233,11 +239,19 @@ static bool is_same_file(const struct kept *kept, struct statx_timestamp born)
     return kept->born.tv_sec == born.tv_sec && kept->born.tv_nsec == born.tv_nsec;
 }
 
-/* Not every file system tells when a file was made. */
-static void tell(const struct kept *kept, const struct stat *found, struct wire_state *state)
+static uint64_t hash_of_name(const struct keeping *keeping, const struct place *place)
 {
-    if (kept->born.tv_sec || kept->born.tv_nsec || is_unchanged(kept, found))
-        state->content = kept->content, state->blob = kept->number;
+    return siphash(keeping->hash_key, place->resolved, strlen(place->resolved));
+}
+
+/* Not every file system tells when a file was made. */
+static void tell(const struct keeping *keeping, const struct kept *kept, const struct place *place, struct wire_state *state)
+{
+    if (!kept->born.tv_sec && !kept->born.tv_nsec && !is_unchanged(kept, &place->found))
+        return;
+    bool by_that_name = kept->number == kept->first_number || kept->name == hash_of_name(keeping, place);
+    state->content = by_that_name ? kept->content : kept->first_content;
+    state->blob = by_that_name ? kept->number : kept->first_number;
 }
 
 /* It may be met under another name. */
@@ -246,13 +260,30 @@ static bool has_names(enum op op, const struct place *place)
     return place->found.st_nlink > 1 || op == OP_LINK;
 }
 
+/* Whether what is there may be gone with the call. */
+static bool destroys(enum op op, uint64_t flags)
+{
+    bool writes = (flags & O_ACCMODE) != O_RDONLY && !(flags & O_APPEND);
+    bool opens = op == OP_OPEN || op == OP_OPEN_HANDLE;
+    return op == OP_TRUNCATE || op == OP_UNLINK || op == OP_RENAME_TO || (opens && (writes || flags & O_TRUNC));
+}
+
+/* A file that is not known lies under a name whose first content is kept already. The run put it there if it made the name; what it
+ * brings by a rename is known. */
+static bool was_put_there_by_the_run(struct keeping *keeping, const struct place *place, bool destroyed)
+{
+    return is_settled_name(keeping->names, place) && !(destroyed && place->found.st_nlink == 1 && !is_made_name(keeping->names, place));
+}
+
 /* The run's own, or not to be copied under the only name it has. */
-static bool needs_nothing(struct keeping *keeping, enum op op, const struct place *place, uint32_t excuse)
+static bool needs_nothing(struct keeping *keeping, enum op op, const struct place *place, bool destroyed, uint32_t excuse)
 {
     pthread_mutex_lock(&keeping->lock);
     bool unknown = find(keeping, place->found.st_dev, place->found.st_ino)->stage == FREE;
     pthread_mutex_unlock(&keeping->lock);
-    return unknown && ((excuse && !has_names(op, place)) || is_settled_name(keeping->names, place));
+    if (unknown && !excuse && op == OP_RENAME && is_made_name(keeping->names, place))
+        return false; /* from now on it is known by another name */
+    return unknown && ((excuse && !has_names(op, place)) || was_put_there_by_the_run(keeping, place, destroyed));
 }
 
 /* Why its content is not to be copied, one of CONTENT_; 0: it is. */
@@ -273,14 +304,24 @@ static bool is_to_be_tried_again(const struct kept *kept, enum op op, const stru
            (kept->content == CONTENT_UNREADABLE || (kept->content == CONTENT_IGNORED && !loses_own_name));
 }
 
+/* It may well be the run's own: who writes is not seen. */
+static bool is_another_version(const struct run *run, const struct kept *kept, const struct place *place)
+{
+    uint64_t size = (uint64_t)place->found.st_size;
+    bool by_that_name = kept->name == hash_of_name(run->keeping, place); /* another one had what was kept first */
+    return kept->number && size && !kept->has_names && place->found.st_nlink == 1 && !is_unchanged(kept, &place->found) &&
+           by_that_name && kept->versions < MOST_VERSIONS && kept->bytes + size <= run->options.max_blob;
+}
+
 /* Tells what is known of a file; waits for a copy that another thread makes. True: the copy is ours to make, and `blob` is its
  * number. */
-static bool is_to_be_copied(struct run *run, enum op op, const struct place *place, uint32_t excuse, struct wire_state *state)
+static bool is_to_be_copied(struct run *run, enum op op, const struct place *place, bool destroyed, uint32_t excuse,
+                            struct wire_state *state)
 {
     struct keeping *keeping = run->keeping;
     const struct stat *found = &place->found;
     struct statx_timestamp born = birth_of(place);
-    bool settled = is_settled_name(keeping->names, place);
+    bool settled = is_settled_name(keeping->names, place), of_the_run = was_put_there_by_the_run(keeping, place, destroyed);
     pthread_mutex_lock(&keeping->lock);
     struct kept *kept = find(keeping, found->st_dev, found->st_ino);
     while (kept->stage == BEING_COPIED) {
@@ -288,22 +329,27 @@ static bool is_to_be_copied(struct run *run, enum op op, const struct place *pla
         kept = find(keeping, found->st_dev, found->st_ino);
     }
     bool known = kept->stage == DONE && is_same_file(kept, born);
-    bool copies = !excuse && (known ? is_to_be_tried_again(kept, op, place, settled) : !settled);
+    bool again = known && !excuse && destroyed && is_another_version(run, kept, place);
+    bool copies = again || (!excuse && (known ? is_to_be_tried_again(kept, op, place, settled) : !of_the_run));
     if (!known)
         state->content = excuse;
-    if (copies || (!known && excuse && has_names(op, place))) {
-        uint32_t number = known ? kept->number : keeping->next_number++;
+    if (copies || (!known && (op == OP_RENAME || (excuse && has_names(op, place))))) {
+        uint32_t number = known && !again ? kept->number : !copies && !excuse ? 0 : keeping->next_number++;
+        struct kept before = again ? *kept : (struct kept){.first_content = excuse, .first_number = number};
         if (kept->stage == FREE) {
             make_room(keeping);
             kept = find(keeping, found->st_dev, found->st_ino);
             keeping->known++;
         }
         *kept = (struct kept){.dev = found->st_dev, .ino = found->st_ino, .born = born, .stage = copies ? BEING_COPIED : DONE,
-                              .content = excuse, .number = number, .size = found->st_size, .modified = found->st_mtim};
+                              .content = excuse, .number = number, .name = hash_of_name(keeping, place),
+                              .first_content = before.first_content, .first_number = before.first_number,
+                              .versions = before.versions + 1, .bytes = before.bytes + (uint64_t)found->st_size,
+                              .size = found->st_size, .modified = found->st_mtim};
         known = true;
     }
     if (known) {
-        tell(kept, found, state);
+        tell(keeping, kept, place, state);
         kept->has_names |= has_names(op, place);
         if (kept->has_names)
             atomic_store(&keeping->have_names, true);
@@ -320,6 +366,8 @@ static void end_copy(struct keeping *keeping, const struct stat *found, uint32_t
     struct kept *kept = find(keeping, found->st_dev, found->st_ino);
     kept->stage = DONE;
     kept->content = content;
+    if (kept->number == kept->first_number)
+        kept->first_content = content;
     pthread_cond_broadcast(&keeping->copied);
     pthread_mutex_unlock(&keeping->lock);
 }
@@ -329,16 +377,17 @@ static bool is_named_file(const struct place *place)
     return place->exists && S_ISREG(place->found.st_mode) && !(place->notes & NOTE_DELETED);
 }
 
-void keep_content(struct run *run, enum op op, const struct place *place, struct wire_state *state)
+void keep_content(struct run *run, enum op op, uint64_t flags, const struct place *place, struct wire_state *state)
 {
     if (place->fd < 0 || !is_named_file(place))
         return;
     uint32_t excuse = excuse_for(run, op, place);
-    if (needs_nothing(run->keeping, op, place, excuse)) {
+    bool destroyed = destroys(op, flags);
+    if (needs_nothing(run->keeping, op, place, destroyed, excuse)) {
         state->content = excuse;
         return;
     }
-    if (is_to_be_copied(run, op, place, excuse, state)) {
+    if (is_to_be_copied(run, op, place, destroyed, excuse, state)) {
         state->content = copy_to_spool(run, place, state->blob, op == OP_UNLINK || op == OP_RENAME_TO);
         end_copy(run->keeping, &place->found, state->content);
     }
@@ -356,17 +405,19 @@ void recall_content(struct run *run, const struct place *place, struct wire_stat
     pthread_mutex_unlock(&keeping->lock);
     bool may_be = kept.stage == DONE && kept.has_names && (kept.born.tv_sec || kept.born.tv_nsec);
     if (may_be && is_same_file(&kept, birth_of(place)))
-        tell(&kept, &place->found, state);
+        tell(keeping, &kept, place, state);
 }
 
 void note_made(struct run *run, const struct place *place)
 {
-    settle_name(run->keeping->names, place);
+    settle_made_name(run->keeping->names, place);
 }
 
 void note_moved(struct run *run, const struct place *old, const struct place *new, bool to_nothing)
 {
-    if (to_nothing && is_settled_name(run->keeping->names, old))
+    if (to_nothing && is_made_name(run->keeping->names, old))
+        settle_made_name(run->keeping->names, new);
+    else if (to_nothing && is_settled_name(run->keeping->names, old))
         settle_name(run->keeping->names, new);
     else
         unsettle_name(run->keeping->names, new);

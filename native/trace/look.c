@@ -36,7 +36,7 @@ static int64_t nanoseconds(struct timespec time)
 }
 
 /* `changes`: the operation that may change it, or 0. */
-static uint32_t state_of(struct run *run, const struct place *place, uint32_t resolved, enum op changes)
+static uint32_t state_of(struct run *run, const struct place *place, uint32_t resolved, enum op changes, uint64_t flags)
 {
     if (!place->exists) {
         bool absent = place->resolved[0] && (place->error == ENOENT || place->error == ENOTDIR);
@@ -57,7 +57,7 @@ static uint32_t state_of(struct run *run, const struct place *place, uint32_t re
         .rdev = (uint32_t)(major(found->st_rdev) << 20 | minor(found->st_rdev)),
     };
     if (changes)
-        keep_content(run, changes, place, &state);
+        keep_content(run, changes, flags, place, &state);
     else
         recall_content(run, place, &state);
     return intern_state(run, resolved, &state);
@@ -130,7 +130,7 @@ struct wire_event event_at(struct stop *stop, enum op op, const char *path, cons
     bool makes = op == OP_MKDIR || op == OP_SYMLINK || makes_file(op, flags);
     bool refused = changes && (place->exists || makes) && is_closed(stop, op, place);
     bool in_time = changes && !stop->seen && !refused; /* to keep what is there */
-    event.state = state_of(stop->run, place, event.resolved, in_time ? op : 0);
+    event.state = state_of(stop->run, place, event.resolved, in_time ? op : 0, flags);
     event.result = result_of(op, place, flags);
     if (refused) {
         count(&stop->run->header->store_refused);

@@ -21,7 +21,7 @@ static int usage(void)
           "       steno-trace --status FD --leash FD --spool FD --key FD --origin NS --cwd DIR [--terminal FD]\n"
           "                   --stdin FD --stdout FD --stderr FD [--split FD] [--max-blob BYTES] [--allow-io-uring]\n"
           "                   [--drain FD]... [--hold FD] [--ignore PREFIX]... [--cgroup FD] [--ended-by SIGNAL]...\n"
-          "                   [--store FD --run-id ID [--store-link PATH]...]\n"
+          "                   [--store FD --run-id ID [--keys FD] [--store-link PATH]...]\n"
           "                   [--observer notify|ebpf|both [--probe-at FD [--probe-optional]]] -- COMMAND [ARGUMENT]...\n",
           stderr);
     return 2;
@@ -47,7 +47,7 @@ static int start(struct run *run)
     if (!run->tracees || !run->keeping)
         return -ENOMEM;
     if (run->options.store >= 0) {
-        run->store = close_store(run->options.store, run->options.run_id, run->options.store_links);
+        run->store = close_store(run->options.store, run->options.run_id, run->options.keys, run->options.store_links);
         if (!run->store)
             return -EINVAL;
     }

@@ -8,7 +8,7 @@
 
 #include "trace.h"
 
-enum { STATUS = 1, LEASH, SPOOL, KEY, ORIGIN, CWD, TERMINAL, STDIN, STDOUT, STDERR, SPLIT, MAX_BLOB, IO_URING, IGNORE, DRAIN, HOLD, CGROUP, OBSERVER, PROBE_AT, PROBE_OPTIONAL, ENDED_BY, PROBE, STORE, RUN_ID, STORE_LINK };
+enum { STATUS = 1, LEASH, SPOOL, KEY, ORIGIN, CWD, TERMINAL, STDIN, STDOUT, STDERR, SPLIT, MAX_BLOB, IO_URING, IGNORE, DRAIN, HOLD, CGROUP, OBSERVER, PROBE_AT, PROBE_OPTIONAL, ENDED_BY, PROBE, STORE, RUN_ID, KEYS, STORE_LINK };
 
 static const struct option long_options[] = {
     {"status", required_argument, NULL, STATUS},     {"leash", required_argument, NULL, LEASH},
@@ -23,7 +23,8 @@ static const struct option long_options[] = {
     {"probe-at", required_argument, NULL, PROBE_AT}, {"probe-optional", no_argument, NULL, PROBE_OPTIONAL},
     {"probe", no_argument, NULL, PROBE},             {"store", required_argument, NULL, STORE},
     {"run-id", required_argument, NULL, RUN_ID},     {"store-link", required_argument, NULL, STORE_LINK},
-    {"ended-by", required_argument, NULL, ENDED_BY}, {NULL, 0, NULL, 0},
+    {"keys", required_argument, NULL, KEYS},         {"ended-by", required_argument, NULL, ENDED_BY},
+    {NULL, 0, NULL, 0},
 };
 
 /* Digits and nothing else: whoever starts us wrongly must hear of it. */
@@ -120,6 +121,8 @@ static bool take_option(struct options *options, int option, char ***next_ignore
         return true;
     case STORE:
         return read_descriptor(optarg, &options->store);
+    case KEYS:
+        return read_descriptor(optarg, &options->keys);
     case RUN_ID:
         options->run_id = optarg;
         return true;
@@ -134,7 +137,7 @@ static bool take_option(struct options *options, int option, char ***next_ignore
 enum wish read_options(int argc, char **argv, struct options *options)
 {
     *options = (struct options){.status = -1, .leash = -1, .spool = -1, .key = -1, .terminal = -1,
-                                .standard = {-1, -1, -1}, .split = -1, .drains = {-1, -1, -1}, .hold = -1, .cgroup = -1, .probe = -1, .store = -1,
+                                .standard = {-1, -1, -1}, .split = -1, .drains = {-1, -1, -1}, .hold = -1, .cgroup = -1, .probe = -1, .store = -1, .keys = -1,
                                 .filtered = true, .cwd = ".", .max_blob = 16 << 20};
     options->ignored = calloc((size_t)argc + 1, sizeof *options->ignored); /* more than they can be */
     options->store_links = calloc((size_t)argc + 1, sizeof *options->store_links);

@@ -1,5 +1,5 @@
 /* Calls that reach into another process: its memory, its registers, its descriptors, its limits; signals that would end or
- * stop it.
+ * stop it, now or from a descriptor.
  *
  * What a process outside the run does after that is nowhere in the record: it is told whose process it was. Whoever reaches into us could
  * write the record himself: the kernel refuses that to ordinary users, because we are not dumpable, and we refuse it to root.
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/ptrace.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -167,6 +168,42 @@ void on_signal(struct stop *stop)
         getppid() == to)
         (void)kill(to, SIGCONT); /* it continues us, if it is we who were stopped */
     tell(stop, &event);
+}
+
+/* The kernel will send the signals of a descriptor by this number, below zero a group's, without asking us. The recorder's group may be
+ * the caller's own: then it stops itself as well. */
+static void refuse_our_number(struct stop *stop, int64_t to, bool or_the_recorders_group)
+{
+    pid_t process = to > 0 ? thread_group((pid_t)to) : 0;
+    bool is_our_group = to == -stop->run->own_pid;
+    bool is_its_group = or_the_recorders_group && to < 0 && getppid() == stop->run->recorder &&
+                        getpgid(stop->run->recorder) == -to && getpgid(stop->pid) != -to;
+    if (((process && is_ours(stop->run, process)) || is_our_group || is_its_group) && sees_our_numbers(stop->tid))
+        tell_reach(stop, OURS, process ? process : (pid_t)-to, EPERM);
+}
+
+void on_fcntl(struct stop *stop)
+{
+    struct f_owner_ex owner = {0};
+    uint32_t what = (uint32_t)stop->args[1];
+    if (what == F_SETOWN) {
+        refuse_our_number(stop, (pid_t)stop->args[2], true);
+    } else if (what == F_SETOWN_EX) {
+        if (read_memory(stop->tid, stop->args[2], &owner, sizeof owner) == (ssize_t)sizeof owner)
+            refuse_our_number(stop, owner.type == F_OWNER_PGRP ? -(int64_t)owner.pid : owner.pid, true);
+    } else {
+        on_dup(stop);
+    }
+}
+
+/* A terminal sends its signals to its foreground group, which is rightly given back to where it came from. */
+void on_ioctl(struct stop *stop)
+{
+    int32_t to = 0;
+    if (read_memory(stop->tid, stop->args[2], &to, sizeof to) != (ssize_t)sizeof to)
+        return; /* the kernel cannot read it either */
+    bool of_terminal = (uint32_t)stop->args[1] == TIOCSPGRP;
+    refuse_our_number(stop, of_terminal ? -(int64_t)to : to, !of_terminal);
 }
 
 /* /proc/PID/mem or /proc/PID/task/TID/mem, wherever it is mounted; 0: it is neither. */

@@ -270,7 +270,7 @@ static bool inject_reserved(struct stop *stop, int fd, uint64_t least, uint32_t 
 
 static void follow_copy(struct stop *stop, struct held *held)
 {
-    bool by_fcntl = stop->call->when == WHEN_DUPFD, to_number = !by_fcntl && stop->call->arg >= 0;
+    bool by_fcntl = stop->call->when == WHEN_FCNTL, to_number = !by_fcntl && stop->call->arg >= 0;
     if (to_number) {
         uint64_t target = (uint32_t)argument(stop, stop->call->arg);
         if (held->by_name && held->stream == STREAM_NONE && (target == STREAM_STDOUT || target == STREAM_STDERR))

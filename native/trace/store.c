@@ -1,8 +1,9 @@
 /* The store of records is closed to the run: whatever the command removes, its own record and the earlier ones stay.
  *
  * To the run the store is like a file system in use (EBUSY): what lies in it cannot be changed, and neither can the way to it. New names
- * may be made, and a run that the command records may be written by it: its folder was made by the run. Names are compared, as they are
- * in our own root; a thread that swaps the argument of another's call, and another root, can pass by.
+ * may be made, and a run that the command records may be written by it: its folder was made by the run. The directory of the keys, which
+ * lies apart, is closed altogether. Names are compared, as they are in our own root; a thread that swaps the argument of another's call,
+ * and another root, can pass by.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,24 +24,33 @@ struct store {
     char path[PATH_MAX];
     size_t length;
     char own[NAME_MAX + 1];                 /* the folder of this run */
-    char **links;                           /* on the way to it, NULL-ended */
+    char **links;                           /* on the way to it or to the keys, NULL-ended */
+    char keys[PATH_MAX];                    /* the directory of the local keys; empty: they have none */
+    size_t keys_length;
     pthread_mutex_t lock;
     char (*nested)[RUN_ID_LENGTH + 1];      /* runs that the command records, in the same store */
     uint32_t nested_count;
 };
 
-struct store *close_store(int fd, const char *own, char **links)
+/* 0: the directory has no path that we could compare with. */
+static size_t path_of(int fd, char path[PATH_MAX])
 {
     char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, PATH_MAX - 1);
+    return length < 2 || path[0] != '/' ? 0 : (size_t)length;
+}
+
+struct store *close_store(int fd, const char *own, int keys, char **links)
+{
     struct store *store = calloc(1, sizeof *store);
     if (!store || snprintf(store->own, sizeof store->own, "%s", own) >= (int)sizeof store->own)
         return NULL;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(link, store->path, sizeof store->path - 1);
+    store->length = path_of(fd, store->path);
+    store->keys_length = keys < 0 ? 0 : path_of(keys, store->keys);
     store->nested = calloc(MOST_NESTED, sizeof *store->nested);
-    if (length < 2 || store->path[0] != '/' || !store->nested || pthread_mutex_init(&store->lock, NULL) != 0)
+    if (!store->length || (keys >= 0 && !store->keys_length) || !store->nested || pthread_mutex_init(&store->lock, NULL) != 0)
         return NULL;
-    store->length = (size_t)length;
     store->links = links;
     return store;
 }
@@ -103,21 +113,21 @@ static bool is_closed_inside(struct store *store, enum op op, const char *inner,
     return is_there || inner[length] || op != OP_MKDIR || !note_nested(store, id);
 }
 
-/* Of the store itself and the directories above it: they stay where they are, and whoever owns them can enter them. */
-static bool is_closed_way(const struct stop *stop, enum op op, bool is_store)
+/* Of a closed directory itself and those above it: they stay where they are, and whoever owns them can enter them. */
+static bool is_closed_way(const struct stop *stop, enum op op, bool is_the_end)
 {
     switch (op) {
     case OP_RENAME:
     case OP_RENAME_TO:
         return true;
     case OP_CHMOD:
-        return is_store || !(argument(stop, stop->call->arg) & S_IXUSR);
+        return is_the_end || !(argument(stop, stop->call->arg) & S_IXUSR);
     case OP_CHOWN:
     case OP_SETXATTR:
     case OP_REMOVEXATTR:
     case OP_SETATTR:
     case OP_UTIMES:
-        return is_store;
+        return is_the_end;
     default:
         return false;
     }
@@ -131,10 +141,12 @@ bool is_closed(struct stop *stop, enum op op, const struct place *place)
         return false;
     if (lies_below(path, store->path, store->length))
         return is_closed_inside(store, op, path + store->length + 1, place->exists);
+    if (store->keys_length && lies_below(path, store->keys, store->keys_length))
+        return true;
     size_t length = strlen(path);
-    bool is_store = length == store->length && memcmp(path, store->path, length) == 0;
-    if (is_store || lies_below(store->path, path, length == 1 ? 0 : length))
-        return is_closed_way(stop, op, is_store);
+    bool is_the_end = strcmp(path, store->path) == 0 || strcmp(path, store->keys) == 0;
+    if (is_the_end || lies_below(store->path, path, length == 1 ? 0 : length) || lies_below(store->keys, path, length == 1 ? 0 : length))
+        return is_closed_way(stop, op, is_the_end);
     for (char **link = store->links; *link; link++) {
         if (strcmp(path, *link) == 0)
             return true;

@@ -55,6 +55,7 @@ struct options {
     uint64_t ended_by;                      /* signals that the C library keeps for itself, and that end the command: we find them ignored */
     char **ignored;                         /* prefixes whose contents nobody wants, NULL-ended */
     int store;                              /* the directory of all records, or -1 */
+    int keys;                               /* that of the local keys, or -1 */
     const char *run_id;                     /* this run's folder in it */
     char **store_links;                     /* symbolic links by which it is reached, NULL-ended */
     char **command;
@@ -193,7 +194,6 @@ int open_for_us(const struct place *place);
 /* --- known.c: what was just learned ---------------------------------------------------------------------- */
 
 struct known *start_knowing(void);
-bool moves_names(enum op op);
 /* The caller is about to move names: what is known of them will not be true. */
 void note_move(const struct stop *stop);
 /* The caller is back, and if it moved names, that is over. */
@@ -209,7 +209,7 @@ void note_cwd(const struct stop *stop, const char *path);
 
 struct keeping *start_keeping(void);
 /* Fills `blob` and `content` of a state. Called before a call that may change what is there. */
-void keep_content(struct run *run, enum op op, const struct place *place, struct wire_state *state);
+void keep_content(struct run *run, enum op op, uint64_t flags, const struct place *place, struct wire_state *state);
 /* The same of a file that is only looked at, if the run has changed it under another of its names. */
 void recall_content(struct run *run, const struct place *place, struct wire_state *state);
 /* Nothing is there, and the run is about to make something: whatever it changes there from now on is its own. */
@@ -220,7 +220,7 @@ void note_moved(struct run *run, const struct place *old, const struct place *ne
 
 /* --- store.c: the records, which the run cannot change --------------------------------------------------- */
 
-struct store *close_store(int fd, const char *own, char **links);
+struct store *close_store(int fd, const char *own, int keys, char **links);
 /* Whether a call that may change what is there is to be refused. */
 bool is_closed(struct stop *stop, enum op op, const struct place *place);
 
@@ -228,7 +228,10 @@ bool is_closed(struct stop *stop, enum op op, const struct place *place);
 
 struct names *start_names(void);
 bool is_settled_name(struct names *names, const struct place *place);
+/* The run made what is there. */
+bool is_made_name(struct names *names, const struct place *place);
 void settle_name(struct names *names, const struct place *place);
+void settle_made_name(struct names *names, const struct place *place);
 void unsettle_name(struct names *names, const struct place *place);
 
 /* --- emit.c: the spool ----------------------------------------------------------------------------------- */

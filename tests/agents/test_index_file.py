@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from steno.agents.index_file import write_indexes
-from steno.agents.register import Entry, keep, open_register
 from steno.contracts.agent_audit.meta import SessionFound
 from steno.errors import StoreError
+from steno.launch.finish import write_indexes
+from steno.launch.registry import Entry, keep, open_register
 from support.attempts_made import RUN_ID, known, meta
 
 OTHER = "20260126T120000-codex-00000002"
@@ -82,6 +82,7 @@ def test_an_index_that_cannot_be_written_is_an_error_with_a_hint(root: Path) -> 
     assert "kept" in caught.value.hint
 
 
+@pytest.mark.process
 def test_many_processes_at_once_lose_no_entry(root: Path) -> None:
     with open_register(root, RUN_ID, make=True):
         pass

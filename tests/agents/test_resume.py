@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from steno.agents import resume as resuming
-from steno.agents.finishing import keep_meta
-from steno.agents.launching import Job, Surroundings
-from steno.agents.observing import policy_given
-from steno.agents.run_directory import RunName, prepare_run
 from steno.contracts.agent_audit.meta import PolicyGiven, SessionFound, describe
 from steno.errors import BadRequestError
+from steno.launch import start as resuming
+from steno.launch.agent_settings import policy_given
+from steno.launch.attempt import Job, Surroundings
+from steno.launch.finish import keep_meta
+from steno.launch.run_dirs import RunName, prepare_run
 from support.attempts_made import ended_well
 
 NOW = datetime(2026, 1, 25, 12, tzinfo=UTC)

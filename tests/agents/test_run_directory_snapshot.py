@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from steno.agents import snapshot
-from steno.agents.snapshot import CHANGED_WHILE_READ, Look
 from steno.bundle.folder import BLOCK, Folder
 from steno.contracts.agent_audit.changes import Snapshot
+from steno.launch import snapshot
+from steno.launch.snapshot import CHANGED_WHILE_READ, Look
 
 
 def look(path: Path) -> Snapshot:

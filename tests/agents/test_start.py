@@ -6,17 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from steno.agents import start as starting
-from steno.agents.catalogue import described
-from steno.agents.launching import Job, Surroundings
-from steno.agents.start import check, installed
+from steno.agents.known import parse_definition
 from steno.errors import BadPolicyError, BadRequestError
+from steno.launch import start as starting
+from steno.launch.attempt import Job, Surroundings
+from steno.launch.start import check, installed
 from support.program import SECONDS
 
-PLAIN = described(
-    "plain", b'program = "plain"\ninstall = "make it"\nstart = ["{prompt}"]\nresume = ["{session}"]\n'
+PLAIN = parse_definition(
+    "plain",
+    b'program = "plain"\ninstall = "make it"\n[launch]\nstart = ["{prompt}"]\nresume = ["{session}"]\n',
 )
 
 
@@ -27,6 +29,14 @@ def around(root: Path) -> Surroundings:
 def test_skills_need_a_place(tmp_path: Path) -> None:
     with pytest.raises(BadRequestError, match="plain has no folder for skills"):
         check(PLAIN, around(tmp_path)._replace(skills=tmp_path), "hello")
+
+
+def test_skills_are_not_put_where_steno_writes(tmp_path: Path) -> None:
+    into_audit = msgspec.structs.replace(
+        PLAIN, launch=msgspec.structs.replace(PLAIN.launch, skills_dir=".audit/x")
+    )
+    with pytest.raises(BadRequestError, match=r"skills cannot be in \.audit"):
+        check(into_audit, around(tmp_path), "hello")
 
 
 def test_a_home_that_is_none_is_refused(tmp_path: Path) -> None:
@@ -101,10 +111,10 @@ def test_what_is_said_to_the_model_is_no_argument_that_brings_servers_along(
 
 def test_what_few_starts_need_is_not_loaded_before_the_agent_is_started() -> None:
     told = subprocess.run(
-        [sys.executable, "-c", "import steno.agents.start, sys; print(*sys.modules)"],
+        [sys.executable, "-c", "import steno.launch.start, sys; print(*sys.modules)"],
         capture_output=True,
         timeout=SECONDS,
         check=True,
     )
     loaded = set(told.stdout.decode().split())
-    assert {"yaml", "tomlkit", "steno.agents.reconstruct"} & loaded == set()
+    assert {"yaml", "tomlkit", "steno.contracts.agent_audit.strace_reader"} & loaded == set()

@@ -35,9 +35,9 @@ def write(folder: Folder, *rows: tuple[str, bytes], secret: bool = False) -> Non
     writer.close()
 
 
-def read_blob(folder: Folder, key: str, secret_key: bytes | None = None) -> bytes:
+def read_blob(folder: Folder, key: str, *secret_keys: bytes) -> bytes:
     with open_blobs(folder) as opened:
-        return opened.read(key, secret_key)
+        return opened.read(key, secret_keys)
 
 
 def test_what_is_written_is_read_back(folder: Folder) -> None:
@@ -58,10 +58,10 @@ def test_a_cipher_of_a_newer_steno_makes_that_content_unreadable_and_is_told_as_
     monkeypatch.undo()
     with open_blobs(folder) as opened:
         assert opened.is_encrypted("before:/a")
-        assert list(opened.contents(KEY)) == [("before:/a", None)]
-        for key in (None, KEY):
+        assert list(opened.contents([KEY])) == [("before:/a", None)]
+        for keys in ([], [KEY]):
             with pytest.raises(BlobsError, match="newer Steno knows: 'of-a-newer-steno'"):
-                opened.read("before:/a", key)
+                opened.read("before:/a", keys)
 
 
 def test_without_a_blob_there_is_no_file(folder: Folder) -> None:
@@ -156,7 +156,7 @@ def test_a_secret_content_is_not_in_the_file_and_its_owner_can_read_it(
     assert read_blob(folder, "before:/.env", KEY) == SECRET
     with open_blobs(folder) as opened:
         assert opened.is_encrypted("before:/.env")
-        assert list(opened.contents(KEY)) == [("before:/.env", SECRET)]
+        assert list(opened.contents([KEY])) == [("before:/.env", SECRET)]
 
 
 def test_nobody_else_can_read_a_secret_content(folder: Folder) -> None:
@@ -166,7 +166,7 @@ def test_nobody_else_can_read_a_secret_content(folder: Folder) -> None:
     with pytest.raises(BlobsError, match="cannot be opened"):
         read_blob(folder, "before:/.env", OTHER_KEY)
     with open_blobs(folder) as opened:
-        assert list(opened.contents(OTHER_KEY)) == [("before:/.env", None)]
+        assert list(opened.contents([OTHER_KEY])) == [("before:/.env", None)]
 
 
 def test_a_secret_content_cannot_be_moved_to_another_path(folder: Folder) -> None:
@@ -189,8 +189,8 @@ def judged(folder: Folder) -> None:
     try:
         with open_blobs(folder) as opened:
             for key in opened.keys():  # noqa: SIM118 - a list
-                opened.read(key, KEY)
-            list(opened.contents(KEY))
+                opened.read(key, [KEY])
+            list(opened.contents([KEY]))
     except BlobsError:
         pass
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.judge import claimed
+from steno.judge.calls import claimed
 from support.calls_judged import (
     BETWEEN,
     CREATE,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from steno.agents.launching import Attempted
 from steno.cli import agent
 from steno.cli.main import exit_code
 from steno.evidence.kinds import Gap
+from steno.launch.attempt import Attempted
 from steno.record.run import Outcome
 from support.attempts_made import meta
 

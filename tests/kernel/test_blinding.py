@@ -393,6 +393,67 @@ def test_nobody_of_the_run_stops_or_kills_the_observer_or_the_recorder(
     assert not signals[-1][1]
 
 
+# Has a socket and a terminal signal each, by its number and by a group; then itself, as any program may.
+OWNING = """
+import fcntl, os, pty, signal, socket, struct, termios
+observer = os.getppid()
+with open(f"/proc/{observer}/stat") as file:
+    recorder = int(file.read().rpartition(")")[2].split()[1])
+ours, theirs = socket.socketpair()
+F_SETOWN_EX, F_OWNER_PID, F_OWNER_PGRP, FIOSETOWN, SIOCSPGRP = 15, 1, 2, 0x8901, 0x8902
+group = os.getpgid(recorder)
+os.setsid()
+fcntl.ioctl(os.open(os.ttyname(pty.openpty()[1]), os.O_RDWR), termios.TIOCSCTTY, 0)
+
+def own(to):
+    fcntl.fcntl(ours, fcntl.F_SETOWN, to)
+
+def own_as_told(to):
+    kind, number = (F_OWNER_PGRP, -to) if to < 0 else (F_OWNER_PID, to)
+    fcntl.fcntl(ours, F_SETOWN_EX, struct.pack("ii", kind, number))
+
+def own_by_ioctl(what):
+    return lambda to: fcntl.ioctl(ours, what, struct.pack("i", to))
+
+ways = [own, own_as_told, own_by_ioctl(FIOSETOWN), own_by_ioctl(SIOCSPGRP)]
+for way in ways:
+    for to in (observer, recorder, -observer, -group):
+        try:
+            way(to)
+            print("set")
+        except PermissionError:
+            print("refused")
+terminal = os.open("/dev/tty", os.O_RDWR)
+try:
+    fcntl.ioctl(terminal, termios.TIOCSPGRP, struct.pack("i", observer))
+    print("set")
+except PermissionError:
+    print("refused")
+fcntl.ioctl(terminal, termios.TIOCSPGRP, struct.pack("i", os.getpgrp()))
+fcntl.fcntl(ours, fcntl.F_SETSIG, signal.SIGUSR1)
+for way in ways:
+    for to in (os.getpid(), -os.getpgrp()):
+        way(to)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+        fcntl.fcntl(ours, fcntl.F_SETFL, os.O_ASYNC)
+        theirs.send(b"x")
+        assert signal.sigwait([signal.SIGUSR1]) == signal.SIGUSR1
+"""
+
+
+@pytest.mark.parametrize("observer", observers(STOPPING))
+def test_nobody_of_the_run_has_a_descriptor_signal_the_observer_or_the_recorder(
+    steno: Steno, store: Path, observer: str
+) -> None:
+    done = steno("run", "--no-git", "--observer", observer, "--", sys.executable, "-c", OWNING)
+    assert (done.returncode, done.stdout.split()) == (0, [b"refused"] * 17), done.stderr
+    run = only_run(store)
+    assert (run.is_valid, run.verdict().gaps) == (True, [])
+    refused = wire.NOTES["refused"]
+    told = [(row.arg, row.result, bool(row.notes & refused)) for row in rows(run) if row.op == "reach"]
+    assert told == [(OURS, -EPERM, True)] * 17
+
+
 @pytest.mark.parametrize("observer", [*observers(("ebpf",)), "none"])
 def test_a_keeper_that_is_stopped_all_the_same_is_continued(steno: Steno, store: Path, observer: str) -> None:
     done = steno(

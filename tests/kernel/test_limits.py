@@ -82,6 +82,21 @@ def test_an_observer_that_was_limited_all_the_same_hangs_nothing_and_is_a_gap(
     assert only_run(store).verdict().gaps
 
 
+@pytest.mark.parametrize("whose", ["os.getppid()", "recorder"])
+def test_limits_that_nobody_could_refuse_are_a_gap_without_an_observer(
+    steno: Steno, store: Path, whose: str
+) -> None:
+    script = f"""
+import os, resource
+with open(f"/proc/{{os.getppid()}}/stat") as file:
+    recorder = int(file.read().rpartition(")")[2].split()[1])
+resource.prlimit({whose}, resource.RLIMIT_CPU, (86400, 86400))
+"""
+    command = (sys.executable, "-c", script)
+    assert steno("run", "--no-git", "--observer", "none", "--", *command).returncode == 0
+    assert only_run(store).verdict().gaps == ["recorder_reached"]
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="needs a process of another user, which root may limit")
 @pytest.mark.parametrize("observer", observers())
 def test_a_limit_of_a_process_outside_the_run_is_a_gap(

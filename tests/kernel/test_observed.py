@@ -338,6 +338,7 @@ def test_a_file_of_another_user_is_judged_by_its_bits_when_it_is_too_late_to_loo
     assert list(found) == [os.fsencode(shared)]
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may become somebody else")
 def test_an_ordinary_user_sees_what_the_kernel_lets_him(place: Path) -> None:
     place.chmod(0o755)

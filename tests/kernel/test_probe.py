@@ -54,6 +54,7 @@ def test_loading_needs_capabilities(
     assert may_load() is enough
 
 
+@pytest.mark.process
 def test_the_program_gets_its_end_of_the_socket_and_the_cgroup(tmp_path: Path) -> None:
     program = program_that(tmp_path, f'echo "$@" >{tmp_path}/words; readlink /proc/self/fd/$4 >&$2')
     cgroup = os.open(tmp_path, os.O_RDONLY)
@@ -68,6 +69,7 @@ def test_the_program_gets_its_end_of_the_socket_and_the_cgroup(tmp_path: Path) -
     os.close(cgroup)
 
 
+@pytest.mark.process
 def test_the_program_is_no_zombie_when_it_has_ended(tmp_path: Path) -> None:
     program = program_that(tmp_path, f"echo $$ >{tmp_path}/pid")
     cgroup = os.open(tmp_path, os.O_RDONLY)
@@ -77,6 +79,7 @@ def test_the_program_is_no_zombie_when_it_has_ended(tmp_path: Path) -> None:
     until(lambda: not Path(f"/proc/{int((tmp_path / 'pid').read_text())}").exists())
 
 
+@pytest.mark.process
 def test_a_program_that_cannot_be_started_leaves_nobody_at_the_other_end(tmp_path: Path) -> None:
     program = tmp_path / "steno-probe"
     program.write_bytes(b"\x7fELF nonsense")
@@ -94,6 +97,7 @@ def test_every_state_has_a_word_and_a_hint() -> None:
     assert all(hint_of(word) for word in [*probe.STATES.values(), "unknown", "not_built"])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("script", "told"),
     [

@@ -20,7 +20,7 @@ from steno.capture.observed_git import GitClass, Repository
 from steno.evidence import wire
 from steno.evidence.ignored import IgnoreRules
 from steno.judge import contents as judged
-from steno.judge.looks import KEPT, Identity, Look
+from steno.judge.contents import KEPT, Identity, Look
 from steno.record import file_contents
 from steno.record.file_contents import ContentKeeper, without_blobs
 from steno.redact.engine import Redactor
@@ -132,7 +132,7 @@ class Keeping:
 
     def blobs(self) -> dict[str, bytes | None]:
         with Folder(self.folder) as folder, open_blobs(folder) as blobs:
-            return dict(blobs.contents(KEY))
+            return dict(blobs.contents([KEY]))
 
     @property
     def has_blobs(self) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steno.claims.hook_log import HookLog, take_hooks
 from steno.evidence.claims import ProcessKey
 from steno.evidence.intake import BadIntakeError, HookTold
-from steno.record.hook_log import HookLog, take_hooks
 from support.claims_told import hook
 from support.spools import RUN_ID
 

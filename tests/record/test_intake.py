@@ -10,6 +10,7 @@ import pytest
 
 from steno.capture.procfs import start_ticks
 from steno.capture.telling import Intake
+from steno.claims.told_lines import MAX_LOG
 from steno.evidence import intake as names
 from steno.evidence.claims import ProcessKey
 from steno.record import intake
@@ -90,10 +91,10 @@ def test_only_what_is_named_after_a_process_is_the_log_of_a_proxy(found: IntakeF
 def test_the_logs_of_proxies_share_one_bound_and_the_smallest_come_first(found: IntakeFolder) -> None:
     (found.path / names.policy_log(1, 1)).write_bytes(b"one\n")
     (found.path / names.policy_log(2, 1)).touch()
-    os.truncate(found.path / names.policy_log(2, 1), intake.MAX_LOG)  # sparse
+    os.truncate(found.path / names.policy_log(2, 1), MAX_LOG)  # sparse
     small, large = found.policy_logs()
     assert (small.read.data, small.read.problem) == (b"one\n", None)
-    assert (len(large.read.data), large.read.problem) == (intake.MAX_LOG - 4, "log_too_large")
+    assert (len(large.read.data), large.read.problem) == (MAX_LOG - 4, "log_too_large")
 
 
 def test_an_untouched_folder_has_no_problem(found: IntakeFolder) -> None:
@@ -153,9 +154,9 @@ def test_a_truncated_log_is_what_is_left_of_it(found: IntakeFolder) -> None:
 
 
 def test_a_log_that_was_filled_is_read_to_its_bound(found: IntakeFolder) -> None:
-    os.truncate(found.path / names.SDK, intake.MAX_LOG + 1)  # sparse
+    os.truncate(found.path / names.SDK, MAX_LOG + 1)  # sparse
     data, problem, _ = found.read(names.SDK)
-    assert (len(data), problem) == (intake.MAX_LOG, "log_too_large")
+    assert (len(data), problem) == (MAX_LOG, "log_too_large")
 
 
 def test_a_folder_that_was_removed_or_moved_is_told(found: IntakeFolder) -> None:

@@ -69,6 +69,7 @@ def recorded(here: Path, script: str, *words: str) -> str:
 _LATE = """\
 import os, sys
 from pathlib import Path
+import steno.bundle.seal
 from steno.bundle.spool import is_live
 from steno.capture import pump
 from steno.record import run
@@ -78,7 +79,7 @@ def seal(folder, *others):
     return sealed(folder, *others)
 
 pump.GRACE_SECONDS = -1.0
-sealed, run.seal = run.seal, seal
+sealed, steno.bundle.seal.seal = steno.bundle.seal.seal, seal
 here = Path(sys.argv[1])
 request = run.RunRequest(
     command=["sh", "-c", "printf %0100000d 0"], cwd=here, store=here / "store",
@@ -148,3 +149,15 @@ def test_a_command_took_from_its_own_start_to_its_own_end_however_late_the_recor
     assert facts.command_started_ns < facts.command_finished_ns < heard_ns < min(moments)
     assert facts.command_ns == facts.command_finished_ns - facts.command_started_ns
     assert runs.row(tmp_path / "store", RUN_ID).command_ns == facts.command_ns
+
+
+def test_what_is_needed_only_when_the_command_is_over_is_not_loaded_before_it_starts() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", "import steno.cli.run, sys; print(*sys.modules)"],
+        capture_output=True,
+        timeout=SECONDS,
+        check=True,
+    )
+    loaded = set(told.stdout.decode().split())
+    late = {"pyarrow", "cryptography", "steno.bundle.seal", "steno.record.kernel", "steno.record.claims"}
+    assert late & loaded == set()

@@ -458,10 +458,12 @@ def test_states_of_files_that_cannot_be_written_are_a_gap_and_an_empty_list_keep
     assert (run.spool / layout.FILE_LINES).read_bytes() == b""
 
 
-def test_a_key_that_the_command_removed_is_a_gap_unless_it_is_at_hand(run: Run) -> None:
+def test_a_key_that_the_command_removed_is_a_gap_unless_it_is_at_hand(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run.saw("stat", run.work)
     run.frames.write(run.spool)
-    (run.store / local_key.LOCAL_KEY).unlink()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "of another"))
     event, gaps = run.keep(write=False)
     assert event is None
     assert "local.key" in gaps[0][1]
@@ -485,6 +487,6 @@ def test_on_a_disk_nearly_full_changed_files_come_first(run: Run, monkeypatch: p
 def test_another_key_is_a_gap(run: Run) -> None:
     run.saw("stat", run.work)
     run.frames.write(run.spool)
-    (run.store / local_key.LOCAL_KEY).write_bytes(bytes(32))
+    (run.store / local_key.KEY_IN_STORE).write_bytes(bytes(32))
     _, gaps = run.keep(write=False)
     assert [reason for reason, _ in gaps] == ["kernel_record_damaged"]

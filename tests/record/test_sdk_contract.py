@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steno.claims.sdk_contract import take
 from steno.evidence.intake_names import MAX_ID
-from steno.record.sdk_contract import take
 from support.claims_told import sdk
 from support.spools import RUN_ID
 

@@ -54,6 +54,7 @@ class Home:
         self._base = base
         self._before = before
         self.store = self.path / ".local/share/steno/runs"
+        self.key = self.path / ".local/state/steno/local.key"
         self._env = {"PATH": os.environ["PATH"], **IDENTITY, "HOME": str(self.path), "TERM": "xterm"}
         (self.path / "deep" / "er").mkdir(parents=True)
         (self.path / "deep" / "er" / "notes").write_text("milk\n" * 1000)
@@ -128,6 +129,7 @@ def test_whatever_becomes_of_the_home_is_undone_to_the_byte_and_no_record_is_los
     resident: Home, observer: str, disaster: str
 ) -> None:
     (earlier,) = resident.listed()
+    key = resident.key.read_bytes()
     resident.record(observer, disaster)
     assert len(resident.listed()) == 2
     assert resident.listed()[1] == earlier
@@ -135,6 +137,9 @@ def test_whatever_becomes_of_the_home_is_undone_to_the_byte_and_no_record_is_los
     done = resident.do(PROGRAM, "undo", "@last")
     assert done.returncode == 0, done.stdout + done.stderr
     assert resident.tree() == resident.before
+    assert resident.key.read_bytes() == key
+    assert stat.S_IMODE(resident.key.stat().st_mode) == 0o600
+    assert stat.S_IMODE(resident.key.parent.stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize("disaster", ["removed", "closed, opened and removed", "taken away and removed"])
@@ -159,8 +164,13 @@ def test_what_an_agent_changes_of_its_own_state_is_not_undone(resident: Home, ob
     assert (resident.path / "deep" / "er" / "notes").exists()
 
 
-def test_what_the_command_tried_on_the_records_is_in_its_record(resident: Home, observer: str) -> None:
-    done = resident.record(observer, f"rm -f {resident.store}/.local.key; echo $?")
+@pytest.mark.parametrize("aim", ["manifest of a record", "key"])
+def test_what_the_command_tried_on_the_records_is_in_its_record(
+    resident: Home, observer: str, aim: str
+) -> None:
+    (earlier,) = resident.listed()
+    file = resident.key if aim == "key" else resident.store / earlier / "manifest.json"
+    done = resident.record(observer, f"rm -f {file}; echo $?")
     assert done.returncode == 0
     assert done.stdout == b"1\n"
     assert b"Device or resource busy" in done.stderr
@@ -170,7 +180,7 @@ def test_what_the_command_tried_on_the_records_is_in_its_record(resident: Home, 
     assert "sealed, complete" in shown
     events = resident.do(PROGRAM, "events", "@last").stdout.decode().splitlines()
     (event,) = [line for line in events if "unlink" in line]
-    assert str(resident.store / ".local.key") in event
+    assert str(file) in event
     assert "EBUSY" in event
     assert "refused" in event
 
@@ -235,6 +245,29 @@ def test_who_cannot_stop_the_command_writes_its_record_again_and_says_what_is_go
     assert run.stream("stdout") == b"gone\n"
     assert run.event("gap")["reason"] == "store_changed"
     assert ("kernel_observed" in run.types) == (alone == "ebpf")
+
+
+@pytest.mark.parametrize("alone", ["none", *observers(("ebpf",))])
+def test_who_cannot_stop_the_command_puts_the_local_key_back_and_says_so(
+    alone: str, clean_env: dict[str, str], tmp_path: Path
+) -> None:
+    key = tmp_path / "where one lives/.local/state/steno/local.key"
+    key.parent.mkdir(parents=True)
+    key.write_bytes(bytes(range(32)))
+    home = tmp_path / "where one lives"
+    words = [str(PROGRAM), "run", "--no-git", "--observer", alone, "--store", str(tmp_path / "store")]
+    done = subprocess.run(
+        [*words, "--", "rm", "-rf", str(home)],
+        capture_output=True,
+        env={**clean_env, "HOME": str(home)},
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert b"1 local key was removed or changed, and put back" in done.stderr
+    (run,) = runs(tmp_path / "store")
+    assert run.verdict().gaps == ["store_changed"]
+    assert key.read_bytes() == bytes(range(32))
 
 
 @pytest.mark.parametrize("alone", ["none", *observers(("ebpf",))])

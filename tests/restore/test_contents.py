@@ -10,7 +10,7 @@ from steno.bundle import local_key
 from steno.bundle.folder import Folder
 from steno.errors import BadBundleError
 from steno.evidence.layout import BLOBS
-from steno.restore.contents import LackingContentError, open_contents
+from steno.restore.states import LackingContentError, open_contents
 from support.reading import opened
 from support.resealing import reseal
 from support.run_builder import Content, RunBuilder
@@ -32,7 +32,10 @@ def test_every_content_opens_in_its_own_store(bundle: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["no store", "no key", "another key", "a bad key"])
-def test_a_secret_stays_shut_elsewhere(bundle: Path, tmp_path: Path, kind: str) -> None:
+def test_a_secret_stays_shut_elsewhere(
+    bundle: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "of another"))
     elsewhere = tmp_path / "elsewhere"
     if kind != "no store":
         elsewhere.mkdir()
@@ -40,7 +43,7 @@ def test_a_secret_stays_shut_elsewhere(bundle: Path, tmp_path: Path, kind: str) 
         with Folder(elsewhere) as store:
             local_key.make_or_read(store)
     if kind == "a bad key":
-        (elsewhere / local_key.LOCAL_KEY).write_bytes(b"short")
+        (elsewhere / local_key.KEY_IN_STORE).write_bytes(b"short")
     with opened(bundle) as run, open_contents(run, elsewhere) as contents:
         assert contents.get("before:/clear") == b"clear"
         with pytest.raises(LackingContentError, match="holds a secret"):

@@ -76,7 +76,7 @@ def test_a_wrong_token_tells_nothing_about_what_is_there(client: Client) -> None
 @pytest.mark.parametrize(
     "target",
     [
-        "{run}/file/%2e%2e/%2e%2e/.local.key",
+        "{run}/file/%2e%2e/%2e%2e/.judged",
         "{run}/file/..%2f..%2fetc%2fpasswd",
         "{run}/file//etc/passwd",
         "{run}/file/run.json%00.html",

@@ -12,10 +12,10 @@ from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
 from steno.evidence import canonical, layout
 from steno.evidence.ignored import IgnoreRules
-from steno.judge.files import files
 from steno.record.kernel import KernelKept, keep_kernel_layer
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from support.documents import files
 from support.frames_made import ABSENT, FakeFrames, Found
 from support.looks import state_of
 
@@ -85,4 +85,4 @@ class Run:
 
     def blobs(self) -> dict[str, bytes | None]:
         with Folder(self.spool) as folder, blobs.open_blobs(folder) as opened:
-            return dict(opened.contents(self.key))
+            return dict(opened.contents([self.key]))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steno.model.rows import File
+from steno.judge.types import File
 from steno.views import file_list
 from steno.views.file_list import Choice, Wanted
 from steno.views.paint import Paint

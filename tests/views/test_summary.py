@@ -11,7 +11,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.spool import holding
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
-from steno.evidence.observed import Host
+from steno.evidence.kinds import Host
 from steno.views import summary_text
 from steno.views.paint import Paint
 from steno.views.summary import summary

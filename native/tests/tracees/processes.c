@@ -6,6 +6,7 @@
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,11 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -420,6 +423,20 @@ CASE(limit_a_process_of_the_run, "prlimit64")
 {
     struct rlimit no_core = {0, 0};
     attempt(syscall(SYS_prlimit64, getpid(), RLIMIT_CORE, &no_core, 0)); /* nothing is told of it */
+    open_inner();
+}
+
+/* Of whom the signals of a descriptor go to, only what would reach the observer is told. */
+CASE(own_the_signals_of_a_descriptor, "fcntl ioctl")
+{
+    int ends[2], itself = getpid();
+    struct f_owner_ex owner = {F_OWNER_PID, itself};
+    must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+    must(fcntl(ends[0], F_SETOWN, itself));
+    must(fcntl(ends[0], F_SETOWN_EX, &owner));
+    must(ioctl(ends[0], FIOSETOWN, &itself));
+    must(ioctl(ends[0], SIOCSPGRP, &itself));
+    attempt(fcntl(ends[0], F_SETOWN_EX, NULL));
     open_inner();
 }
 

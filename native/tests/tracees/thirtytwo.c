@@ -206,6 +206,8 @@ static void descriptors(void)
     JUST(__NR_dup3, copy, 41, 0);
     JUST(__NR_fcntl, copy, 0, 50);
     JUST(__NR_fcntl64, copy, 0, 50);
+    JUST(__NR_fcntl64, copy, 8, JUST(__NR_getpid, 0));
+    JUST(__NR_ioctl, copy, 0x8901, scratch + 2000); /* of the run: nothing is told */
     JUST(__NR_writev, 1, 0, 0);
     JUST(__NR_pwritev2, 1, 0, 0, -1, -1, 0);
     JUST(__NR_sendfile, 1, fd, 0, 0);
@@ -352,7 +354,7 @@ static const struct { const char *name, *calls; void (*run)(void); } cases[] = {
                    "utimensat_time64 setxattr lsetxattr setxattrat removexattr lremovexattr removexattrat file_setattr",
      attributes},
     {"descriptors", "fchmod fchown fchown32 fsetxattr fremovexattr ftruncate ftruncate64 mmap mmap2 dup dup2 dup3 fcntl "
-                    "fcntl64 write writev pwritev2 sendfile sendfile64 splice", descriptors},
+                    "fcntl64 ioctl write writev pwritev2 sendfile sendfile64 splice", descriptors},
     {"mounts", "mount move_mount umount umount2 pivot_root io_uring_setup personality unshare setns seccomp prctl ptrace process_vm_writev pidfd_getfd "
                "prlimit64", mounts},
     {"processes", "fork clone clone3 execve execveat exit exit_group kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo "

@@ -9,7 +9,7 @@ its reader raises `BlobsError` and nothing else. Never writes a secret in clear,
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -175,8 +175,8 @@ class BlobReader:
     def is_encrypted(self, key: str) -> bool:
         return self._place(key)[2] != CLEAR
 
-    def read(self, key: str, secret_key: bytes | None = None) -> bytes:
-        """The content; one that is encrypted needs the key of the store that it was recorded in."""
+    def read(self, key: str, secret_keys: Sequence[bytes] = ()) -> bytes:
+        """The content; one that is encrypted needs one of the local keys."""
         group, row, cipher = self._place(key)
         with _one_error():
             if group != self._at:  # neighbours in the file are mostly asked for one after the other
@@ -186,7 +186,7 @@ class BlobReader:
                 ).column(0)
                 self._at = group
             content: bytes = self._group[row].as_py()
-        return _in_clear(cipher, secret_key, key, content)
+        return _in_clear(cipher, secret_keys, key, content)
 
     def sizes(self) -> Iterator[tuple[str, int, bool]]:
         """Of every blob its key, the length of the content in clear, and whether it is encrypted."""
@@ -199,7 +199,7 @@ class BlobReader:
                 beside = 0 if cipher == CLEAR else NONCE_BYTES + TAG_BYTES
                 yield key, max(length - beside, 0), cipher != CLEAR
 
-    def contents(self, secret_key: bytes | None = None) -> Iterator[tuple[str, bytes | None]]:
+    def contents(self, secret_keys: Sequence[bytes] = ()) -> Iterator[tuple[str, bytes | None]]:
         """Every blob in order of the file; None for one that is encrypted and cannot be opened."""
         for group in range(self._source.num_row_groups):
             with _one_error():
@@ -208,7 +208,7 @@ class BlobReader:
                 with _one_error():
                     key, content, cipher = (rows.column(name)[row].as_py() for name in _schema().names)
                 try:
-                    yield key, _in_clear(cipher, secret_key, key, content)
+                    yield key, _in_clear(cipher, secret_keys, key, content)
                 except BlobsError:
                     yield key, None
 
@@ -290,26 +290,25 @@ def _checked(file: Any) -> parquet.ParquetFile:
     return source
 
 
-def _in_clear(cipher: str, secret_key: bytes | None, key: str, content: bytes) -> bytes:
+def _in_clear(cipher: str, secret_keys: Sequence[bytes], key: str, content: bytes) -> bytes:
     if cipher not in {CLEAR, ENCRYPTED}:
         raise BlobsError(f"the blob {key!r} is encrypted in a way that only a newer Steno knows: {cipher!r}")
-    return content if cipher == CLEAR else _decrypted(secret_key, key, content)
+    return content if cipher == CLEAR else _decrypted(secret_keys, key, content)
 
 
-def _decrypted(secret_key: bytes | None, key: str, content: bytes) -> bytes:
+def _decrypted(secret_keys: Sequence[bytes], key: str, content: bytes) -> bytes:
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-    if secret_key is None:
-        raise BlobsError(f"the blob {key!r} holds a secret and is encrypted to the store it was recorded in")
+    if not secret_keys:
+        raise BlobsError(f"the blob {key!r} holds a secret and is encrypted to a key that is not here")
     if len(content) < NONCE_BYTES + TAG_BYTES:
         raise BlobsError(f"the blob {key!r} is too short to be encrypted")
-    try:
-        return ChaCha20Poly1305(secret_key).decrypt(
-            content[:NONCE_BYTES], content[NONCE_BYTES:], key.encode()
-        )
-    except (InvalidTag, ValueError):
-        raise BlobsError(f"the blob {key!r} cannot be opened with the key of this store") from None
+    nonce, sealed = content[:NONCE_BYTES], content[NONCE_BYTES:]
+    for secret_key in secret_keys:
+        with suppress(InvalidTag, ValueError):
+            return ChaCha20Poly1305(secret_key).decrypt(nonce, sealed, key.encode())
+    raise BlobsError(f"the blob {key!r} cannot be opened with the keys that are here")
 
 
 @contextmanager

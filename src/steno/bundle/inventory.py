@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import Completeness
 from steno.evidence import layout
-from steno.judge.facts import RunFacts
+
+if TYPE_CHECKING:
+    from steno.judge.facts import RunFacts
 
 
 def completeness_of(facts: RunFacts) -> Completeness:

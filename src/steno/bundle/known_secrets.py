@@ -11,9 +11,11 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
+from steno.bundle import local_key
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL
 from steno.bundle.tape import write_all
@@ -31,7 +33,8 @@ class KnownSecrets:
         self._key = key
         self._fd = spool.create(KNOWN, append=True)
         try:
-            self.add(values)
+            if values:
+                self.add(values)
         except BaseException:
             self.close()
             raise
@@ -75,6 +78,15 @@ def read(spool: Folder, key: bytes) -> list[bytes]:
             break
         values += found
     return values or _decrypted(data, key) or []  # an earlier version wrote one record without its length
+
+
+def key_of(spool: Folder, store: Path) -> bytes:
+    """The local key by which this spool is encrypted, or the likeliest if none opens what was known."""
+    keys = local_key.read_all(store)
+    data = spool.read_all(KNOWN, MAX_BYTES) if spool.has(KNOWN) else b""
+    first = next(_records(data), b"")
+    opening = (key for key in keys if any(_decrypted(one, key) is not None for one in (first, data)))
+    return next(opening, keys[0]) if len(keys) > 1 else keys[0]
 
 
 def _decrypted(record: bytes, key: bytes) -> list[bytes] | None:

@@ -13,19 +13,19 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
+from typing import Any
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.inventory import recorded_files
 from steno.bundle.manifest import FileDigest, Manifest
-from steno.bundle.reader import FolderLayers
+from steno.bundle.reader import event_lines
 from steno.bundle.room import TEMPORARY, clear_the_way
 from steno.bundle.spool import holding, remove_spool
 from steno.bundle.sweep import Sweeper
 from steno.bundle.swept_table import is_swept
 from steno.errors import SealError
-from steno.evidence import index, layout
-from steno.judge.facts import RunFacts
+from steno.evidence import index, kinds, layout
 
 WRITE_SIZE = 1 << 20
 
@@ -40,11 +40,13 @@ def seal(run: Folder, run_id: str, sweeper: Sweeper, ours: Sequence[int] = ()) -
 
 def seal_held(run: Folder, spool: Folder, run_id: str, sweeper: Sweeper) -> Manifest:
     """Seal a spool whose lock the caller holds."""
-    facts = RunFacts.of(FolderLayers(spool, run_id))
-    if facts.finish is None:
+    told = _last_of_each_kind(spool)
+    if kinds.RunFinish.type not in told:
         raise SealError(f"the end of {run_id} is not in its events", hint="`steno recover` closes the run")
     clear_the_way(run)
-    _drop_changes_nobody_tells(spool, facts)
+    # A list that was not written to its end, or not by us: the event that tells its length is not there.
+    if spool.has(layout.CHANGES) and told.get(kinds.RepoSnapshotAfter.type, {}).get("changed") is None:
+        spool.remove(layout.CHANGES)
     manifest = manifests.build(run_id, _seal_files(run, spool, sweeper))
     _sync_files(run, manifest.files)
     write_file(run, layout.MANIFEST, iter([manifests.to_bytes(manifest)]), sync=True)
@@ -53,10 +55,9 @@ def seal_held(run: Folder, spool: Folder, run_id: str, sweeper: Sweeper) -> Mani
     return manifest
 
 
-def _drop_changes_nobody_tells(spool: Folder, facts: RunFacts) -> None:
-    """A list that was not written to its end, or not by us: the event that tells its length is not there."""
-    if spool.has(layout.CHANGES) and (facts.after is None or facts.after.changed is None):
-        spool.remove(layout.CHANGES)
+def _last_of_each_kind(spool: Folder) -> dict[str, dict[str, Any]]:
+    """What the events tell, as plain data: making their types takes long, and nothing is concluded here."""
+    return {line.type: line.data for line in map(kinds.parse_outer, event_lines(spool))}
 
 
 def _seal_files(run: Folder, spool: Folder, sweeper: Sweeper) -> dict[str, FileDigest]:

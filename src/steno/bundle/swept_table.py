@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from steno.bundle.masked_strings import MaskedStrings
 from steno.evidence import layout
-from steno.judge.kernel_rows import COLUMNS, border
+from steno.evidence.syscalls import COLUMNS, border
 from steno.redact.engine import Redactor
 
 _TEXTS = {

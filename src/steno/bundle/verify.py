@@ -23,8 +23,7 @@ from steno.bundle.reader import FolderLayers, digest_of
 from steno.evidence import canonical, compat, index, kinds, layout
 from steno.evidence.run_id import is_run_id
 from steno.judge.facts import NoRunStartError, RunFacts
-from steno.judge.one_pass import Reading
-from steno.judge.table_held import held
+from steno.judge.scan import Reading, held
 
 
 class Status(StrEnum):

@@ -56,6 +56,7 @@ class Frames(NamedTuple):
     folder: int  # descriptor of the directory
     lock: int
     store: Path  # closed to the run where its calls are stopped, and its content is never copied
+    keys: Path | None  # closed like the store: the directory of the local keys
     run_id: str  # this run's folder in it
     key: bytes
     origin_ns: int
@@ -127,7 +128,7 @@ def launch_observed(
     key_read, key_write = os.pipe()
     os.write(key_write, frames.key)
     os.close(key_write)
-    store = os.open(frames.store, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    store, keys = _opened(frames.store), None if frames.keys is None else _opened(frames.keys)
     options = {
         "--status": status_write,
         "--leash": leash_read,
@@ -137,7 +138,7 @@ def launch_observed(
         "--store": store,
         **_streams(job.on),
         **_present({"--terminal": job.terminal, "--split": split}),
-        **_present({"--cgroup": scope.cgroup, "--probe-at": scope.probe}),
+        **_present({"--cgroup": scope.cgroup, "--probe-at": scope.probe, "--keys": keys}),
     }
     words = [
         *(word for name, fd in options.items() for word in (name, str(fd))),
@@ -148,13 +149,14 @@ def launch_observed(
         *(["--observer", observer.mode] if observer.mode != NOTIFY else []),
         *(["--probe-optional"] if observer.optional else []),
         *("--run-id", frames.run_id),
-        *(word for link in _links_to(frames.store) for word in ("--store-link", link)),
+        *(word for link in _links_to(frames.store, frames.keys) for word in ("--store-link", link)),
         *(word for prefix in _unwanted(observer, frames) for word in ("--ignore", prefix)),
     ]
     argv = [PROGRAM, *words, "--", *job.argv]
     pid = spawn(observer.program, argv, job.environ, [*options.values(), *outputs])
-    for fd in (status_write, leash_read, key_read, store):
-        os.close(fd)
+    for fd in (status_write, leash_read, key_read, store, keys):
+        if fd is not None:
+            os.close(fd)
     return Keeper(pid, status_read, leash_write)
 
 
@@ -163,8 +165,16 @@ def _unwanted(observer: Observer, frames: Frames) -> list[str]:
     return [str(frames.store.resolve()), *map(os.fsdecode, ignored.prefixes())]
 
 
-def _links_to(path: Path) -> list[str]:
+def _opened(directory: Path) -> int:
+    return os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def _links_to(*directories: Path | None) -> list[str]:
     """The symbolic links that lead there: whoever removes one of them hides the store."""
+    return [link for path in directories if path is not None for link in _links_on_the_way(path)]
+
+
+def _links_on_the_way(path: Path) -> list[str]:
     found: list[str] = []
     at, left = Path("/"), list(path.absolute().parts[1:])
     while left and len(found) < _MOST_LINKS:

@@ -11,10 +11,12 @@ from steno.cli.opening import (
     print_json,
     run_argument,
     say,
+    say_if_told_so_far,
     store_option,
     terminal_width,
 )
 from steno.cli.paging import print_paged
+from steno.model.documents import calls_json
 from steno.views import calls_text
 
 
@@ -51,14 +53,15 @@ def command(run: str, tool_call_id: str | None, store: str | None, as_json: bool
     """List every tool call of a run: who said so, what policy decided, what the kernel saw, and a verdict.
 
     Below are what happened outside of every call, what may belong to one of several, and what the agent said
-    at the end.
+    at the end. Of a run that goes on it is what was told and seen so far: a verdict may still change.
     """
     with open_run(run, store) as opened:
+        say_if_told_so_far(opened)
         found = opened.told_calls
     if tool_call_id is not None:
         found = found.only(tool_call_id)
     if as_json:
-        print_json(found.told)
+        print_json(calls_json(found))
         return
     if not found.calls and not found.claims:
         say("nobody told of a tool call")

@@ -19,7 +19,7 @@ import click
 from steno.bundle.store import LAST, RunState, run_ids, store_path
 from steno.errors import StenoError, StoreError
 from steno.evidence import canonical
-from steno.model.finding import find, names_path, open_path
+from steno.model.runs import find, names_path, open_path
 from steno.views.paint import Paint, paint_for
 from steno.views.plain import utf8, visible, visible_json
 
@@ -109,12 +109,21 @@ def open_run(word: str, store: str | None) -> Iterator[Run]:
 
 def say_if_not_sealed(run: Run) -> None:
     """Before what the kernel saw is shown: of a run that is not sealed it is not the whole."""
-    if run.is_sealed:
-        return
-    run.kernel  # noqa: B018 - why there is nothing to show is told instead
-    say(f"{_NOT_SEALED.get(run.state, 'this run is not sealed')}: this is what was seen so far")
+    if not run.is_sealed:
+        run.kernel  # noqa: B018 - why there is nothing to show is told instead
+        _say_so_far(run, "this is what was seen so far")
+
+
+def say_if_told_so_far(run: Run) -> None:
+    """The same of what programs told."""
+    if not run.is_sealed:
+        _say_so_far(run, "this is what was told and seen so far, and verdicts may change")
+
+
+def _say_so_far(run: Run, what: str) -> None:
+    say(f"{_NOT_SEALED.get(run.state, 'this run is not sealed')}: {what}")
     if run.state is not RunState.RUNNING:
-        from steno.model.kernel_layer import how_to_seal  # late: start-up has a budget
+        from steno.model.record import how_to_seal  # late: start-up has a budget
 
         say_hint(how_to_seal(run.state, run.run_id))
 

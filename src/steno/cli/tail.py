@@ -20,12 +20,11 @@ from steno.cli.opening import (
     store_option,
     terminal_width,
 )
-from steno.model.finding import open_path
 from steno.model.live import Happening
 from steno.model.live.ending import End
 from steno.model.live.following import Step
 from steno.model.run import Run, RunState
-from steno.model.runs import running
+from steno.model.runs import open_path, running
 from steno.views import tail
 from steno.views.plain import utf8, visible_json
 

@@ -15,8 +15,6 @@ from steno.evidence import kinds
 from steno.evidence.kinds import Event
 from steno.evidence.layers import Layers
 
-ANY_SHIM, NO_SHIM = "auto", "none"
-
 
 class RunFacts(msgspec.Struct, frozen=True):
     run_id: str
@@ -92,7 +90,7 @@ class RunFacts(msgspec.Struct, frozen=True):
         """The shim that spoke, or was to speak; "none" when nobody was named and nobody came."""
         if self.sdk_intake is not None:
             return self.sdk_intake.shim
-        return NO_SHIM if self.start.shim == ANY_SHIM else self.start.shim
+        return kinds.NO_SHIM if self.start.shim == kinds.ANY_SHIM else self.start.shim
 
     @property
     def command_line(self) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from steno.agents.made import CALL_ID_KEYS
 from steno.capture import procfs
 from steno.capture.telling import Intake, Log
 from steno.errors import StenoError
@@ -26,7 +27,7 @@ from steno.mcp.protocol import CALL_TOOL, RequestId
 
 OUTSIDE = "outside-of-a-run"  # in place of a run's id
 # Where the agent's own id of a call is found in `params._meta`, in this order.
-ID_KEYS = ("claudecode/toolUseId", "callId", "steno/toolCallId")
+ID_KEYS = (*CALL_ID_KEYS, "steno/toolCallId")
 MAX_ID = 256
 MAX_DETAIL = 200
 MAX_NOTICED = 1000  # a connection; the others would say the same

@@ -9,9 +9,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Protocol
 
+from steno.evidence.kinds import ANY_SHIM, NO_SHIM
 from steno.evidence.layers import Layers
-from steno.judge.facts import ANY_SHIM, NO_SHIM, RunFacts
-from steno.judge.streams import (
+from steno.judge.facts import RunFacts
+from steno.judge.terminal import (
     INPUT,
     RESIZE,
     Clock,
@@ -21,7 +22,7 @@ from steno.judge.streams import (
     tape_moments,
     timeline,
 )
-from steno.judge.summaries import diff_hash
+from steno.model.documents import diff_hash
 
 __all__ = [
     "ANY_SHIM",

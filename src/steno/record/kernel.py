@@ -17,10 +17,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from steno.bundle import kernel_table, local_key
+from steno.bundle import kernel_table
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
 from steno.bundle.frames import Frames, Touched, open_frames
+from steno.bundle.known_secrets import key_of
 from steno.bundle.masked_strings import mask_path
 from steno.bundle.room import TEMPORARY
 from steno.capture.contents import Contents
@@ -62,12 +63,6 @@ class _Kept(NamedTuple):
     gaps: list[Gap]
 
 
-def load_libraries() -> None:
-    """Import what the launch and `keep_kernel_layer` need, ahead of time, in the order of their need."""
-    import cryptography.hazmat.primitives.ciphers.aead  # noqa: F401 - only to have them
-    import pyarrow.parquet  # noqa: F401 - the same
-
-
 def keep_kernel_layer(
     spool: Folder,
     store: Path,
@@ -81,12 +76,11 @@ def keep_kernel_layer(
 ) -> KernelKept:
     """`looked` false: the run ended long ago, so nobody can say how it left the files.
 
-    `key` is the store's, if it is at hand: the command may have removed the file.
+    `key` is that of the run, if it is at hand.
     """
     try:
         if key is None:
-            with Folder(store) as folder:
-                key = local_key.read(folder)
+            key = key_of(spool, store)
         with open_frames(spool, key) as frames:
             layer = _FilesLayer(spool, frames, redactor, findings, key, max_blob=max_blob)
             try:

@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from steno.bundle import known_secrets, local_key
-from steno.bundle.claims_check import DISTURBED
+from steno.bundle import known_secrets
 from steno.bundle.folder import Folder
 from steno.bundle.inventory import completeness_of
 from steno.bundle.reader import event_lines
@@ -28,12 +27,13 @@ from steno.bundle.store import UNPUBLISHED, RunState, run_ids, state_of
 from steno.capture import cgroup_leftovers
 from steno.capture.ignore import load
 from steno.capture.shadow import abandoned_shadows, remove_shadow
+from steno.claims.keeping import Heard, keep_claims
 from steno.errors import BadRequestError, CaptureError, StenoError, StoreError, UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.ignored import IgnoreRules
+from steno.evidence.intake_names import DISTURBED
 from steno.evidence.kinds import Event, EventData
 from steno.record import intake
-from steno.record.claims import Heard, keep_claims
 from steno.record.kernel import KernelKept, keep_kernel_layer
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
@@ -212,10 +212,10 @@ def _intakes(spool: Folder) -> list[Path]:
 def _known_secrets(run: Folder, store: Path) -> list[bytes] | None:
     """What the recorder knew; without its key the frames cannot be read either. None: nobody knows."""
     try:
-        with Folder(store) as folder, run.sub(layout.SPOOL) as spool:
+        with run.sub(layout.SPOOL) as spool:
             if not spool.has(known_secrets.KNOWN):
                 return None
-            return known_secrets.read(spool, local_key.read(folder))
+            return known_secrets.read(spool, known_secrets.key_of(spool, store))
     except (OSError, StoreError):
         return None
 

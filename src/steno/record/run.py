@@ -13,23 +13,23 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import NamedTuple, NoReturn, Self
 
 from steno import __version__
-from steno.bundle import local_key
+from steno.bundle import judgement_cache, local_key
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL, LOGS
 from steno.bundle.known_secrets import KnownSecrets
+from steno.bundle.local_key import HeldKeys
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers
-from steno.bundle.seal import seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, earlier_runs, publish_run_folder
-from steno.bundle.sweep import Sweeper
-from steno.capture.closed import close_to_others
-from steno.capture.host import ToolVersions, describe_environment, describe_host
+from steno.capture.closed import close_to_others, limits_of
+from steno.capture.host import ToolVersions, describe_environment, describe_hook_program, describe_host
 from steno.capture.keeper import Keeper, Launch, launch
 from steno.capture.observer import NONE, Frames, Observer, choose_observer, launch_observed, why_unobserved
 from steno.capture.probe import hint_of
@@ -41,10 +41,9 @@ from steno.capture.streams import wire
 from steno.capture.terminal import DEFAULT_SIZE
 from steno.errors import CaptureError, SealError, StoreError
 from steno.evidence import kinds, layout
+from steno.evidence.kinds import ANY_SHIM
 from steno.evidence.run_id import format_run_id
-from steno.judge.facts import ANY_SHIM
 from steno.record.counted_gaps import OUTLIVED, counted
-from steno.record.kernel import keep_kernel_layer, load_libraries
 from steno.record.repository import RepositoryRecord
 from steno.record.run_claims import RunClaims
 from steno.record.scope import RunScope
@@ -56,6 +55,11 @@ from steno.redact.findings import Findings
 
 OWN_FAILURE = 125
 STATUS_UNKNOWN = "exit_status_unknown"
+_OF_THE_KERNEL_LAYER = (
+    "steno.record.kernel",
+    "cryptography.hazmat.primitives.ciphers.aead",
+    "pyarrow.parquet",
+)
 _ELSEWHERE = "/var/tmp"  # noqa: S108 - a directory that nobody else can know is made there
 
 After = Callable[[FolderLayers], Iterable[kinds.EventData]]  # it is given the spool
@@ -144,6 +148,11 @@ def _check_cwd(cwd: Path) -> None:
     os.close(fd)
 
 
+def _load(with_kernel: bool) -> None:
+    for name in (*(_OF_THE_KERNEL_LAYER if with_kernel else ()), "steno.bundle.seal"):
+        import_module(name)
+
+
 class _Recording:
     def __init__(
         self, request: RunRequest, redactor: Redactor, findings: Findings, secrets: Sequence[bytes]
@@ -157,20 +166,20 @@ class _Recording:
         self._tools = ToolVersions(ours)
         self._unobserved = why_unobserved(request.observer, ours)
         self._observer = choose_observer(request.observer, ours)
-        if self._observer is not None:
-            threading.Thread(target=load_libraries, name="steno-load", daemon=True).start()
         stops = self._observer is not None and self._observer.stops
         self._wiring = wire(request.pty, split=request.split and stops, shown=request.shown)
         self._ended_by = ignore_library_signals()
         self._origin_ns = time.monotonic_ns()
         self._observed: kinds.KernelObserved | None = None
         self._unsealable: str | None = None  # what the spool holds would be lost
+        self._is_loading = False
         self._launched = False
         self._finished = False  # everything is in the spool
         self._run_id = request.run_id or new_run_id()
         self._folder = create_run_folder(request.store, self._run_id)
         self._earlier = earlier_runs(request.store)
-        self._key: bytes | None = None  # of the store; the command may remove it
+        self._key: bytes | None = None
+        self._keys: HeldKeys | None = None  # the command may remove them
         self._scope: RunScope | None = None
         self._repo: RepoWatch | None = None
         self._claims = RunClaims(self._run_id, request.shim, self._origin_ns)
@@ -222,6 +231,7 @@ class _Recording:
 
     def look_before(self) -> None:
         if self._repository is not None:
+            self._load_the_rest()  # while git works
             self._repository.look_before()
         for event in self._request.before:
             self._witness.event(event)
@@ -260,6 +270,8 @@ class _Recording:
         sealed = {run_id: seal for run_id, seal in self._earlier.items() if seal is not None}
         if changed := sum(run_id in now and now[run_id] != seal for run_id, seal in sealed.items()):
             told.append(counted(changed, f"{one} was", f"{many} were", "changed"))
+        if self._keys is not None and (lost := self._keys.put_back(self._folder.path.parent)):
+            told.append(counted(lost, "local key was", "local keys were", "removed or changed, and put back"))
         if told:
             self._witness.gap("store_changed", "; ".join(told))
 
@@ -276,9 +288,6 @@ class _Recording:
         self._spool.write_lost_again(folder)
         self._folder.close()
         self._folder = publish_run_folder(folder, self._run_id)
-        if self._key is not None:
-            with Folder(store) as made:
-                local_key.put_back(made, self._key)
 
     @property
     def stream_bytes(self) -> int:
@@ -303,7 +312,7 @@ class _Recording:
     def seal(self) -> Outcome:
         """A failure here leaves the spool, and says so."""
         witness = self._witness
-        manifest, failure = self._seal(Sweeper(self._secrets))
+        manifest, failure = self._seal()
         self._spool.let_go()
         return Outcome(
             self._run_id,
@@ -367,12 +376,15 @@ class _Recording:
             ignored=[os.fsdecode(path) for path in self._observer.ignored.prefixes()]
             if self._observer
             else None,
+            hook_program=describe_hook_program() if self._observer else None,
         )
 
     def run_command(self) -> None:
+        limits = limits_of(os.getpid())
         with signals_kept() as kept:
             keeper = self._launch()
             self._launched = True
+            self._load_the_rest()
             with Syncing(self._spool) as syncing:
                 awaited = self._scope.awaited(keeper, self._request.wait_descendants) if self._scope else None
                 pump = Pump(keeper, self._wiring, self._witness, awaited)
@@ -381,6 +393,13 @@ class _Recording:
                 pump.run()
         if syncing.failure is not None:
             self._witness.gap("sync_failed", f"the disk did not take the spool: {syncing.failure.strerror}")
+        # An observer sets limits of its own; a command that sets them is told by it.
+        ours = {os.getpid(), *([keeper.pid] if self._observer is None else [])}
+        if changed := {
+            name for pid in ours for name, limit in limits_of(pid).items() if limit != limits[name]
+        }:
+            told = f"somebody set limits of the recorder: {', '.join(sorted(changed))}"
+            self._witness.gap("recorder_reached", told)
         with undisturbed():
             keeper.release()
             if self._scope is not None:
@@ -388,6 +407,13 @@ class _Recording:
             self._witness.close_tapes()
         if self._witness.refused_by_probe is not None:
             self._give_up(self._witness.refused_by_probe)
+
+    def _load_the_rest(self) -> None:
+        """What is needed when the command is over is loaded while it runs, and not before it can start."""
+        if not self._is_loading:
+            self._is_loading = True
+            with_kernel = self._observer is not None
+            threading.Thread(target=_load, args=(with_kernel,), name="steno-load", daemon=True).start()
 
     def _learn(self, value: bytes) -> None:
         """A secret that was typed: masked from now on, here and by whoever recovers the run."""
@@ -418,9 +444,12 @@ class _Recording:
             request.command, str(request.cwd), self._environ, wiring.command, terminal, self._ended_by
         )
         if self._observer is None or self._scope is None:
+            self._keys = HeldKeys(request.store)
             return launch(job)
         with Folder(request.store) as store:
             self._key = local_key.make_or_read(store)
+            judgement_cache.allow(store)
+        self._keys = HeldKeys(request.store)
         self._folder.make_folder(f"{layout.SPOOL}/{KERNEL}")
         for name in LOGS:
             self._spool.make_empty(name)
@@ -431,6 +460,7 @@ class _Recording:
                 folder.fd,
                 self._spool.lock,
                 request.store,
+                local_key.keys_path() if self._keys.are_apart else None,
                 self._run_id,
                 self._key,
                 self._origin_ns,
@@ -454,6 +484,8 @@ class _Recording:
         except OSError as error:  # the command may have removed the store
             self._witness.gap("kernel_record_damaged", f"{layout.SPOOL}: {error.strerror}")
             return
+        from steno.record.kernel import keep_kernel_layer
+
         with spool:
             try:
                 kept = keep_kernel_layer(
@@ -485,11 +517,14 @@ class _Recording:
             finder=lambda data: bool(self._redactor.find(data)),
         )
 
-    def _seal(self, sweeper: Sweeper) -> tuple[Manifest | None, str | None]:
+    def _seal(self) -> tuple[Manifest | None, str | None]:
+        from steno.bundle.seal import seal
+        from steno.bundle.sweep import Sweeper
+
         if self._unsealable is not None:
             return None, self._unsealable
         try:
-            return seal(self._folder, self._run_id, sweeper, self._spool.held), None
+            return seal(self._folder, self._run_id, Sweeper(self._secrets), self._spool.held), None
         except SealError as error:
             return None, str(error)
         except OSError as error:

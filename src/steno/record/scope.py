@@ -16,7 +16,7 @@ from steno.capture.keeper import Keeper
 from steno.capture.observer import InScope, Observer, fit_to_scope
 from steno.capture.probe import start_probe
 from steno.evidence import kinds
-from steno.evidence.observed import LeftProcess
+from steno.evidence.kinds import LeftProcess
 from steno.record.counted_gaps import OUTLIVED
 from steno.record.witness import SpoolWitness
 

@@ -22,9 +22,8 @@ from steno.capture.repo_types import Skip
 from steno.capture.streams import Wiring
 from steno.capture.terminal import InputMode, Size
 from steno.evidence import kinds, layout
-from steno.evidence.kinds import EventData
+from steno.evidence.kinds import EventData, Split
 from steno.evidence.linux_numbers import signal_name
-from steno.evidence.observed import Split
 from steno.record.counted_gaps import EVENTS_LOST, split_hole
 from steno.redact.findings import Findings
 

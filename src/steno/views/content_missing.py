@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from steno.model.rows import File
+from steno.judge.types import File
 from steno.views.measures import counted
 from steno.views.plain import listed
 

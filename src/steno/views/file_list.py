@@ -11,9 +11,8 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from steno.model.file_rows import size_of
-from steno.model.rows import File
-from steno.model.unkept import NotKept
+from steno.judge.types import File
+from steno.model.contents import NotKept
 from steno.views import content_missing, measures, not_kept
 from steno.views.paint import Paint
 from steno.views.plain import ELLIPSIS, columns, pad, visible
@@ -123,7 +122,7 @@ def _size(file: File) -> str:
     if grown is None:
         return "?"
     if file.change in {"none", "metadata"}:
-        return measures.size(size_of(file.after) or 0) if file.after.has_content else ""
+        return measures.size(file.after.content_size or 0) if file.after.has_content else ""
     if not (file.before.has_content or file.after.has_content):
         return ""
     return f"{'-' if grown < 0 else '+'}{measures.size(abs(grown))}"

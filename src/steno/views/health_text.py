@@ -16,20 +16,21 @@ from steno.views.plain import listed, visible
 
 Data = dict[str, Any]
 _SHOWN = 5
-_WITNESSES = {
+WITNESSES = {
     "notify": "calls were stopped by a filter (notify)",
     "ebpf": "calls were seen by a probe (ebpf)",
     "both": "changes were stopped by a filter, calls were seen by a probe (both)",
 }
-_NO_SCOPE = {
+NO_SCOPE = {
     "not_linux": "this is not Linux",
     "no_cgroup2_mount": "cgroup v2 is not mounted",
     "not_permitted": "the user may not make one",
     "read_only": "its file system is read-only",
     "failed": "it could not be made",
+    "not_made": "none was made",
 }
 _NOT_INSTALLED = "kernel_layer_absent:not_installed"
-_CORRELATION = {
+CORRELATION = {
     "clean": "the command was born into a cgroup of its own, which was empty at the end",
     "failed": "what was seen CANNOT be tied to this run's cgroup",
 }
@@ -51,7 +52,7 @@ def lines(health: Data, paint: Paint) -> Iterator[str]:
         yield "what the kernel saw, and who saw it, is told when the run is sealed"
         return
     if own["kernel_layer"] != "absent":
-        yield _WITNESSES.get(own["observer"], visible(own["observer"]))
+        yield WITNESSES.get(own["observer"], visible(own["observer"]))
     yield from _losses(health, paint)
     yield from _scope(health, paint)
 
@@ -79,12 +80,12 @@ def _scope(health: Data, paint: Paint) -> Iterator[str]:
     scope, correlation = health["steno"]["scope"], health["cgroup_correlation"]
     if health["steno"]["kernel_layer"] == "absent":
         return
-    if correlation in _CORRELATION:
-        words = _CORRELATION[correlation]
+    if correlation in CORRELATION:
+        words = CORRELATION[correlation]
         yield paint("bad", words) if correlation == "failed" else words
     elif scope is None or scope["hierarchy"] is None:
         reason = "" if scope is None else scope["reason"] or ""
-        yield "no cgroup of its own" + (f": {_NO_SCOPE.get(reason, visible(reason))}" if reason else "")
+        yield "no cgroup of its own" + (f": {NO_SCOPE.get(reason, visible(reason))}" if reason else "")
     elif scope["left"]:
         left = measures.counted(scope["left"], "process", "processes")
         yield paint("warning", f"{left} left in the run's cgroup when the recording ended")

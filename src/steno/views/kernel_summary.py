@@ -12,11 +12,9 @@ from typing import Any
 
 import msgspec
 
-from steno.model.connections import FAILED
-from steno.model.file_rows import GONE_AGAIN
-from steno.model.rows import Connection, Process
+from steno.judge.types import FAILED, GONE_AGAIN, Connection, Process
+from steno.model.contents import NotKept
 from steno.model.run import Run
-from steno.model.unkept import NotKept
 from steno.views import content_missing, measures, not_kept
 from steno.views.content_missing import ContentMissing
 from steno.views.file_list import Choice, Wanted, chosen
@@ -45,13 +43,15 @@ _LOSSES = {
 def kernel(run: Run) -> dict[str, Any] | None:
     if not run.has_kernel_layer:
         return None
-    processes, files, connections = list(run.processes), list(run.files), list(run.connections)
+    files, connections = list(run.files), list(run.connections)
+    processes = [one for one in run.processes if not one.is_our_hook]
     endpoints = [one for one in connections if not one.is_unix]
     unix = [one for one in connections if one.is_unix]
     read = chosen(files, Wanted(Choice.READ))
     return {
         "observed": _observed(run),
         "processes": len(processes),
+        "hook_processes": len(run.processes) - len(processes),
         "outlived": sum(one.still_running for one in processes),
         "command_exit": _command_exit(processes),
         "files_seen": len(files),
@@ -81,7 +81,8 @@ def lines(found: dict[str, Any] | None, paint: Paint) -> Iterator[str]:
 def process_line(found: dict[str, Any]) -> str:
     processes = measures.counted(found["processes"], *_PROCESS)
     outlived = f", {found['outlived']} of them alive when it ended" if found["outlived"] else ""
-    return f"{processes}{outlived}"
+    hooks = f", and {ours} of Steno's hooks" if (ours := found["hook_processes"]) else ""
+    return f"{processes}{outlived}{hooks}"
 
 
 def file_lines(found: dict[str, Any]) -> Iterator[str]:

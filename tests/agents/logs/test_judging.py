@@ -9,20 +9,17 @@ from typing import cast
 
 import pytest
 
-from steno.agents.completion import Rules
-from steno.agents.judging import Judging, judged
-from steno.agents.long_look import LongLook
-from steno.agents.masking import Masking
-from steno.agents.run_directory import PreparedRun, prepare_run
-from steno.agents.snapshot import Look
-from steno.agents.split_streams import RecordedStreams
-from steno.agents.steps import Step, Steps
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
+from steno.contracts.agent_audit.completion import Rules
 from steno.contracts.agent_audit.streams import Chunks
 from steno.evidence import kinds
 from steno.evidence.kinds import AgentStep
 from steno.evidence.layers import Layers
+from steno.launch.attempt import Judging, Step, Steps, judged
+from steno.launch.run_dirs import PreparedRun, prepare_run
+from steno.launch.snapshot import LongLook, Look, Masking
+from steno.launch.strace_chain import RecordedStreams
 from support.spools import MemoryLayers, numbered, start
 
 RUN_ID = "2026-01-25T12-00-00-000Z_00000001"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.agents.command_line import Words, words_of
 from steno.errors import BadRequestError
+from steno.launch.start import Words, words_of
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from steno.agents import observing
-from steno.agents.catalogue import Catalogue, described
-from steno.agents.isolation import Home
-from steno.agents.observing import Observed
-from steno.agents.wrapped_servers import Written
+from steno.agents.catalog import Catalogue
+from steno.agents.known import parse_definition
 from steno.errors import AgentSetupError, BadPolicyError, BadRequestError
+from steno.launch import agent_settings
+from steno.launch.agent_settings import Observed
+from steno.launch.environment import Home
+from steno.launch.mcp_servers import Written
 from support.observed_homes import CODEX, prepared, put
 
 
@@ -101,7 +102,7 @@ def test_a_policy_that_cannot_be_used_is_an_error_before_anything_is_written(
 
 
 def test_the_words_for_ourselves_hold_in_any_directory() -> None:
-    words = observing.own_words()
+    words = agent_settings.own_words()
     assert Path(words[0]).is_absolute()
     assert words[1:] in ([], ["-P", "-m", "steno"])
 
@@ -122,16 +123,18 @@ def test_a_policy_for_a_home_without_servers_is_said_to_hold_for_nothing(
 ) -> None:
     if settings is not None:
         put(home, ".claude.json", settings)
-    assert prepared("claude", home, policy=policy).unguarded == [observing.NO_SERVERS]
+    assert prepared("claude", home, policy=policy).unguarded == [agent_settings.NO_SERVERS]
 
 
 def test_a_policy_for_an_agent_whose_servers_nobody_knows_is_said_to_hold_for_nothing(
     home: Home, policy: Path
 ) -> None:
-    mine = described("mine", b'program = "x"\ninstall = "-"\nstart = ["{prompt}"]\nresume = ["{session}"]')
-    with observing.observed(mine, home, home.path, hooks=False, policy=policy) as found:
-        assert found.unguarded == [observing.UNKNOWN_PLACE]
-    with observing.observed(mine, home, home.path, hooks=False, policy=None) as found:
+    mine = parse_definition(
+        "mine", b'program = "x"\ninstall = "-"\n[launch]\nstart = ["{prompt}"]\nresume = ["{session}"]'
+    )
+    with agent_settings.observed(mine, home, home.path, hooks=False, policy=policy) as found:
+        assert found.unguarded == [agent_settings.UNKNOWN_PLACE]
+    with agent_settings.observed(mine, home, home.path, hooks=False, policy=None) as found:
         assert found.unguarded == []
 
 
@@ -152,7 +155,7 @@ def test_servers_that_the_arguments_bring_along_are_said_to_be_unguarded(
     home: Home, policy: Path, name: str, file: str, settings: str, arguments: list[str]
 ) -> None:
     put(home, file, settings)
-    assert prepared(name, home, *arguments, policy=policy).unguarded == [observing.BY_ARGUMENTS]
+    assert prepared(name, home, *arguments, policy=policy).unguarded == [agent_settings.BY_ARGUMENTS]
     assert prepared(name, home, *arguments).unguarded == []
 
 
@@ -161,17 +164,19 @@ def test_servers_that_the_run_directory_brings_along_are_said_to_be_unguarded(
 ) -> None:
     put(home, ".claude.json", SERVER)
     (home.path.parent / ".mcp.json").write_text("{}")
-    assert prepared("claude", home, policy=policy).unguarded == [observing.BY_DIRECTORY]
+    assert prepared("claude", home, policy=policy).unguarded == [agent_settings.BY_DIRECTORY]
 
 
 def test_places_of_one_file_are_held_once_in_whatever_order_they_are_described(
     home: Home, policy: Path
 ) -> None:
     """A lock that is asked for a second time would never be given."""
-    text = b'program = "x"\ninstall = "-"\nstart = ["{prompt}"]\nresume = ["{session}"]\n'
+    text = b'program = "x"\ninstall = "-"\n[launch]\nstart = ["{prompt}"]\nresume = ["{session}"]\n'
     for file, key in (("a.json", "one"), ("b.json", "two"), ("a.json", "three")):
-        text += f'[[servers]]\nfile = "{file}"\nformat = "json"\nkey = ["{key}"]\n'.encode()
+        text += f'[[settings.mcp_servers]]\nfile = "{file}"\nformat = "json"\nkey = ["{key}"]\n'.encode()
     put(home, "a.json", '{"one": {"s": {"command": "s"}}, "three": {"t": {"command": "t"}}}')
     put(home, "b.json", '{"two": {"u": {"command": "u"}}}')
-    with observing.observed(described("mine", text), home, home.path, hooks=False, policy=policy) as found:
+    with agent_settings.observed(
+        parse_definition("mine", text), home, home.path, hooks=False, policy=policy
+    ) as found:
         assert sorted(one.name for one in found.written) == ["s", "t", "u"]

@@ -31,9 +31,9 @@ from agents.tool_context import ToolContext
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steno.claims import sdk_contract
 from steno.contracts import assay
 from steno.evidence import intake
-from steno.record import sdk_contract
 from steno.shims import openai_agents
 from steno.shims.openai_agents import (
     StenoRunHooks,

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from steno.bundle.folder import Folder
-from steno.bundle.local_key import LOCAL_KEY
+from steno.bundle.local_key import KEY_IN_STORE
 from steno.bundle.store import RunState
 from steno.evidence import intake, kinds, layout, wire
-from steno.judge.happenings import Happening
+from steno.judge.activity import Happening
 from steno.model.live.following import Following, Step, following
 from support.claims_told import POLICY, decided, ended, hook, opened, sdk
 from support.live_runs import SECRET, LiveRun
@@ -252,7 +252,7 @@ def test_a_folder_where_nothing_is_written_yet_is_waited_for(tmp_path: Path) -> 
 
 
 def test_a_key_that_cannot_be_used_is_said_and_the_rest_is_told(run: LiveRun, watch: Following) -> None:
-    (run.store / LOCAL_KEY).write_bytes(b"short")
+    (run.store / KEY_IN_STORE).write_bytes(b"short")
     assert words(settled(watch)) == ["run started sh -c 'echo one two'"]
     assert "5 bytes" in (watch.why_no_kernel or "")
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import steno
-from steno.bundle import local_key
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import layout
 from steno.model.run import Run
@@ -68,8 +67,10 @@ def test_secrets_are_masked_in_every_table_before_the_run_is_sealed(live: LiveRu
     assert "*" * len(SECRET) in told
 
 
-def test_without_the_key_of_the_store_nothing_of_the_kernel_is_told(live: LiveRun) -> None:
-    (live.store / local_key.LOCAL_KEY).unlink()
+def test_without_the_local_key_nothing_of_the_kernel_is_told(
+    live: LiveRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "of another"))
     with opened(live) as run, pytest.raises(BadRequestError, match="still going on"):
         list(run.processes)
 

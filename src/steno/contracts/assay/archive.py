@@ -7,6 +7,7 @@ kernel alone tells. A layer that was not recorded is an empty file and is said t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
@@ -22,6 +23,9 @@ from steno.evidence import layout
 from steno.model.record import readable
 from steno.model.run import Run
 
+__all__ = ["CONCLUDED", "ERRORS", "Folder", "file_name", "manifest_of", "scratch_folder", "unpack", "write"]
+
+ERRORS = plain_tar.ERRORS
 CONCLUDED = {
     layout.SURFACE: manifest.SURFACE,
     layout.HEALTH: manifest.HEALTH,
@@ -33,8 +37,27 @@ def file_name(run: Run) -> str:
     return f"assay-runner-spike-{run.run_id}.tar.gz"
 
 
+def manifest_of(path: Path) -> bytes:
+    return plain_tar.manifest_of(path, manifest.MAX_BYTES)
+
+
+def unpack(path: Path, folder: Folder) -> None:
+    """Put its files into an empty folder. It may be anybody's: what is wrong with it is one of `ERRORS`."""
+
+    def sizes(data: bytes) -> dict[str, int]:
+        return {name: listed.bytes for name, listed in manifest.parse(data).files.items()}
+
+    plain_tar.unpack(path, folder, sizes, manifest.MAX_BYTES)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Folder]:
+    with TemporaryDirectory(prefix="steno-archive-") as place, Folder(Path(place)) as folder:
+        yield folder
+
+
 def write(run: Run, out: IO[bytes]) -> None:
-    with TemporaryDirectory(prefix="steno-export-") as scratch, Folder(Path(scratch)) as made:
+    with scratch_folder() as made:
         with readable(run.folder):
             for path, blocks in _files(run):
                 plain_tar.keep(made, path, blocks)

@@ -8,27 +8,22 @@ names.
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
-from steno.bundle import plain_tar
-from steno.bundle.claims_check import claim_problems
-from steno.bundle.folder import Folder
-from steno.bundle.reader import MAX_LINE, FolderLayers, digest_of, lines_of
 from steno.contracts.assay import archive, events, manifest
+from steno.contracts.assay.archive import Folder
 from steno.contracts.assay.documents import in_their_words
-from steno.contracts.assay.events import Carried
 from steno.contracts.assay.lines import COLUMNS, kernel_lines
 from steno.contracts.assay.manifest import ArchiveManifest
-from steno.evidence import canonical, kinds, layout, run_id
-from steno.judge.catalogue import derivations
-from steno.judge.kernel_rows import batches
-from steno.judge.table_held import held
+from steno.evidence import canonical, layout, run_id
+from steno.model.loose_evidence import LooseEvidence
 from steno.model.recording import RunFacts
 from steno.model.run import Status, Step, Verdict
 
@@ -86,8 +81,8 @@ _File = TypeVar("_File", Health, Correlation)
 def is_archive(path: Path) -> bool:
     """Whether a file says that it is such an archive, by its manifest."""
     try:
-        return manifest.is_one(plain_tar.manifest_of(path, manifest.MAX_BYTES))
-    except plain_tar.ERRORS:
+        return manifest.is_one(archive.manifest_of(path))
+    except archive.ERRORS:
         return False
 
 
@@ -99,24 +94,18 @@ def verify(path: Path) -> Verdict:
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[Verdict, Folder]]:
     """The verdict, and the files of the archive for as long as they are looked at."""
-    with (
-        TemporaryDirectory(prefix="steno-unpacked-") as unpacked,
-        TemporaryDirectory(prefix="steno-derived-") as made,
-        Folder(Path(unpacked)) as files,
-        Folder(Path(made)) as scratch,
-    ):
-        yield _Verification(path, files, scratch).verdict(), files
+    with archive.scratch_folder() as files, LooseEvidence() as evidence:
+        yield _Verification(path, files, evidence).verdict(), files
 
 
 class _Verification:
-    def __init__(self, path: Path, files: Folder, scratch: Folder) -> None:
+    def __init__(self, path: Path, files: Folder, evidence: LooseEvidence) -> None:
         self._path = path
         self._files = files
-        self._scratch = scratch
+        self._evidence = evidence
         self._steps: list[Step] = []
         self._manifest: ArchiveManifest | None = None
         self._root: str | None = None
-        self._told: Carried | None = None
         self._gaps: list[str] = []
 
     def verdict(self) -> Verdict:
@@ -135,7 +124,7 @@ class _Verification:
         for number, check in enumerate(checks, 1):
             try:
                 problems = check()
-            except plain_tar.ERRORS as error:
+            except archive.ERRORS as error:
                 problems = [str(error)]
             shown = [problem.encode("utf-8", "backslashreplace").decode() for problem in problems]
             self._steps.append(Step(number, STEPS[number], not problems, shown))
@@ -152,29 +141,18 @@ class _Verification:
         return self._manifest
 
     @property
-    def _carried(self) -> Carried:
-        if self._told is None:
-            raise ValueError("there are no events")
-        return self._told
-
-    @property
     def _facts(self) -> RunFacts:
-        return RunFacts.from_events(self._sealed.run_id, self._carried.events)
-
-    @property
-    def _layers(self) -> FolderLayers:
-        """What can be made again of the lines of the archive."""
-        return FolderLayers(self._scratch, self._sealed.run_id)
+        return self._evidence.facts
 
     def _unpack(self) -> list[str]:
         with suppress(manifest.BadArchiveManifestError):  # read, and the next step says what is wrong
-            plain_tar.unpack(self._path, self._files, _sizes, manifest.MAX_BYTES)
+            archive.unpack(self._path, self._files)
         return []
 
     def _check_manifest(self) -> list[str]:
         data = self._files.read_all(layout.MANIFEST, manifest.MAX_BYTES)
         self._manifest = manifest.parse(data)
-        self._root = digest_of([data])  # it names the digest of every other file
+        self._root = hashlib.sha256(data).hexdigest()  # it names the digest of every other file
         named = run_id.PATTERN.search(self._path.name)
         if named is not None and named[0] != self._manifest.run_id:
             return [f"the file is named after {named[0]}, and holds the run {self._manifest.run_id}"]
@@ -196,17 +174,27 @@ class _Verification:
 
     def _check_events(self) -> list[str]:
         data = self._files.read_all(manifest.EVENTS, MAX_EVENTS)
-        self._told = events.parse(self._sealed.run_id, data)
-        lines = (canonical.encode_line(kinds.to_json(event)) for event in self._carried.events)
-        plain_tar.keep(self._scratch, layout.EVENTS, lines)
+        self._evidence.put_events(self._sealed.run_id, events.parse(self._sealed.run_id, data).events)
         return []
 
     def _check_lines(self) -> list[str]:
         for path, name in manifest.CLAIM_LAYERS.items():
-            plain_tar.keep(self._scratch, path, self._files.read(name))
-        problems = [*claim_problems(self._layers, self._facts), *self._table_problems()]
-        _check_lines(self._files, self._layers)
+            self._evidence.put(path, self._files.read(name))
+        problems = [*self._evidence.claim_problems(), *self._table_problems()]
+        self._compare_lines()
         return problems
+
+    def _compare_lines(self) -> None:
+        """Raise where the lines of the archive are not those that the rows give."""
+        made = kernel_lines(self._sealed.run_id, self._evidence.batches(COLUMNS))
+        with os.fdopen(self._files.open(manifest.KERNEL_LINES), "rb") as found:
+            for number, line in enumerate(made):
+                if found.read(len(line)) != line:
+                    raise BadLineError(
+                        f"{manifest.KERNEL_LINES}: line {number} is not what its row gives there"
+                    )
+            if found.read(1):
+                raise BadLineError(f"{manifest.KERNEL_LINES}: there are more lines than rows")
 
     def _table_problems(self) -> Iterator[str]:
         kernel = self._facts.kernel
@@ -214,8 +202,8 @@ class _Verification:
             if self._files.size(manifest.KERNEL_TABLE):
                 yield f"{manifest.KERNEL_TABLE}: no event tells of it"
             return
-        plain_tar.keep(self._scratch, layout.KERNEL_TABLE, self._files.read(manifest.KERNEL_TABLE))
-        if (rows := held(self._layers).rows) != kernel.events:
+        self._evidence.put(layout.KERNEL_TABLE, self._files.read(manifest.KERNEL_TABLE))
+        if (rows := self._evidence.row_count) != kernel.events:
             yield f"{manifest.KERNEL_TABLE}: {rows} rows, the run tells of {kernel.events}"
 
     def _check_rules(self) -> list[str]:
@@ -237,17 +225,16 @@ class _Verification:
         return _read(self._files.read_all(manifest.CORRELATION, MAX_REPORT), Correlation)
 
     def _check_derived(self) -> list[str]:
-        layers = self._layers
-        derived = derivations(layers)
         shim = self._facts.start.shim
+        names = archive.CONCLUDED
         made = {
-            name: in_their_words(name, b"".join(derived[path](layers)), shim)
-            for path, name in archive.CONCLUDED.items()
+            names[path]: in_their_words(names[path], document, shim)
+            for path, document in self._evidence.documents(names)
         }
         return [
             f"{name}: is not what the lines give"
             for name, document in made.items()
-            if digest_of([document]) != digest_of(self._files.read(name))
+            if manifest.digest([document]) != manifest.digest(self._files.read(name))
         ]
 
     def _check_completeness(self) -> list[str]:
@@ -258,21 +245,6 @@ class _Verification:
             *([] if facts.completed else ["the run was not recorded to its end"]),
             *_degraded(self._health, self._correlation),
         ]
-
-
-def _check_lines(archived: Folder, layers: FolderLayers) -> None:
-    """Raise where the lines of an archive are not those that the rows give."""
-    rows = batches(layers, COLUMNS) if layers.has(layout.KERNEL_TABLE) else ()
-    found = lines_of(archived, manifest.KERNEL_LINES, MAX_LINE, BadLineError)
-    for number, made in enumerate(kernel_lines(layers.run_id, rows)):
-        if next(found, None) != made:
-            raise BadLineError(f"{manifest.KERNEL_LINES}: line {number} is not what its row gives there")
-    if next(found, None) is not None:
-        raise BadLineError(f"{manifest.KERNEL_LINES}: there are more lines than rows")
-
-
-def _sizes(data: bytes) -> dict[str, int]:
-    return {path: listed.bytes for path, listed in manifest.parse(data).files.items()}
 
 
 def _health_problems(found: Health, shim: str) -> Iterator[str]:

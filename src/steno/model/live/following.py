@@ -14,13 +14,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from steno.bundle import known_secrets, local_key
+from steno.bundle import known_secrets
 from steno.bundle.folder import Folder
 from steno.bundle.store import RunState
 from steno.errors import StoreError
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import Event
-from steno.judge.happenings import RUN, Happening
+from steno.judge.activity import RUN, Happening
 from steno.model.live.claims import ClaimsWatch, intakes, open_intake
 from steno.model.live.growing import GrowingLines, taken
 from steno.model.live.kernel import KernelWatch, Taken, open_kernel_watch
@@ -108,20 +108,18 @@ class Following:
                 self._open_claims(self._spool, self._start)
 
     def _open_kernel(self, spool: Folder, first: Event) -> None:
-        try:
-            with Folder(self._store) as store:
-                key = local_key.read(store)
-        except FileNotFoundError:
+        if not spool.has(known_secrets.KNOWN):
             return  # made when the command is started
+        try:
+            key = known_secrets.key_of(spool, self._store)
         except (OSError, StoreError) as error:
             self.why_no_kernel = str(error)
             return
-        if spool.has(known_secrets.KNOWN):
-            self._key = key
-            self._redactor = self._redactor or Redactor(findings=Findings())
-            self._learn_what_was_typed()
-            ours = intakes(first.data, first.run_id) if isinstance(first.data, kinds.RunStart) else []
-            self._kernel = open_kernel_watch(spool, key, self._redactor, ours)
+        self._key = key
+        self._redactor = self._redactor or Redactor(findings=Findings())
+        self._learn_what_was_typed()
+        ours = intakes(first.data, first.run_id) if isinstance(first.data, kinds.RunStart) else []
+        self._kernel = open_kernel_watch(spool, key, self._redactor, ours)
 
     def _learn_what_was_typed(self) -> None:
         """What was secret from the start, and what has shown itself as secret since."""

@@ -18,7 +18,7 @@ from steno.bundle.frames import KERNEL, OP_NAMES
 from steno.bundle.growing_frames import GrowingFrames
 from steno.bundle.masked_strings import mask_arguments, mask_path
 from steno.evidence import wire
-from steno.judge.happenings import ALWAYS, OPENS, Happening, Row, Teller, gathered
+from steno.judge.activity import ALWAYS, OPENS, Happening, Row, Teller, gathered
 from steno.judge.operations import MEANING_OF_OPEN
 from steno.redact.engine import Redactor
 

@@ -9,33 +9,44 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from steno.bundle import kernel_table, known_secrets, local_key
+from steno.bundle import kernel_table, known_secrets
 from steno.bundle.folder import BLOCK, Folder
 from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import Frames, Touched, open_frames
-from steno.bundle.judged import JudgedFiles
 from steno.bundle.masked_strings import mask_path
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, layout
 from steno.evidence.ignored import IgnoreRules, is_plain
-from steno.evidence.kinds import Event, RunStart
-from steno.judge.kernel_rows import named_text
-from steno.model.record import Record, SpoolLayers
+from steno.evidence.kinds import Event, EventData, RunStart
+from steno.evidence.syscalls import named_text
+from steno.model.record import Record, SpoolLayers, documents_over
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 
 _TYPES = {stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}
 
 
-class _LiveLayers(SpoolLayers):
-    def __init__(self, spool: Folder, run_id: str, made: dict[str, bytes]) -> None:
+class LiveLayers(SpoolLayers):
+    def __init__(
+        self, spool: Folder, run_id: str, made: Mapping[str, bytes], redactor: Redactor | None = None
+    ) -> None:
+        """`redactor` is the one that `made` was masked by; None where nobody knows what is secret."""
         super().__init__(spool, run_id)
+        self.redactor = redactor
         self._made = made
         self._told = list(super().events())  # now: a seal takes the spool away
+
+    def with_more(self, made: Mapping[str, bytes], events: Iterable[EventData], at_ns: int) -> LiveLayers:
+        """The same, and what will be there and told of when the run is sealed."""
+        more = LiveLayers(self.folder, self.run_id, {**self._made, **made}, self.redactor)
+        last = self._told[-1]
+        for seq, data in enumerate(events, last.seq + 1):
+            more._told.append(Event(seq, last.ts_ms, max(last.mono_ns, at_ns), self.run_id, data))
+        return more
 
     def events(self) -> Iterator[Event]:
         return iter(self._told)
@@ -66,9 +77,10 @@ def with_kernel_layer(record: Record, store: Path) -> Record | None:
     try:
         if not spool.has(known_secrets.KNOWN):
             return None  # nobody knows what to mask
-        with Folder(store) as folder:
-            key = local_key.read(folder)
-        layers = _LiveLayers(spool, record.run_id, _made(spool, key, record.facts.start, store))
+        key = known_secrets.key_of(spool, store)
+        redactor = Redactor(findings=Findings(), literals=known_secrets.read(spool, key))
+        made = _made(spool, key, redactor, _rules(record.facts.start, store))
+        layers = LiveLayers(spool, record.run_id, made, redactor)
     except FileNotFoundError:
         return None
     except (OSError, FramesError) as error:
@@ -77,15 +89,14 @@ def with_kernel_layer(record: Record, store: Path) -> Record | None:
             f"what the kernel saw of {record.run.path} cannot be read: {why}",
             hint="if the run has just ended, ask again",
         ) from error
-    return record._replace(layers=layers, files=JudgedFiles(spool, layers, ""))
+    return record._replace(layers=layers, documents=documents_over(spool, layers, ""))
 
 
-def _made(spool: Folder, key: bytes, start: RunStart, store: Path) -> dict[str, bytes]:
-    redactor = Redactor(findings=Findings(), literals=known_secrets.read(spool, key))
+def _made(spool: Folder, key: bytes, redactor: Redactor, rules: IgnoreRules) -> dict[str, bytes]:
     with open_frames(spool, key) as frames:
         table = io.BytesIO()
         kernel_table.write_rows(table, frames, redactor)
-        lines = b"".join(_lines(frames, redactor, _rules(start, store)))
+        lines = b"".join(_lines(frames, redactor, rules))
     return {layout.KERNEL_TABLE: table.getvalue(), layout.FILE_LINES: lines}
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from steno.evidence.wire import OPS
-from steno.model.kernel_layer import NO_ERROR
-from steno.model.recorded_calls import MEANING_OF_OPEN, OPENING, RowBatch, category, result_word
+from steno.judge.types import NO_ERROR
+from steno.model.events import MEANING_OF_OPEN, OPENING, RowBatch, category, result_word
 from steno.model.run import Run
 from steno.views import measures
 from steno.views.export.trace_events import (

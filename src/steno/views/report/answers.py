@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from steno import __version__
-from steno.model.connections import ADDRESS_SET, NOT_SEEN
+from steno.judge.types import ADDRESS_SET, NOT_SEEN
 from steno.model.run import RULES, RunState
 from steno.model.so_far import SO_FAR
 from steno.views import health_text, kernel_summary, measures, not_kept
