@@ -1,13 +1,7 @@
-"""Git before and after the observed command, and the patch of what changed in between.
+"""Git before and after the command, and the patch of what changed in between, nested repositories included.
 
-In: the directory that the command runs in. Out: two snapshots (or the reason why there is none), the list
-of changes, and patches that `git apply` takes, nested repositories included. The command is taken to be
-hostile: git is only run on shadow repositories (see docs/adr/0002), with the settings that were found
-before the run. Never writes to the user's repository, never runs anything that it configures, never
-raises for what it finds there.
-
-GIT_DIR, GIT_WORK_TREE and GIT_INDEX_FILE of the caller are ignored, and a note says so: the snapshot is of
-the directory. A detached HEAD has no branch; before the first commit there is a branch and no head.
+The command is taken to be hostile: git is only run on shadow repositories (see docs/adr/0002), with the
+settings that were found before the run. What is found there is never an error.
 """
 
 from __future__ import annotations
@@ -17,30 +11,30 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 
-from steno.capture.repo_find import find_repository, is_real_directory, place_at, read_settings
-from steno.capture.repo_git import Git, find_git
-from steno.capture.repo_listing import Budget
-from steno.capture.repo_names import join_status, status_lines, summarise, with_dirty
-from steno.capture.repo_patch import Evaluation, Pair, PatchStream, evaluate, join, patch_chunks
-from steno.capture.repo_shadow import ShadowRepo
-from steno.capture.repo_types import (
+from steno.capture.git.patch import Evaluation, Pair, PatchStream, evaluate, join, patch_chunks
+from steno.capture.git.process import Git, find_git
+from steno.capture.git.repository import find_repository, is_real_directory, place_at, read_settings
+from steno.capture.git.shadow import Budget, ShadowRepo
+from steno.capture.git.status import join_status, status_lines, summarise, with_dirty
+from steno.capture.git.types import (
     EMPTY_TREE,
     Change,
     Comparison,
     Omitted,
     Part,
-    Place,
+    RepositoryPaths,
     Settings,
     Skip,
     Snapshot,
     SnapshotFailedError,
 )
-from steno.capture.shadow import make_shadow, remove_shadow, room_in
+from steno.capture.tmpfs import make_shadow, remove_shadow, room_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
+
 
 __all__ = [
     "Change",
@@ -141,7 +135,9 @@ class RepoWatch:
             raise SnapshotFailedError("GIT_BROKEN", f"unknown object format {settings.object_format}")
         self._add_repo(git, b"", place, settings, Budget(min(_MAX_COPIED, room_in(git.scratch) // 2)))
 
-    def _add_repo(self, git: Git, prefix: bytes, place: Place, settings: Settings, budget: Budget) -> None:
+    def _add_repo(
+        self, git: Git, prefix: bytes, place: RepositoryPaths, settings: Settings, budget: Budget
+    ) -> None:
         self._repos[prefix] = ShadowRepo(
             git,
             git.scratch / f"repo-{len(self._repos)}",
@@ -189,7 +185,7 @@ class RepoWatch:
         place = place_at(root)
         if place is None:  # files in a submodule that is not checked out: git itself does not look there
             nowhere = parent.empty_directory / "none"
-            place = Place(root, nowhere, nowhere)
+            place = RepositoryPaths(root, nowhere, nowhere)
             settings = parent.settings
         else:
             settings = read_settings(git, place, parent.settings)

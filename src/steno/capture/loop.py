@@ -1,9 +1,7 @@
-"""The pump: moves every byte between the user and the command while it runs, and tells what it saw.
+"""Moves every byte between the user and the command while it runs, and tells what it saw.
 
-In: a launched command and its wiring. Out: calls to a `Witness`, in order, each with the moment it is
-about; the command's end. The loop is `poll`, then `move`. It forwards signals, follows window sizes and the
-job control of the user's shell, and ends when the command has ended, the processes that it left have too or
-have had their time, and the streams are drained. It never writes a file.
+It forwards signals, follows window sizes and the job control of the user's shell, and ends when the command
+has ended, the processes that it left have too or have had their time, and the streams are drained.
 """
 
 from __future__ import annotations
@@ -16,14 +14,20 @@ import time
 from typing import Protocol
 
 from steno.capture import terminal as terminals
-from steno.capture.channels import Channel, Poller
-from steno.capture.descendants import Awaited
-from steno.capture.drain import leave_a_drain
-from steno.capture.keeper import Keeper, StatusRecord, What
+from steno.capture.cgroup import Awaited
+from steno.capture.launcher import Keeper, StatusRecord, What
 from steno.capture.signals import FORWARDED, Command, SignalPipe, default_action, in_foreground
-from steno.capture.streams import Inlet, Outlet, Wiring
-from steno.capture.told import ToldStreams
-from steno.capture.unread import open_reader, return_unread
+from steno.capture.streams import (
+    Channel,
+    Inlet,
+    Outlet,
+    Poller,
+    ToldStreams,
+    Wiring,
+    leave_a_drain,
+    open_reader,
+    return_unread,
+)
 
 IDLE_SECONDS = 0.25
 TICK_SECONDS = 1.0

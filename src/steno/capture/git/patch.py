@@ -1,9 +1,8 @@
-"""Compare two trees of a shadow repository, and print the patch between them.
+"""Compares two trees of a shadow repository, and prints the patch between them.
 
-In: pairs of trees, and a finder that knows a secret when it sees one. Out: a `Comparison`, and a
-`PatchStream` of bytes that `git apply` takes. A binary hunk hides its content from a redactor of text, so
-both sides of a binary file are shown to the finder first; what it objects to is withheld, by name.
-Never holds a whole patch or a whole file in memory.
+A binary hunk hides its content from a redactor of text, so both sides of a binary file are shown to the
+finder of secrets first; what it objects to is withheld, by name. A whole patch or file is never held in
+memory.
 """
 
 from __future__ import annotations
@@ -14,13 +13,14 @@ from typing import IO, TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from steno.capture.repo_types import Change, Comparison, Omitted, Skip, SnapshotFailedError
+from steno.capture.git.types import Change, Comparison, Omitted, Skip, SnapshotFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from steno.capture.repo_git import Child, Git
-    from steno.capture.repo_shadow import ShadowRepo
+    from steno.capture.git.process import Child, Git
+    from steno.capture.git.shadow import ShadowRepo
+
 
 _DIFF = ("diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--full-index")
 _NO_OBJECT = b"0"

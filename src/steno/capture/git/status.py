@@ -1,7 +1,4 @@
-"""Names as git writes them: quoted in C style, escaped in ignore files, listed in a status.
-
-In: bytes of git's output. Out: exact path bytes, status lines, counts. Pure; never touches a file.
-"""
+"""Names as git writes them: quoted in C style, escaped in ignore files, listed in a status."""
 
 from __future__ import annotations
 

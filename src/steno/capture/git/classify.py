@@ -1,9 +1,7 @@
 """What git says of the files that a run touched: their repository, and tracked, dirty or ignored.
 
-In: absolute paths of files. Out: the repositories they lie in, a class for each path, and what failed. Git
-runs as docs/adr/0002 has it, on a private git directory with a copy of the index: nothing that the repository
-configures can run, and nothing is written there. Three or four children for a repository, all under one
-deadline; none when no path lies in one. Never raises for what it finds.
+Git runs as docs/adr/0002 has it, on a private git directory with a copy of the index. Three or four
+children for a repository, all under one deadline; none when no path lies in one.
 """
 
 from __future__ import annotations
@@ -15,13 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from steno.capture.repo_find import place_at, read_head, read_settings
-from steno.capture.repo_git import Git, find_git
-from steno.capture.repo_index import copy_index
-from steno.capture.repo_listing import Budget
-from steno.capture.repo_shadow import ShadowRepo
-from steno.capture.repo_types import EMPTY_TREE, Place, Settings, SnapshotFailedError
-from steno.capture.shadow import make_shadow, remove_shadow
+from steno.capture.git.process import Git, find_git
+from steno.capture.git.repository import place_at, read_head, read_settings
+from steno.capture.git.shadow import Budget, ShadowRepo, copy_index
+from steno.capture.git.types import EMPTY_TREE, RepositoryPaths, Settings, SnapshotFailedError
+from steno.capture.tmpfs import make_shadow, remove_shadow
 
 SECONDS = 30.0
 # Without it git takes it on trust that a file is as it was, when told that it is not checked out.
@@ -69,9 +65,9 @@ class RepositoryFinder:
     """The repository that a file lies in, asked of the file system once for each directory."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, Place | None] = {}
+        self._known: dict[bytes, RepositoryPaths | None] = {}
 
-    def find(self, path: bytes) -> Place | None:
+    def find(self, path: bytes) -> RepositoryPaths | None:
         directory = path.rpartition(b"/")[0]
         passed = []
         while directory not in self._known:
@@ -86,7 +82,7 @@ class RepositoryFinder:
         return found
 
     @staticmethod
-    def _at(directory: bytes) -> Place | None:
+    def _at(directory: bytes) -> RepositoryPaths | None:
         with suppress(OSError, ValueError):
             os.lstat(directory + b"/.git")
             if os.path.realpath(directory) == directory:
@@ -94,11 +90,11 @@ class RepositoryFinder:
         return None
 
 
-def classify(paths: Iterable[bytes], fallback: Path) -> GitFacts:
+def git_facts(paths: Iterable[bytes], fallback: Path) -> GitFacts:
     """Paths that lie in no repository have no class, and neither have those where git failed."""
     facts = GitFacts([], {}, [])
     finder = RepositoryFinder()
-    members: dict[Place, list[bytes]] = {}
+    members: dict[RepositoryPaths, list[bytes]] = {}
     for path in paths:
         place = finder.find(path)
         if place is not None:
@@ -109,7 +105,7 @@ def classify(paths: Iterable[bytes], fallback: Path) -> GitFacts:
     return facts
 
 
-def _classify_all(members: dict[Place, list[bytes]], fallback: Path, facts: GitFacts) -> None:
+def _classify_all(members: dict[RepositoryPaths, list[bytes]], fallback: Path, facts: GitFacts) -> None:
     try:
         base, _ = make_shadow(fallback)
     except OSError as error:
@@ -131,7 +127,9 @@ def _classify_all(members: dict[Place, list[bytes]], fallback: Path, facts: GitF
         remove_shadow(base, fallback=fallback)
 
 
-def _classify_in(git: Git, directory: Path, place: Place, paths: list[bytes], facts: GitFacts) -> None:
+def _classify_in(
+    git: Git, directory: Path, place: RepositoryPaths, paths: list[bytes], facts: GitFacts
+) -> None:
     settings = read_settings(git, place)
     if not _is_work_tree(place, settings):
         return
@@ -151,7 +149,7 @@ def _classify_in(git: Git, directory: Path, place: Place, paths: list[bytes], fa
         facts.classes[absolute] = GitClass(repository, path, tag is not None, is_dirty, path in ignored)
 
 
-def _is_work_tree(place: Place, settings: Settings) -> bool:
+def _is_work_tree(place: RepositoryPaths, settings: Settings) -> bool:
     if settings.object_format not in EMPTY_TREE:
         raise SnapshotFailedError("GIT_BROKEN", f"unknown object format {settings.object_format}")
     if settings.work_tree is None:
@@ -162,7 +160,7 @@ def _is_work_tree(place: Place, settings: Settings) -> bool:
 class _Asked:
     """One repository, asked through a shadow of it."""
 
-    def __init__(self, git: Git, directory: Path, place: Place, settings: Settings) -> None:
+    def __init__(self, git: Git, directory: Path, place: RepositoryPaths, settings: Settings) -> None:
         self._git = git
         self._place = place
         self._shadow = ShadowRepo(git, directory, place, settings, exclude=(), budget=Budget(0))

@@ -1,34 +1,214 @@
-"""One shadow repository: a private git directory beside a work tree, that git can be run on safely.
+"""A shadow repository: a private git directory beside a work tree, on which git can be run safely.
 
-In: where a repository lives and its settings, frozen before the run. Out: its status, and a tree of its
-whole working state (staged, unstaged, untracked). The shadow has its own configuration, HEAD, index and
-objects; it only reads the objects of the repository. Never writes to the repository, never runs what the
-repository could configure: there is no filter, hook, monitor or driver in the shadow.
+It has its own configuration, HEAD, index and objects, and only reads the objects of the repository: nothing
+is written there, and no filter, hook, monitor or driver runs. What differs from the index is copied into
+memory within a budget; what is left out is named.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
+import stat
+import struct
 import time
 import zlib
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steno.capture.repo_find import is_real_directory, read_bounded, read_head
-from steno.capture.repo_git import environment
-from steno.capture.repo_index import copy_index, distrust_recent
-from steno.capture.repo_listing import Budget, Listing, may_copy, parse_listing, tracked_behind_links
-from steno.capture.repo_names import ignore_pattern, is_within, join_status, quote, status_lines
-from steno.capture.repo_types import EMPTY_TREE, Omitted, Part, SnapshotFailedError
+import msgspec
+
+from steno.capture.git.process import environment
+from steno.capture.git.repository import is_real_directory, read_bounded, read_head
+from steno.capture.git.status import ignore_pattern, is_within, join_status, quote, status_lines
+from steno.capture.git.types import EMPTY_TREE, Omitted, Part, SnapshotFailedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from steno.capture.repo_git import Child, Git
-    from steno.capture.repo_types import Place, Settings
+    from steno.capture.git.process import Child, Git
+    from steno.capture.git.types import RepositoryPaths, Settings
+
+
+INDEX_LIMIT = 1 << 30
+_HEADER = struct.Struct(">4sII")
+_STAT_BYTES = 40
+_EXTENDED = 0x4000
+_COMPRESSED_VERSION = 4
+_DIGEST = {"sha1": (hashlib.sha1, 20), "sha256": (hashlib.sha256, 32)}
+
+
+def copy_index(git_dir: Path, shadow: Path, target: Path) -> bytes:
+    """Copy the index and what it builds on; return its bytes, empty when there is none."""
+    source = git_dir / "index"
+    data = read_bounded(source, INDEX_LIMIT)
+    if data is None:
+        target.unlink(missing_ok=True)
+        return b""
+    found = source.stat()
+    target.write_bytes(data)
+    # An entry as young as its index is checked by content. A copy with a younger time would hide it.
+    os.utime(target, ns=(found.st_mtime_ns, found.st_mtime_ns))
+    _copy_shared_index(git_dir, shadow, data)
+    return data
+
+
+def _copy_shared_index(git_dir: Path, shadow: Path, data: bytes) -> None:
+    for path in git_dir.glob("sharedindex.*"):
+        with suppress(ValueError):
+            named = bytes.fromhex(path.name.removeprefix("sharedindex."))
+            if named and named in data:
+                (shadow / path.name).write_bytes(read_bounded(path, INDEX_LIMIT) or b"")
+
+
+def distrust_recent(index: Path, object_format: str, second: int) -> None:
+    """Clear the change time of entries that changed in `second` or later, so that git reads them again.
+
+    Git compares times by whole seconds. A file that is rewritten in the second of the snapshot, with
+    its size kept and its modification time put back, would look untouched.
+    """
+    data = read_bounded(index, INDEX_LIMIT)
+    recent = [struct.pack(">I", moment) for moment in range(second, int(time.time()) + 1)]
+    if data is None or not any(moment in data for moment in recent):
+        return
+    found = index.stat()
+    digest, size = _DIGEST[object_format]
+    body = bytearray(data[:-size])
+    for offset in _entries(body, size):
+        if struct.unpack_from(">I", body, offset)[0] >= second:
+            body[offset : offset + 8] = bytes(8)
+    index.write_bytes(bytes(body) + digest(body).digest())
+    os.utime(index, ns=(found.st_mtime_ns, found.st_mtime_ns))
+
+
+def _entries(body: bytearray, digest_size: int) -> Iterator[int]:
+    _, version, count = _HEADER.unpack_from(body)
+    offset = _HEADER.size
+    for _ in range(count):
+        yield offset
+        flags_at = offset + _STAT_BYTES + digest_size
+        extended = body[flags_at] & (_EXTENDED >> 8)
+        name_at = flags_at + (4 if extended else 2)
+        if version == _COMPRESSED_VERSION:
+            while body[name_at] & 0x80:
+                name_at += 1
+            offset = body.index(0, name_at + 1) + 1
+        else:
+            length = body.index(0, name_at) - offset
+            offset += length + 8 - length % 8
+
+
+MAX_COPY = 32 << 20
+_GITLINK = b"160000"
+_TRACKED_PARENT = re.compile(rb"\t([^\0]+)/[^\0/]*\0")
+_TRACKED_PATH = re.compile(rb"(?:\A|\0)[^?] [^\t\0]*\t([^\0]*)(?=\0)")
+
+
+class Budget(msgspec.Struct):
+    """How many bytes of file content may still be copied into memory."""
+
+    left: int
+
+
+class Listing(msgspec.Struct):
+    """What `git ls-files` says about the work tree."""
+
+    changed: set[bytes] = msgspec.field(default_factory=set)
+    blobs: dict[bytes, str] = msgspec.field(default_factory=dict)
+    gitlinks: list[bytes] = msgspec.field(default_factory=list)
+    embedded: list[bytes] = msgspec.field(default_factory=list)
+    has_assumed: bool = False
+    has_attributes: bool = False
+
+
+def parse_listing(output: bytes) -> Listing:
+    listing = Listing(has_attributes=b".gitattributes\0" in output)
+    for record in output.split(b"\0"):
+        tag = record[:1]
+        if tag == b"H" and not record.startswith(_GITLINK, 2):
+            continue
+        if tag == b"?":
+            path = record[2:]
+            if path.endswith(b"/"):
+                listing.embedded.append(path[:-1])
+            else:
+                listing.changed.add(path)
+        elif tag:
+            _note_tracked(listing, tag, record)
+    return listing
+
+
+def _note_tracked(listing: Listing, tag: bytes, record: bytes) -> None:
+    facts, _, path = record[2:].partition(b"\t")
+    mode, name, _ = facts.split(b" ")
+    if tag.islower():
+        listing.has_assumed = True
+        listing.changed.add(path)
+    if mode == _GITLINK and path not in listing.gitlinks:
+        listing.gitlinks.append(path)
+    if tag.upper() in b"CRM":
+        listing.changed.add(path)
+        if mode.startswith(b"100"):
+            listing.blobs[path] = name.decode()
+
+
+def tracked_behind_links(root: Path, output: bytes) -> set[bytes]:
+    """Return tracked files whose directory was replaced by a symbolic link.
+
+    `git ls-files` follows the link and calls them unchanged; the link itself may be ignored.
+    """
+    top = os.fsencode(root)
+    links: set[bytes] = set()
+    seen: set[bytes] = set()
+    for parent in set(_TRACKED_PARENT.findall(output)):
+        path = parent
+        while path and path not in seen:
+            seen.add(path)
+            if os.path.islink(os.path.join(top, path)):  # noqa: PTH114, PTH118 - bytes
+                links.add(path)
+            path = path.rpartition(b"/")[0]
+    if not links:
+        return set()
+    inside = tuple(link + b"/" for link in links)
+    return {path for path in _TRACKED_PATH.findall(output) if path.startswith(inside)}
+
+
+def may_copy(root: Path, path: bytes, budget: Budget, omitted: list[Omitted]) -> bool:
+    """Say whether git may read a path; if not, add it to `omitted`. What is absent may be removed."""
+    full = os.path.join(os.fsencode(root), path)  # noqa: PTH118 - bytes
+    try:
+        found = os.lstat(full)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        omitted.append(Omitted(os.fsdecode(path), 0, "unreadable"))
+        return False
+    reason = _reason_to_omit(path, full, found, budget)
+    if reason is None:
+        budget.left -= found.st_size
+        return True
+    identity = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode)
+    omitted.append(Omitted(os.fsdecode(path), found.st_size, reason, identity))
+    return False
+
+
+def _reason_to_omit(path: bytes, full: bytes, found: os.stat_result, budget: Budget) -> str | None:
+    if b".git" in path.lower().split(b"/"):
+        return "name_refused_by_git"
+    if stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode):
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return "special_file"
+    if found.st_size > MAX_COPY:
+        return "too_large"
+    if not os.access(full, os.R_OK):
+        return "unreadable"
+    return "no_room" if found.st_size > budget.left else None
+
 
 _MAX_REFUSED_PATHS = 50
 _NOTED_LINES = 5
@@ -69,7 +249,7 @@ class ShadowRepo:
         self,
         git: Git,
         directory: Path,
-        place: Place,
+        place: RepositoryPaths,
         settings: Settings,
         *,
         exclude: tuple[bytes, ...],

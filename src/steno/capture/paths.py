@@ -1,8 +1,6 @@
-"""What is left of the paths that a run touched: which of them are recorded, and their states at the end.
+"""The last look at every path that the command touched: its state, and its content where it is kept.
 
-In: what calls tell of each path, the rules of what is ignored, the store. Out: for every recorded path
-what lstat shows now. Nothing is opened but directories, by O_PATH, and no link is followed on the way: a
-path whose directory was swapped for a link is gone, wherever the link leads. Never reads a content.
+Every component is opened without following a link, so that nothing can be put in the way of a look.
 """
 
 from __future__ import annotations
@@ -11,12 +9,76 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self
 
-from steno.capture.directories import Directories, by_directory
 from steno.evidence import wire
 from steno.evidence.ignored import IgnoreRules, git_directory, is_plain
+
+HELD = 16
+_STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Directories:
+    """The way down to the directory that was asked for last."""
+
+    def __init__(self) -> None:
+        self._names: list[bytes] = []
+        self._fds = [os.open(b"/", _STEP)]  # one for the root and one for each of the first names
+        self._deep = -1  # the end of the way, when it is longer than what is held
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self._forget(0)
+        os.close(self._fds.pop())
+
+    def above(self, path: bytes) -> tuple[int, bytes]:
+        """Raises OSError: NotADirectoryError also for a link, whatever it points to."""
+        *names, name = path.split(b"/")[1:]
+        if names != self._names:
+            self._go(names)
+        return (self._deep if self._deep >= 0 else self._fds[-1]), name
+
+    def _go(self, names: list[bytes]) -> None:
+        same = 0
+        for old, new in zip(self._names, names, strict=False):
+            if old != new:
+                break
+            same += 1
+        self._forget(min(same, len(self._fds) - 1))
+        for name in names[len(self._names) :]:
+            fd = os.open(name, _STEP, dir_fd=self._deep if self._deep >= 0 else self._fds[-1])
+            self._keep(fd)
+            self._names.append(name)
+
+    def _keep(self, fd: int) -> None:
+        if len(self._fds) <= HELD:
+            self._fds.append(fd)
+            return
+        if self._deep >= 0:
+            os.close(self._deep)
+        self._deep = fd
+
+    def _forget(self, depth: int) -> None:
+        """Keep the first `depth` names, all of which have a descriptor of their own."""
+        if self._deep >= 0:
+            os.close(self._deep)
+            self._deep = -1
+        while len(self._fds) - 1 > depth:
+            os.close(self._fds.pop())
+        del self._names[depth:]
+
+
+def by_directory(path: bytes) -> bytes:
+    """A sort key: what lies in a directory stays together."""
+    return path.replace(b"/", b"\0")
+
 
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _TYPES = {stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}
@@ -226,3 +288,89 @@ def _read_link(above: int, name: bytes) -> FileState:
         return _state(found, os.readlink(b"", dir_fd=fd) if stat.S_ISLNK(found.st_mode) else b"")
     finally:
         os.close(fd)
+
+
+TOO_LARGE, UNREADABLE, CHANGING = "too_large", "unreadable", "changing"
+_PROBE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_MOUNTS = Path("/proc/self/mountinfo")
+# Reading a file of these may wait for ever, or do something.
+_MADE_UP = frozenset(
+    (
+        *("autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "efivarfs"),
+        *("fusectl", "mqueue", "nsfs", "proc", "pstore", "securityfs", "selinuxfs", "sysfs", "tracefs"),
+    )
+)
+
+
+class Copy(NamedTuple):
+    """`why` is empty for a whole content. One that changed while it was read has both."""
+
+    data: bytes | None
+    why: str = ""
+
+
+class Contents:
+    def __init__(self, directories: Directories, largest: int) -> None:
+        self._directories = directories
+        self._largest = largest
+        self._made_up = _devices_of(_MADE_UP)
+
+    def copy(self, path: bytes, seen: FileState) -> Copy:
+        if seen.dev in self._made_up:
+            return Copy(None, UNREADABLE)
+        if seen.size > self._largest:
+            return Copy(None, TOO_LARGE)
+        try:
+            above, name = self._directories.above(path)
+            probe = os.open(name, _PROBE, dir_fd=above)
+            try:
+                return _copy(probe, seen)
+            finally:
+                os.close(probe)
+        except FileNotFoundError:
+            return Copy(None, CHANGING)
+        except (OSError, MemoryError):
+            return Copy(None, UNREADABLE)
+
+
+def _copy(probe: int, seen: FileState) -> Copy:
+    found = os.fstat(probe)
+    if not stat.S_ISREG(found.st_mode) or (found.st_dev, found.st_ino) != (seen.dev, seen.ino):
+        return Copy(None, CHANGING)
+    fd = _reopened(probe)
+    try:
+        return _read(fd, seen)
+    finally:
+        os.close(fd)
+
+
+def _reopened(probe: int) -> int:
+    path = f"/proc/self/fd/{probe}"
+    try:
+        return os.open(path, _READ | os.O_NOATIME)
+    except PermissionError:  # only the owner may leave the time of access as it is
+        return os.open(path, _READ)
+
+
+def _read(fd: int, seen: FileState) -> Copy:
+    pieces: list[bytes] = []
+    left = seen.size
+    while left and (piece := os.read(fd, left)):
+        pieces.append(piece)
+        left -= len(piece)
+    data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    now = os.fstat(fd)
+    same = (now.st_size, now.st_mtime_ns, now.st_ctime_ns) == (seen.size, seen.mtime_ns, seen.ctime_ns)
+    return Copy(data, "" if same and not left else CHANGING)
+
+
+def _devices_of(kinds: frozenset[str]) -> frozenset[int]:
+    devices: set[int] = set()
+    with suppress(OSError, ValueError):
+        for line in _MOUNTS.read_text("utf-8", "surrogateescape").splitlines():
+            before, _, after = line.partition(" - ")
+            if after.partition(" ")[0] in kinds:
+                major, _, minor = before.split(" ")[2].partition(":")
+                devices.add(os.makedev(int(major), int(minor)))
+    return frozenset(devices)

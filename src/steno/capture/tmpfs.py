@@ -1,8 +1,6 @@
 """Private directories in memory, for copies of files that may hold secrets.
 
-In: a fallback directory. Out: a fresh directory of mode 0700 on a tmpfs, or under the fallback with a
-note that says so. `remove_shadow` clears leftovers of a killed run. Never removes a directory that is
-not one of ours, and never follows a symbolic link.
+Never removes a directory that is not one of ours, and never follows a symbolic link.
 """
 
 from __future__ import annotations

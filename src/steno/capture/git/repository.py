@@ -1,8 +1,7 @@
-"""Find a repository and read the few facts of it that a shadow needs.
+"""Finds a repository, and reads the few facts of it that a shadow needs.
 
-In: a directory. Out: where its repository lives, its HEAD, the harmless part of its configuration.
-Everything is read with plain bounded reads, except the configuration, which `git config --list` prints.
-Never follows a FIFO into a wait, never runs a git command that looks at the work tree.
+All is read with plain bounded reads, which no FIFO can hold up, except the configuration, which `git config
+--list` prints. No git command is run that looks at the work tree.
 """
 
 from __future__ import annotations
@@ -14,13 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steno.capture.repo_git import environment
-from steno.capture.repo_types import Place, Settings, SnapshotFailedError
+from steno.capture.git.process import environment
+from steno.capture.git.types import RepositoryPaths, Settings, SnapshotFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from steno.capture.repo_git import Git
+    from steno.capture.git.process import Git
+
 
 _SMALL = 1 << 20
 _PACKED_REFS = 256 << 20
@@ -61,7 +61,7 @@ def is_real_directory(path: Path) -> bool:
     return path.is_dir() and os.path.realpath(path) == str(path)
 
 
-def find_repository(cwd: Path) -> Place:
+def find_repository(cwd: Path) -> RepositoryPaths:
     """Return the repository that a directory lies in, by the rules of git itself."""
     here = Path(os.path.realpath(cwd))
     broken: Path | None = None
@@ -79,7 +79,7 @@ def find_repository(cwd: Path) -> Place:
     raise SnapshotFailedError("NOT_A_GIT_REPO", f"no repository at or above {here}")
 
 
-def place_at(directory: Path) -> Place | None:
+def place_at(directory: Path) -> RepositoryPaths | None:
     """Return the repository whose work tree begins at a directory, if there is one."""
     entry = directory / ".git"
     if entry.is_dir():
@@ -92,7 +92,7 @@ def place_at(directory: Path) -> Place | None:
     git_dir = Path(os.path.realpath(git_dir))
     if not _is_git_dir(git_dir):
         return None
-    return Place(directory, git_dir, _common_dir(git_dir))
+    return RepositoryPaths(directory, git_dir, _common_dir(git_dir))
 
 
 def _upwards(here: Path) -> Iterator[Path]:
@@ -129,7 +129,7 @@ def _reason_for_git_dir(directory: Path) -> str:
     return "INSIDE_GIT_DIR" if linked or directory.name == ".git" else "BARE_REPOSITORY"
 
 
-def read_settings(git: Git, place: Place, inherited: Settings | None = None) -> Settings:
+def read_settings(git: Git, place: RepositoryPaths, inherited: Settings | None = None) -> Settings:
     """Read the configuration. With `inherited`, the user's own files are not read again: the run may
     have changed them."""
     env = environment({"GIT_DIR": str(place.git_dir)}, user_config=inherited is None)
@@ -168,7 +168,7 @@ def _at_home(path: str) -> Path:
         return Path(path)
 
 
-def read_head(git: Git, place: Place, ref_storage: str) -> tuple[str | None, str | None]:
+def read_head(git: Git, place: RepositoryPaths, ref_storage: str) -> tuple[str | None, str | None]:
     """Return (commit, branch). Before the first commit there is only a branch; a detached HEAD has none."""
     if ref_storage != "files":
         return _head_from_git(git, place)
@@ -202,7 +202,7 @@ def _head_text(git_dir: Path) -> bytes:
     return text.strip()
 
 
-def _resolve(place: Place, name: bytes) -> bytes | None:
+def _resolve(place: RepositoryPaths, name: bytes) -> bytes | None:
     if not name.startswith(b"refs/") or b".." in name or b"\0" in name:
         raise SnapshotFailedError("GIT_BROKEN", "HEAD names an impossible reference")
     for directory in dict.fromkeys((place.git_dir, place.common_dir)):
@@ -216,7 +216,7 @@ def _resolve(place: Place, name: bytes) -> bytes | None:
     return packed[packed.rfind(b"\n", 0, end) + 1 : end]
 
 
-def _head_from_git(git: Git, place: Place) -> tuple[str | None, str | None]:
+def _head_from_git(git: Git, place: RepositoryPaths) -> tuple[str | None, str | None]:
     env = environment({"GIT_DIR": str(place.git_dir)})
 
     def ask(*args: str) -> list[bytes]:

@@ -1,8 +1,8 @@
-"""Run git as a child that cannot be configured by what it looks at.
+"""Runs git as a child that cannot be configured by what it looks at.
 
-In: arguments, a work directory, variables. Out: bytes, or `SnapshotFailedError`. A child gets an environment
-made from nothing, no terminal, no standard input but ours, and a deadline. Never passes on a GIT_
-variable of the caller: the repository is the one that the directory lies in, whatever GIT_DIR says.
+A child gets an environment made from nothing, no terminal, no standard input but ours, and a deadline. No
+GIT_ variable of the caller is passed on: the repository is the one that the directory lies in, whatever
+GIT_DIR says.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 
+from steno.capture.git.types import SnapshotFailedError
 from steno.capture.host import find_trusted
-from steno.capture.repo_types import SnapshotFailedError
 from steno.evidence.linux_numbers import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
 
 TIMEOUT_SECONDS = 120.0
 _LONG_SECONDS = 0.5  # few take longer; those get a guard

@@ -1,16 +1,16 @@
-"""The keeper: a small process between the recorder and the command.
+"""Starts the command below a small process of ours, which waits for it and tells how it ended.
 
-In: what to run and on which descriptors. Out: a pipe of status records (started, stopped, continued,
-ended). On a terminal the keeper is the session leader, as a login shell would be, so that the end of the
-command does not hang up the terminal under the processes it leaves behind; it puts the command in a
-foreground group of its own and takes the terminal back at the end. It stays until the recorder closes the
-leash. It never reads or writes the streams.
+On a terminal that process is the session leader, as a login shell would be, so that the end of the command
+does not hang up the terminal under the processes it leaves behind. It stays until the recorder lets go of
+it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
+import resource
 import select
 import shutil
 import signal
@@ -26,6 +26,28 @@ from termios import TIOCSCTTY
 from typing import NamedTuple, NoReturn
 
 from steno.capture.signals import FORWARDED, end_by
+from steno.errors import CaptureError
+
+_LIMITS = {name[7:]: getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}
+_SET_DUMPABLE = 4  # PR_SET_DUMPABLE of linux/prctl.h
+
+
+def close_to_others() -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        why = os.strerror(ctypes.get_errno())
+        raise CaptureError(
+            f"the recorder cannot be closed to the command ({why})",
+            hint="something on this machine refuses prctl(PR_SET_DUMPABLE)",
+        )
+
+
+def limits_of(pid: int) -> Mapping[str, tuple[int, int]]:
+    """By their names, without `RLIMIT_`; none of a process that is gone."""
+    try:
+        return {name: resource.prlimit(pid, number) for name, number in _LIMITS.items()}
+    except ProcessLookupError:
+        return {}
+
 
 _RECORD = struct.Struct("<Biqqqq")
 _IGNORED = (*FORWARDED, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)

@@ -1,7 +1,6 @@
-"""The facts a git snapshot is made of: plain frozen values.
+"""The facts a git snapshot is made of.
 
-In: what the shadow repositories found. Out: the same, as values that the record keeps. Paths are text
-with surrogate escapes, so that `os.fsencode` gives the exact bytes back. Never holds file contents.
+Paths are text with surrogate escapes, so that `os.fsencode` gives the exact bytes back.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
 
 EMPTY_TREE = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -55,7 +55,7 @@ class Change(msgspec.Struct, frozen=True):
     withheld: bool = False
 
 
-class Place(msgspec.Struct, frozen=True):
+class RepositoryPaths(msgspec.Struct, frozen=True):
     """Where a repository lives: its work tree, its git directory, and the directory it shares."""
 
     root: Path
