@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from steno.bundle import manifest as manifests
-from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
 from steno.bundle.judgement_cache import JudgementCache
-from steno.bundle.reader import FolderLayers
+from steno.bundle.reader import FolderLayers, as_today
 from steno.evidence import layout
 
 if TYPE_CHECKING:

@@ -11,13 +11,10 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from steno.bundle import manifest as manifests
-from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import completeness_of
 from steno.bundle.judged import Files, JudgedFiles
-from steno.bundle.manifest import Manifest
-from steno.bundle.reader import FolderLayers, event_lines
-from steno.bundle.sealed import open_sealed
+from steno.bundle.manifest import Manifest, completeness_of
+from steno.bundle.reader import FolderLayers, as_today, event_lines, open_sealed
 from steno.bundle.store import RunState, state_of
 from steno.errors import UnreadableBundleError
 from steno.evidence import kinds, layout
