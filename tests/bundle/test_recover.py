@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import completeness_of
+from steno.bundle.manifest import completeness_of
 from steno.bundle.reader import FolderLayers
 from steno.bundle.recover import KILLED, TORN, recover
 from steno.bundle.spool import RESERVE

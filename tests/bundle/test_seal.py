@@ -11,14 +11,12 @@ from typing import Any
 
 import pytest
 
-from steno.bundle.folder import Folder
+from steno.bundle.folder import TEMPORARY, Folder
 from steno.bundle.lock import holding
 from steno.bundle.manifest import parse
 from steno.bundle.reader import FolderLayers
 from steno.bundle.recover import finish_interrupted_seal, recover
-from steno.bundle.room import TEMPORARY
-from steno.bundle.seal import seal
-from steno.bundle.sweep import Sweeper
+from steno.bundle.seal import Sweeper, seal
 from steno.bundle.verify import Status, verify
 from steno.errors import SealError
 from steno.evidence import index, kinds, layout

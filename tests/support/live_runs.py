@@ -10,9 +10,8 @@ from typing import Any
 
 from steno.bundle.folder import Folder
 from steno.bundle.keys import keep_known_secrets, make_or_read_key
-from steno.bundle.seal import seal
+from steno.bundle.seal import Sweeper, seal
 from steno.bundle.spool import Spool
-from steno.bundle.sweep import Sweeper
 from steno.evidence import kinds, layout
 from steno.evidence.intake_names import FOLDER_PREFIX
 from support.frames_made import FakeFrames

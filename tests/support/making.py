@@ -8,10 +8,9 @@ from pathlib import Path
 import msgspec
 
 from steno.bundle.folder import Folder
-from steno.bundle.seal import seal
+from steno.bundle.seal import Sweeper, seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, publish_run_folder
-from steno.bundle.sweep import Sweeper
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import EventData, Host
 from steno.redact.engine import Redactor

@@ -22,10 +22,9 @@ from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
 from steno.bundle.frames import open_frames
 from steno.bundle.keys import make_or_read_key
-from steno.bundle.seal import seal
+from steno.bundle.seal import Sweeper, seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, publish_run_folder
-from steno.bundle.sweep import Sweeper
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
 from steno.evidence.kinds import EventData, Host

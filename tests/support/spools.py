@@ -11,9 +11,8 @@ import msgspec
 
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import Manifest
-from steno.bundle.seal import seal
+from steno.bundle.seal import Sweeper, seal
 from steno.bundle.spool import Spool
-from steno.bundle.sweep import Sweeper
 from steno.evidence import index, kinds, layout
 from steno.evidence.index import Arrival
 from steno.evidence.kinds import Event, EventData, Host

@@ -14,9 +14,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from steno.bundle.folder import Folder
+from steno.bundle.folder import TEMPORARY, Folder
 from steno.bundle.keys import NONCE_BYTES, TAG_BYTES, decrypt, encrypt
-from steno.bundle.room import TEMPORARY
 from steno.evidence import layout
 
 if TYPE_CHECKING:

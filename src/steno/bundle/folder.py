@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 BLOCK = 1 << 18
+TEMPORARY = ".sealing"  # how the name of a file ends until it is whole
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -19,11 +19,10 @@ from typing import NamedTuple, NoReturn
 
 from steno.bundle import kernel_table
 from steno.bundle.blobs import BlobWriter
-from steno.bundle.folder import Folder
+from steno.bundle.folder import TEMPORARY, Folder
 from steno.bundle.frames import Frames, Touched, open_frames
 from steno.bundle.keys import key_of_spool
 from steno.bundle.masked_strings import mask_path
-from steno.bundle.room import TEMPORARY
 from steno.capture.git.classify import GitFacts, git_facts
 from steno.capture.paths import Contents, Directories, Seen, observe
 from steno.errors import SealError, StoreError

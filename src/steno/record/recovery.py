@@ -18,9 +18,9 @@ from typing import NamedTuple
 import msgspec
 
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import completeness_of
 from steno.bundle.keys import KNOWN_SECRETS, key_of_spool, read_known_secrets
 from steno.bundle.lock import is_live
+from steno.bundle.manifest import completeness_of
 from steno.bundle.reader import event_lines
 from steno.bundle.recover import Keepers, Recovered, finish_interrupted_seal, recover
 from steno.bundle.store import UNPUBLISHED, RunState, run_ids, state_of

@@ -522,8 +522,7 @@ class _Recording:
         )
 
     def _seal(self) -> tuple[Manifest | None, str | None]:
-        from steno.bundle.seal import seal
-        from steno.bundle.sweep import Sweeper
+        from steno.bundle.seal import Sweeper, seal
 
         if self._unsealable is not None:
             return None, self._unsealable

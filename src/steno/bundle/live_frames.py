@@ -23,7 +23,7 @@ _FILES = (wire.HEADER_FILE, wire.EVENTS_FILE, wire.STATES_FILE, wire.STRINGS_FIL
 _READ = 1 << 20
 
 
-class GrowingFrames:
+class LiveFrames:
     def __init__(self, folder: Folder, key: bytes) -> None:
         """Raises OSError or FramesError while the helper has not made its files yet."""
         self._key = key
