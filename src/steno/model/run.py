@@ -24,35 +24,31 @@ from steno.evidence.claims import PolicyLine, SdkLine
 from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
 from steno.evidence.syscalls import RowBatch, batches
+from steno.judge.calls.types import Call, Calls, Check, Claim, Correlation, Effects
 from steno.judge.changed_by_others import SCANS, Destroyed, Others, changed_by_others
 from steno.judge.connections import Network
 from steno.judge.facts import RunFacts
+from steno.judge.health import Health
 from steno.judge.judgement import Judgement
 from steno.judge.processes import Descent
 from steno.judge.renames import Renamed, Things, renamed
 from steno.judge.rules import RULES
 from steno.judge.scan import Reading
+from steno.judge.surface import Surface
 from steno.judge.terminal import Moment, recorded
 from steno.judge.types import (
     NO_ERROR,
     Access,
     Blob,
-    Call,
-    Calls,
     Capability,
-    Check,
-    Claim,
     Connection,
-    Correlation,
     Decision,
     DirectoryRename,
-    Effects,
     Event,
     Exec,
     File,
     FileState,
     Gap,
-    Health,
     LogEntry,
     Message,
     Output,
@@ -60,7 +56,6 @@ from steno.judge.types import (
     Repository,
     Row,
     RunInfo,
-    Surface,
     Unaddressed,
 )
 from steno.model import events, log, runs, so_far, table_documents
