@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from operator import attrgetter
 from typing import Any, BinaryIO, NamedTuple
 
 from steno.evidence import layout, wire
@@ -156,6 +155,11 @@ class RowBatch:
         if not indices.null_count:
             return list(map(words.__getitem__, places))
         return [None if place is None else words[place] for place in _with_nulls(indices, places, rows)]
+
+    @border()
+    def words(self, name: str) -> Iterator[bytes]:
+        """All different texts of a column, and perhaps some that are in no row."""
+        return filter(None, self._dictionary(name))
 
     @border()
     def blobs(self, rows: Sequence[int]) -> list[str | None]:
@@ -372,22 +376,24 @@ _TIME, _ROW = "mono_ns", "row"
 
 
 class Distinct(NamedTuple):
-    row: int  # the first one
-    times: int  # how often it is there
-    first_ns: int
-    last_ns: int
+    """Columns of equal length, in the order of the rows."""
+
+    rows: list[int]  # the first of each
+    times: list[int]  # how often it is there
+    first_ns: list[int]
+    last_ns: list[int]
 
 
-def distinct_rows(batch: RowBatch, columns: Sequence[str]) -> list[Distinct]:
+def distinct_rows(batch: RowBatch, columns: Sequence[str]) -> Distinct:
     key = distinct_rows, *columns
     if key not in batch.kept:
         make = by_arrow if batch.rows_in_all >= LARGE else by_dicts
         batch.kept[key] = make(batch, columns)
-    found: list[Distinct] = batch.kept[key]
+    found: Distinct = batch.kept[key]
     return found
 
 
-def by_dicts(batch: RowBatch, columns: Sequence[str]) -> list[Distinct]:
+def by_dicts(batch: RowBatch, columns: Sequence[str]) -> Distinct:
     places: defaultdict[tuple[int | None, ...], int] = defaultdict()
     places.default_factory = places.__len__
     # Numbers from here on: a tuple is hashed anew whenever it is looked up.
@@ -400,11 +406,12 @@ def by_dicts(batch: RowBatch, columns: Sequence[str]) -> list[Distinct]:
         rows, times = [rows[row] for row in order], [times[row] for row in order]
     first_ns = dict(zip(reversed(rows), reversed(times), strict=True))
     last_ns = dict(zip(rows, times, strict=True))
-    return [Distinct(first_rows[row], count, first_ns[row], last_ns[row]) for row, count in counts.items()]
+    found = ([figures[row] for row in counts] for figures in (first_rows, counts, first_ns, last_ns))
+    return Distinct(*found)
 
 
 @border()
-def by_arrow(batch: RowBatch, columns: Sequence[str]) -> list[Distinct]:
+def by_arrow(batch: RowBatch, columns: Sequence[str]) -> Distinct:
     import pyarrow as pa  # late: start-up has a budget
 
     keys = [f"key {name}" for name in columns]
@@ -417,8 +424,9 @@ def by_arrow(batch: RowBatch, columns: Sequence[str]) -> list[Distinct]:
     )
     wanted = [(_ROW, "min"), (_ROW, "count"), (_TIME, "min"), (_TIME, "max")]
     found = table.group_by(keys, use_threads=False).aggregate(wanted)
-    figures = [plain_numbers(found.column(f"{name}_{what}").combine_chunks(), "q") for name, what in wanted]
-    return sorted(map(Distinct._make, zip(*figures, strict=True)), key=attrgetter("row"))
+    found = found.sort_by(f"{_ROW}_min")
+    figures = (plain_numbers(found.column(f"{name}_{what}").combine_chunks(), "q") for name, what in wanted)
+    return Distinct(*figures)
 
 
 @cache

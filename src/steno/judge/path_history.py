@@ -48,6 +48,7 @@ class PathLedger(Generic[Key]):
         self._looked_at: dict[Key, int] = {}  # before the command changed it: what was found there
         self._looked_at_late: set[Key] = set()
         self._changed: set[Key] = set()  # from now on no look tells of before
+        self.found_different: set[Key] = set()  # what was found there before was not always the same
         self._changes: dict[tuple[str, int, int, bool, int], bool] = {}
 
     def knows_before(self, key: Key) -> bool:
@@ -75,6 +76,19 @@ class PathLedger(Generic[Key]):
                 self.operations[key] |= operations(call)
         yield from self._before_changes(keys, rows)
 
+    def would_repeat(self, row: int, rows: Rows[Key]) -> bool:
+        """Whether to take such a call again would change nothing, if no other one of its path came between
+        that found something else, and no directory was renamed late."""
+        key = rows.key[row]
+        if rows.notes[row] & _LATE:
+            return False
+        return key in self._changed or not self.may_change(row, rows)
+
+    def may_spoil(self, rows: Rows[Key]) -> bool:
+        """Whether directories were renamed late: then each look may be one below them."""
+        notes = zip(rows.op, rows.notes, strict=True)
+        return bool(self.late_renames) or any(bits & _LATE and op in _RENAMES for op, bits in notes)
+
     def _before_changes(self, keys: Sequence[Key | None], rows: Rows[Key]) -> Iterator[tuple[Key, int]]:
         told_late = bool(self.late_renames) or any(notes & _LATE for notes in rows.notes)
         changed, looks = self._changed, rows.look
@@ -99,6 +113,8 @@ class PathLedger(Generic[Key]):
         the first one does: its time changes with what the command does in it."""
         if self._looked_at.get(key) == kind and (kind == _DIRECTORY or not changes):
             return False
+        if self._looked_at.setdefault(key, kind) != kind:
+            self.found_different.add(key)
         self._looked_at[key] = kind
         self._looked_at_late.discard(key)
         return True

@@ -141,16 +141,15 @@ def _roles(reading: Reading, found: list[Process]) -> dict[int, str]:
 
 def _take(batch: RowBatch, found: dict[int, _Process]) -> None:
     threads = distinct_rows(batch, ("process", "tid"))
-    rows = [thread.row for thread in threads]
-    columns = (batch.numbers(name, rows) for name in ("process", "tid", "mono_ns"))
-    for thread, number, tid, mono_ns in zip(threads, *columns, strict=True):
+    columns = (batch.numbers(name, threads.rows) for name in ("process", "tid", "mono_ns"))
+    for times, number, tid, mono_ns in zip(threads.times, *columns, strict=True):
         if number == _NOBODY:
             continue
         process = found.get(number)
         if process is None:
             process = found[number] = _Process(number, mono_ns)
         process.tids.add(tid)
-        process.events += thread.times
+        process.events += times
     rows = batch.rows_of(_TOLD)
     if not rows:
         return

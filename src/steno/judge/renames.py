@@ -82,7 +82,7 @@ class Things(Touched):
             self._older.add((dev, ino))
             if stat.S_ISREG(mode):
                 self._nodes[path] = dev, ino
-        firsts = [call.row for call in distinct_rows(batch, ("dev", "ino", "nlink"))]
+        firsts = distinct_rows(batch, ("dev", "ino", "nlink")).rows
         for dev, ino, links in zip(
             *(batch.optional(name, firsts) for name in ("dev", "ino", "nlink")), strict=True
         ):

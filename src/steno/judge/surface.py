@@ -133,7 +133,7 @@ class Seeing:
 
     def _take_files(self, batch: RowBatch, keys: tuple[str, ...]) -> bool:
         """False, and nothing taken, when there are calls that only `path` tells apart."""
-        rows = [call.row for call in distinct_rows(batch, keys)]
+        rows = distinct_rows(batch, keys).rows
         ops, resolved = batch.ops(rows), batch.texts("resolved", rows)
         requested = resolved
         if "path" in keys:

@@ -1,9 +1,8 @@
-"""Agents, their runs and their attempts, as data and as text.
+"""Agents, their runs and their attempts, as data and as text; and attempts that are over, judged again.
 
-In: the managed root, one run of it, or the descriptions of agents. Out: for every agent whether it can be
-started; for every attempt how it ended and by which session it goes on; an attempt that crashed is listed as
-such. All of it is what the register says. Of one run it is also told which files in `.audit` are not those
-that Steno wrote: a run whose directory or `.audit` is gone, or forged, is listed like any other.
+All of it is what the register says. Of one run it is also told which files in `.audit` are not those that
+Steno wrote. An attempt is judged again from its audit files alone, by the same function as when it ended,
+so that whoever has the files gets the same answer.
 """
 
 from __future__ import annotations

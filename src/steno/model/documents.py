@@ -270,6 +270,7 @@ def process_json(one: Process) -> Data:
         "exit_known": one.end_known,
         "outlived": one.still_running,
         "threads": one.threads,
+        "role": one.role,
         "events": one.n_events,
     }
 

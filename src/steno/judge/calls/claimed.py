@@ -41,8 +41,9 @@ WRITING = _WRITING_CONTENT | EDITING | REMOVING
 COMMANDING = of_all(lambda agent: agent.tools.run) | {"BashTool", "bash", "run_command", "execute_command"}
 _SHELL_OPTIONS = frozenset({b"-c", b"-l", b"-lc", b"-cl"})
 _PATH_KEYS = ("file_path", "path", "notebook_path", "filePath", "absolute_path")
-_PATHS_KEY = "paths"
+_PATHS_KEY, _FILES_KEY = "paths", "files"  # several: texts, and objects that have a path
 _COMMAND_KEYS = ("command", "cmd")
+_COMMANDS_KEY = "commands"  # several texts
 _CONTENT_KEY, _DRY_RUN_KEY = "content", "dryRun"
 _PATCH = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 _PATCH_BEGIN = "*** Begin Patch"
@@ -164,6 +165,9 @@ def command(tool: str, given: Any) -> str | None:
                 name = first.rpartition("/")[2].encode("utf-8", "surrogatepass")
                 told = text_for_shell(words) if name in SHELLS else None
                 return told if told is not None and told.strip() else shlex.join(words)
+    match given.get(_COMMANDS_KEY):
+        case [str() as text] if text.strip():
+            return text
     return None
 
 
@@ -223,6 +227,10 @@ def _paths(given: Any) -> list[str]:
     several = given.get(_PATHS_KEY)
     if isinstance(several, list):
         named += [path for path in several if isinstance(path, str) and path]
+    files = given.get(_FILES_KEY)
+    if isinstance(files, list):
+        paths = (file.get("path") for file in files if isinstance(file, dict))
+        named += [path for path in paths if isinstance(path, str) and path]
     texts = (value for value in given.values() if isinstance(value, str))
     return named or [path for text in texts for path in _patched(text)]
 

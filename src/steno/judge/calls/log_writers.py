@@ -134,6 +134,7 @@ class LogsNamed:
 
     def __init__(self, run_id: str) -> None:
         self.any = False
+        self._run = run_id.encode()
         self._watch = LogWatch(run_id, None)
 
     @classmethod
@@ -141,9 +142,10 @@ class LogsNamed:
         return cls(layers.run_id)
 
     def take(self, batch: RowBatch) -> None:
-        self.any = self.any or any(
-            self._watch.name(path) not in {None, _FOLDER} for path in set(batch.texts("resolved")) if path
-        )
+        if self.any or self._run not in b"/".join(batch.words("resolved")):
+            return
+        paths = filter(None, set(batch.texts("resolved")))
+        self.any = any(self._watch.name(path) not in {None, _FOLDER} for path in paths)
 
 
 def _place(run_id: str) -> re.Pattern[bytes]:

@@ -1,7 +1,4 @@
-"""A plan, and what came of it, in words and as data.
-
-In: a plan and what failed. Out: lines (not yet safe for a terminal: names are as they are) and JSON data.
-"""
+"""What came of a plan, in words and as data. No line is safe for a terminal yet: names are as they are."""
 
 from __future__ import annotations
 

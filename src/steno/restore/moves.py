@@ -1,10 +1,8 @@
 """What the run renamed: which to rename back (or again), and what the tree looks like then.
 
-In: what the record says of the renames, and the tree. Out: `Moves`: from the name that each thing has now to
-the one it is to have, in an order that works; what must go first, because the run put it under a name that is
-needed; and those that cannot be done. What the run made and renamed is not renamed back: it goes. A file or a
-link is renamed only if it is the very one that the run renamed; else its content is written, if it is held.
-Never renames anything: `MovedTree` only looks as if.
+What the run put under a name that is needed goes first. What the run made and renamed is not renamed back:
+it goes. A file or a link is renamed only if it is the very one that the run renamed; else its content is
+written, if it is held. Never renames anything: `MovedTree` only looks as if.
 """
 
 from __future__ import annotations
@@ -14,12 +12,20 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
-from steno.restore.history import Draft, History
-from steno.restore.journeys import Journeys, Thing, forth, names_above
-from steno.restore.looking import Sight, Tree
+from steno.restore.filesystem import Lookup, Tree
+from steno.restore.rename_history import (
+    LOOKING,
+    Entry,
+    PathHistory,
+    PathRecord,
+    RenameHistory,
+    forth,
+    names_above,
+)
 from steno.restore.states import (
     ABSENT,
     MASKED,
+    UNKNOWN,
     Kind,
     Rename,
     State,
@@ -42,7 +48,7 @@ class Moves:
     """`meant` are the moves from one end of the run to the other; `steps` what is still to be done of it."""
 
     def __init__(self) -> None:
-        self.meant = Journeys()
+        self.meant = RenameHistory()
         self.steps: list[Rename | Cleared] = []
         self.refused: list[tuple[Rename, str]] = []
         self.files: dict[
@@ -51,7 +57,7 @@ class Moves:
 
     def new_name(self, path: bytes) -> bytes | None:
         """None: it must be gone by then."""
-        return self.meant.final_name(Thing(path))
+        return self.meant.final_name(Entry(path))
 
 
 class MovedTree:
@@ -59,17 +65,17 @@ class MovedTree:
 
     def __init__(self, tree: Tree) -> None:
         self.real = tree
-        self.moves = Journeys()
+        self.moves = RenameHistory()
 
     def where(self, path: bytes) -> bytes | None:
         """Where it is now; None: it will have been moved away."""
-        now = self.moves.thing_at(path, self.moves.last)
+        now = self.moves.entry_at(path, self.moves.last)
         return None if now.since else now.path
 
-    def look(self, path: bytes) -> Sight:
+    def look(self, path: bytes) -> Lookup:
         now = self.where(path)
         if now is None:
-            return Sight(ABSENT)
+            return Lookup(ABSENT)
         found = self.real.look(now)
         if found.obstacle is None or now == path:
             return found
@@ -105,20 +111,22 @@ def crosses_devices(rename: Rename, tree: Tree) -> bool:
 
 def still_there(renames: list[Rename], tree: Tree) -> list[Rename]:
     """Without files and links that have neither their first name nor the last: removed or replaced."""
-    journeys = Journeys(renames)
+    rename_history = RenameHistory(renames)
     found = set()
     for number, one in enumerate(renames):
         if one.node is None or one.node in found:
             continue
-        thing = journeys.thing_at(one.old, number)
-        sights = [tree.look(end) for end in (thing.path, journeys.final_name(thing)) if end is not None]
-        if any(sight.state.exists and (sight.device, sight.inode) == one.node for sight in sights):
+        entry = rename_history.entry_at(one.old, number)
+        lookups = [
+            tree.look(end) for end in (entry.path, rename_history.final_name(entry)) if end is not None
+        ]
+        if any(lookup.state.exists and (lookup.device, lookup.inode) == one.node for lookup in lookups):
             found.add(one.node)
     return [one for one in renames if one.node is None or one.node in found]
 
 
 def choose_moves(
-    history: History, tree: MovedTree, *, undoing: bool, uid: int | None, others: Container[bytes] = ()
+    history: PathHistory, tree: MovedTree, *, undoing: bool, uid: int | None, others: Container[bytes] = ()
 ) -> Moves:
     """From the last name of every directory that is older than the run to its first, or the other way.
 
@@ -199,7 +207,13 @@ class _Waiting:
 
 class _Chooser:
     def __init__(
-        self, history: History, tree: MovedTree, *, undoing: bool, uid: int | None, others: Container[bytes]
+        self,
+        history: PathHistory,
+        tree: MovedTree,
+        *,
+        undoing: bool,
+        uid: int | None,
+        others: Container[bytes],
     ) -> None:
         self._others = others
         self._history = history
@@ -207,7 +221,7 @@ class _Chooser:
         self._undoing = undoing
         self._uid = uid
         self._moves = Moves()
-        wanted = (self._wanted(thing, node) for thing, node in history.renamed().items())
+        wanted = (self._wanted(entry, node) for entry, node in history.renamed().items())
         self._waiting = _Waiting(one for one in wanted if one is not None)
 
     def choose(self) -> Moves:
@@ -220,13 +234,13 @@ class _Chooser:
                 self._take(ready)
         return self._moves
 
-    def _wanted(self, thing: Thing, node: tuple[int, int] | None) -> _Pending | None:
-        before, final = self._history.before(thing), self._history.journeys.final_name(thing)
-        if before is None or before.kind not in _MOVABLE or final is None or final == thing.path:
+    def _wanted(self, entry: Entry, node: tuple[int, int] | None) -> _Pending | None:
+        before, final = self._history.before(entry), self._history.rename_history.final_name(entry)
+        if before is None or before.kind not in _MOVABLE or final is None or final == entry.path:
             return None
-        if self._history.after(thing).kind not in {before.kind, Kind.UNKNOWN}:
+        if self._history.after(entry).kind not in {before.kind, Kind.UNKNOWN}:
             return None
-        here, there = (final, thing.path) if self._undoing else (thing.path, final)
+        here, there = (final, entry.path) if self._undoing else (entry.path, final)
         return _Pending(here, here, there, before.kind, node)
 
     def _take(self, one: _Pending) -> None:
@@ -244,7 +258,7 @@ class _Chooser:
             return  # another one: its content is written, if the record holds it
         elif (cleared := self._what_to_clear(one) if taken else []) is None:
             self._refuse(one, "its name is taken")
-        elif why := _no_place(destination, one.destination, self._history.drafts):
+        elif why := _no_place(destination, one.destination, self._history.path_records):
             if one.kind is Kind.DIRECTORY:
                 self._refuse(one, why)
         else:
@@ -283,15 +297,15 @@ class _Chooser:
     def _refuse(self, one: _Pending, why: str) -> None:
         self._moves.refused.append((one.move, why))
 
-    def _ends(self, draft: Draft) -> tuple[State, State]:
+    def _ends(self, record: PathRecord) -> tuple[State, State]:
         """What a path is to become, and what it comes from."""
-        return (draft.before, draft.after) if self._undoing else (draft.after, draft.before)
+        return (record.before, record.after) if self._undoing else (record.after, record.before)
 
     def _is_done(self, one: _Pending) -> bool:
         """Both names are taken: the paths below them tell at which end of the run we are."""
         balance = 0
         for path in {*self._history.recorded_in(one.recorded), *self._history.recorded_in(one.destination)}:
-            target, left = self._ends(self._history.drafts[path])
+            target, left = self._ends(self._history.path_records[path])
             now = self._tree.real.look(path).state
             balance += _likeness(now, target) - _likeness(now, left)
         return balance > 0
@@ -304,9 +318,9 @@ class _Chooser:
         while waiting:
             path = waiting.pop()
             recorded_path = self._tree.where(path) or b""
-            draft = self._history.drafts.get(recorded_path)
+            record = self._history.path_records.get(recorded_path)
             now = self._tree.look(path).state
-            recorded = ABSENT if draft is None else self._ends(draft)[1]
+            recorded = ABSENT if record is None else self._ends(record)[1]
             foreign = self._uid is not None and now.uid != self._uid
             if not now.exists or not _is_surely(now, recorded) or foreign or recorded_path in self._others:
                 return None
@@ -325,14 +339,14 @@ def _is_surely(now: State, recorded: State) -> bool:
 
 
 def _likeness(now: State, recorded: State) -> int:
-    """0: another kind of thing; 1: the same kind; 2: alike, as far as can be told without reading it."""
+    """0: another kind; 1: the same kind; 2: alike, as far as can be told without reading it."""
     if now.kind is not recorded.kind:
         return 0
     same = (now.mtime_ns, now.target) == (recorded.mtime_ns, recorded.target)
     return 1 + (same and (now.kind is Kind.DIRECTORY or now.size == recorded.size))
 
 
-def _no_place(found: Sight, destination: bytes, drafts: dict[bytes, Draft]) -> str | None:
+def _no_place(found: Lookup, destination: bytes, path_records: dict[bytes, PathRecord]) -> str | None:
     """Missing directories above the destination must be ones that the plan makes."""
     if found.obstacle is None:
         return None
@@ -340,8 +354,65 @@ def _no_place(found: Sight, destination: bytes, drafts: dict[bytes, Draft]) -> s
         return f"{os.fsdecode(found.obstacle)} is not a directory any more"
     above = parent_of(destination)
     while is_at_or_below(above, found.obstacle):
-        draft = drafts.get(above)
-        if draft is None or Kind.DIRECTORY not in {draft.before.kind, draft.after.kind}:
+        record = path_records.get(above)
+        if record is None or Kind.DIRECTORY not in {record.before.kind, record.after.kind}:
             return f"{os.fsdecode(above)} is missing"
         above = parent_of(above)
     return None
+
+
+def merged_records(history: PathHistory, moves: Moves, *, undoing: bool) -> dict[bytes, PathRecord]:
+    merging = _Merging(history, moves, undoing=undoing)
+    plain, entries = {}, set()
+    for path, record in history.path_records.items():
+        if history.rename_history.touches(path):
+            entries |= history.rename_history.entries(path)
+        else:
+            plain[path] = record
+    for entry in entries:
+        merging.add(entry)
+    return plain | merging.path_records()
+
+
+class _Merging:
+    def __init__(self, history: PathHistory, moves: Moves, *, undoing: bool) -> None:
+        self._history = history
+        self._moves = moves
+        self._undoing = undoing
+        self._before: dict[bytes, State] = {}
+        self._after: dict[bytes, State] = {}
+        self._entries: dict[bytes, list[Entry]] = {}
+
+    def add(self, entry: Entry) -> None:
+        names = self._history.recorded_names(entry)
+        first, final = entry.path, self._history.rename_history.final_name(entry)
+        if not names or (entry.path not in names and not self._history.operations(entry) - LOOKING):
+            return
+        old: bytes | None = first if not entry.since else None
+        new: bytes | None = final
+        if self._undoing:
+            new = self._moves.new_name(final) if final is not None else None
+        elif old is not None:
+            old = self._moves.new_name(old)
+        if old is not None:
+            before = self._history.before(entry)
+            if before is not None or old == new:
+                self._before[old] = UNKNOWN if before is None else before
+            self._entries.setdefault(old, []).append(entry)
+        if new is not None:
+            self._after[new] = self._history.after(entry)
+            self._entries.setdefault(new, []).append(entry)
+
+    def path_records(self) -> dict[bytes, PathRecord]:
+        return {path: self._draft(path, entries) for path, entries in self._entries.items()}
+
+    def _draft(self, path: bytes, entries: list[Entry]) -> PathRecord:
+        names = frozenset(name for entry in entries for name in self._history.recorded_names(entry))
+        found = [self._history.path_records[name] for name in sorted(names)]
+        return PathRecord(
+            before=self._before.get(path, ABSENT),
+            after=self._after.get(path, ABSENT),
+            operations=frozenset().union(*(record.operations for record in found)),
+            names=names | {path},
+            also_accepted=() if self._undoing else tuple(record.before for record in found),
+        )

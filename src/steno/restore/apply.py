@@ -1,10 +1,9 @@
 """Doing what a plan says: the only place where a file of the user's is changed.
 
-In: steps, contents, who asks. Out: what failed, by path; the other paths are done. A file is written under
-another name in its own directory, synced, given its owner, mode and time, and only then exchanged with what
-is there, so whoever looks (or is killed) sees the old file or the new one. What comes out is looked at: if it
-is not what the plan saw, it gets its name back. No file is ever removed: what is taken away goes to the
-trash. Every name on the way is opened without following links.
+A file is written under another name in its own directory, synced, given its owner, mode and time, and only
+then exchanged with what is there, so whoever looks (or is killed) sees the old file or the new one. What
+comes out is looked at: if it is not what the plan saw, it gets its name back. No file is ever removed: what
+is taken away goes to the trash.
 """
 
 from __future__ import annotations
@@ -13,24 +12,24 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Container, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from steno.restore.contents import Contents, LackingContentError
-from steno.restore.judging import OWNER_MAY_ALL, User, permitted_mode
-from steno.restore.looking import (
+from steno.restore.filesystem import (
     FileSystem,
+    Lookup,
     ObstacleError,
-    Sight,
+    Trash,
+    exchange,
     open_node,
     open_parent,
+    rename_to_free,
     state_of_node,
 )
 from steno.restore.plan import Do, Plan, Problem, Step
-from steno.restore.renaming import exchange, rename_to_free
-from steno.restore.states import Kind, State, kind_of, parent_of
-from steno.restore.trash import Trash
+from steno.restore.states import Contents, FileRecord, Kind, LackingContentError, State, kind_of, parent_of
+from steno.restore.tasks import OWNER_MAY_ALL, User, permitted_mode
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -47,16 +46,18 @@ def carry_out(plan: Plan, contents: Contents, user: User, trash: Trash) -> list[
     """Take the steps of a plan, then look whether everything is as it was to be."""
     failed = apply_steps(plan.steps, contents, user, trash, plan.notes)
     named = {problem.path for problem in (*failed, *plan.conflicts, *plan.impossible)}
-    eyes = FileSystem()
+    filesystem = FileSystem()
     for path, end in sorted(plan.ends.items()):
         if path in named:
             continue
-        if not _has_come_true(eyes.look(path), end) or _holds_other_content(eyes, path, end, contents):
+        if not _has_come_true(filesystem.look(path), end) or _holds_other_content(
+            filesystem, path, end, contents
+        ):
             failed.append(Problem(path, "it is not what the record says, though nothing failed"))
     return failed
 
 
-def _has_come_true(found: Sight, end: State) -> bool:
+def _has_come_true(found: Lookup, end: State) -> bool:
     now = found.state
     if found.problem or Kind.UNKNOWN in {now.kind, end.kind}:
         return True  # nobody can tell
@@ -71,12 +72,12 @@ def _is_as_recorded(now: State, end: State) -> bool:
     return now.kind is not Kind.FILE or (now.size == end.size and same_time)
 
 
-def _holds_other_content(eyes: FileSystem, path: bytes, end: State, contents: Contents) -> bool:
+def _holds_other_content(filesystem: FileSystem, path: bytes, end: State, contents: Contents) -> bool:
     """Size and time can be those of another content: two writes within a tick of the clock."""
     if end.kind is not Kind.FILE or end.blob is None:
         return False
     try:
-        return eyes.holds(path, contents.get(end.blob)) is False
+        return filesystem.holds(path, contents.get(end.blob)) is False
     except LackingContentError:
         return False  # nobody can tell
 
@@ -86,32 +87,32 @@ def apply_steps(
 ) -> list[Problem]:
     """Take the steps in order; a path that fails is left as it is, and named. `notes` gets what came out
     otherwise than planned."""
-    hand = _Hand(contents, user, trash)
+    applier = _Applier(contents, user, trash)
     failed: dict[bytes, str] = {}
     try:
         for step in steps:
             if step.path in failed:
                 continue
             try:
-                hand.take(step)
+                applier.take(step)
             except OSError as error:
                 failed[step.path] = error.strerror or str(error)
             except (ObstacleError, LackingContentError, _ChangedError) as error:
                 failed[step.path] = str(error)
     finally:
-        hand.close()
+        applier.close()
     if notes is not None:
-        notes.extend(hand.notes)
+        notes.extend(applier.notes)
     return [Problem(path, why) for path, why in failed.items()]
 
 
-class _Hand:
+class _Applier:
     def __init__(self, contents: Contents, user: User, trash: Trash) -> None:
         self._contents = contents
         self._user = user
         self._trash = trash
         self.notes: list[Problem] = []
-        self._eyes = FileSystem()
+        self._filesystem = FileSystem()
         self._opened: dict[bytes, int] = {}  # read-only directories made writable, and their mode
         self._worked_in: dict[bytes, os.stat_result] = {}  # directories, as they were at first
         self._set_nodes: set[tuple[int, int]] = set()  # files and links whose metadata we have set
@@ -190,7 +191,7 @@ class _Hand:
         directories = [] if step.moved is not None else [step.source]
         if step.do is Do.EXCHANGE and step.now is None:
             directories.append(step.path)
-        if any(self._eyes.look(path).state.kind is not Kind.DIRECTORY for path in directories):
+        if any(self._filesystem.look(path).state.kind is not Kind.DIRECTORY for path in directories):
             raise _ChangedError("what is to be renamed is not a directory any more")
         with (
             self._writable_parent(step.source) as (old_parent, old),
@@ -209,7 +210,7 @@ class _Hand:
 
     def _make_missing(self, directory: bytes) -> None:
         missing = []
-        while self._eyes.look(directory).state.kind is Kind.ABSENT:
+        while self._filesystem.look(directory).state.kind is Kind.ABSENT:
             missing.append(directory)
             directory = parent_of(directory)
         for path in reversed(missing):
@@ -220,7 +221,7 @@ class _Hand:
             try:
                 os.mkdir(name, mode, dir_fd=parent)
             except FileExistsError:
-                if self._eyes.look(path).state.kind is not Kind.DIRECTORY:
+                if self._filesystem.look(path).state.kind is not Kind.DIRECTORY:
                     raise
 
     def _write(self, step: Step, target: State) -> None:
@@ -311,7 +312,7 @@ class _Hand:
 
     def _check_unchanged(self, path: bytes, planned: State) -> None:
         if not planned.exists:
-            if self._eyes.look(path).state != planned:
+            if self._filesystem.look(path).state != planned:
                 raise _ChangedError("something was put there while this was going on")
             return
         with open_parent(path) as (parent, name), open_node(parent, name) as node:
@@ -404,3 +405,43 @@ def _removed_on_failure(parent: int, temporary: bytes) -> Iterator[None]:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=parent)
         raise
+
+
+class OpenedDirectories:
+    """`put_back` are the paths whose modes were given back meanwhile."""
+
+    def __init__(self) -> None:
+        self.put_back: Container[bytes] = ()
+
+
+@contextmanager
+def opened(records: Iterable[FileRecord], user: User) -> Iterator[OpenedDirectories]:
+    directories = OpenedDirectories()
+    closed = () if user.is_root else sorted(one.path for one in records if _is_closed(one))
+    modes = {one.path: one.after.mode for one in records}
+    with ExitStack() as stack:
+        for path in closed:
+            try:
+                with open_parent(path) as (parent, name):
+                    node = stack.enter_context(open_node(parent, name))
+            except (OSError, ObstacleError):
+                continue
+            found = os.fstat(node)
+            as_left = stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == modes[path]
+            if as_left and found.st_uid == user.uid:
+                _set_mode(node, modes[path] | OWNER_MAY_ALL)
+                stack.callback(_close_again, directories, path, node, modes[path])
+        yield directories
+
+
+def _is_closed(record: FileRecord) -> bool:
+    return record.after.kind is Kind.DIRECTORY and record.after.mode & OWNER_MAY_ALL != OWNER_MAY_ALL
+
+
+def _close_again(directories: OpenedDirectories, path: bytes, node: int, mode: int) -> None:
+    if path not in directories.put_back and stat.S_IMODE(os.fstat(node).st_mode) == mode | OWNER_MAY_ALL:
+        _set_mode(node, mode)
+
+
+def _set_mode(node: int, mode: int) -> None:
+    Path(f"/proc/self/fd/{node}").chmod(mode)
