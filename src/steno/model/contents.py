@@ -13,7 +13,7 @@ from steno.bundle.keys import read_keys
 from steno.errors import StoreError
 from steno.evidence import layout
 from steno.judge import surface_names
-from steno.judge.types import Surface
+from steno.judge.surface import Surface
 from steno.model.record import checked
 
 Contents = BlobReader

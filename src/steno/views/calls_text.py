@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from steno.evidence import canonical
-from steno.judge.types import Call, Calls, Check, Correlation, Effects
+from steno.judge.calls.types import Call, Calls, Check, Correlation, Effects
 from steno.model.run import Run
 from steno.text import units
 from steno.text.safe import columns, cut, listed, pad, relative_to_cwd, visible
