@@ -1,6 +1,6 @@
 """Runs pytest over the working directory, on as many workers as the machine has processors and one more.
 
-In: what pytest is to be told besides. Its result is ours: nothing is tried twice. The time of each test is kept
+In: what else pytest is told. Its result is ours: nothing is tried twice. The time of each test is kept
 in `junit.xml`, in artifacts/ or where STENO_ARTIFACTS says. What the tests leave running is ended.
 """
 
