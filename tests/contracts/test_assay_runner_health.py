@@ -17,8 +17,7 @@ import msgspec
 import pytest
 
 from steno.bundle.folder import Folder
-from steno.bundle.seal import seal
-from steno.bundle.sweep import Sweeper
+from steno.bundle.seal import Sweeper, seal
 from steno.bundle.verify import Status
 from steno.contracts.assay import archive
 from steno.contracts.assay.documents import in_their_words

@@ -10,10 +10,9 @@ from functools import cache
 from typing import ClassVar, Self
 
 from steno.evidence.layers import Layers
-from steno.judge.distinct import distinct_rows
-from steno.judge.kernel_rows import RowBatch, result_word
-from steno.judge.one_pass import Reading
+from steno.evidence.syscalls import RowBatch, distinct_rows, result_word
 from steno.judge.operations import MEANING_OF_OPEN, OPENING, access, creates, truncates
+from steno.judge.scan import Reading
 from steno.judge.types import Access, outcome_of
 
 _KEYS = ("process", "op", "path", "resolved", "result", "arg", "arg2")
@@ -69,7 +68,7 @@ def _order(item: tuple[_Line, _Times]) -> tuple[int, int, str, bytes, int, str]:
 
 def _take(batch: RowBatch, found: dict[_Line, _Times]) -> None:
     calls = distinct_rows(batch, _KEYS)
-    rows = [call.row for call in calls]
+    rows = calls.rows
     ops, args = batch.ops(rows), batch.numbers("arg", rows)
     paths = batch.texts("resolved", rows)
     if None in paths:
@@ -82,7 +81,7 @@ def _take(batch: RowBatch, found: dict[_Line, _Times]) -> None:
     flags = [arg & MEANING_OF_OPEN if op in OPENING else None for op, arg in zip(ops, args, strict=True)]
     results = map(result_word, batch.optional("result", rows))
     lines = zip(batch.numbers("process", rows), ops, paths, flags, results, strict=True)
-    for line, (_row, count, first_ns, last_ns) in zip(lines, calls, strict=True):
+    for line, count, first_ns, last_ns in zip(lines, *calls[1:], strict=True):
         known = found.get(line)
         if known is None:
             found[line] = _Times(count, first_ns, last_ns)

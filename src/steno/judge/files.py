@@ -10,25 +10,35 @@ from __future__ import annotations
 import base64
 import binascii
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import msgspec
 from msgspec.structs import replace
 
 from steno.evidence import canonical, layout, wire
+from steno.evidence.ignored import lies_below
 from steno.evidence.layers import Layers
-from steno.evidence.mounting import lies_below
-from steno.judge import looks
-from steno.judge.contents import NOTHING, RACED, Content, End, contents
-from steno.judge.distinct import distinct_rows
-from steno.judge.kernel_rows import BadTableError, RowBatch
-from steno.judge.looks import NOT_KEPT, Contents, Identity, Look, learned, rows_with_content
-from steno.judge.mounts import mounted_upon
-from steno.judge.one_pass import Reading
+from steno.evidence.syscalls import BadTableError, RowBatch, distinct_rows
+from steno.judge.contents import COLUMNS as LOOK_COLUMNS
+from steno.judge.contents import (
+    NOT_KEPT,
+    NOTHING,
+    RACED,
+    Content,
+    Contents,
+    End,
+    Identity,
+    Look,
+    contents,
+    learned,
+    looks,
+    rows_with_content,
+)
 from steno.judge.operations import CHANGING, has_failed
-from steno.judge.path_ledger import ABSENT as NOT_THERE
-from steno.judge.path_ledger import FOUND, NOBODY_LOOKED, PathLedger, Rows
+from steno.judge.path_history import ABSENT as NOT_THERE
+from steno.judge.path_history import FOUND, NOBODY_LOOKED, PathLedger, Rows, mounted_upon
+from steno.judge.scan import Reading
 from steno.judge.surface_names import text
 from steno.judge.types import ABSENT, DirectoryRename, File, Files, FileState, Git, Repository, beside
 
@@ -36,7 +46,7 @@ MAX_LINE = 1 << 20
 UNKNOWN = FileState(None)
 _BOUND = 1 << 63
 _KEYS = ("op", "resolved", "result", "notes", "arg", "exists", "mode")
-COLUMNS = (*dict.fromkeys((*_KEYS, "mono_ns", "extra", *looks.COLUMNS)),)
+COLUMNS = (*dict.fromkeys((*_KEYS, "mono_ns", "extra", *LOOK_COLUMNS)),)
 _TYPES = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "directory",
@@ -50,6 +60,8 @@ _MASKED = "****"  # in names: then equal names may be of different ones
 _EXCHANGE = wire.NOTES["exchange"]
 _OTHER_NAMES = frozenset({"rename_to", "link_to", "moved_to"})
 _SHOWN = ("mode", "size", "mtime_ns", "uid", "gid")
+_MOST_TAKEN = 1 << 18  # of distinct calls: what they need of memory ends there
+_Call = tuple[bytes | None, str, int | None, int, int, int | None, int]  # `_KEYS`, but with the path first
 _NO_CONTENTS: dict[Identity, str] = {}
 # What they set is in no state: extended attributes, as capabilities and access lists are, and inode flags.
 _BESIDE_THE_STATE = frozenset({"setxattr", "removexattr", "setattr"})
@@ -246,6 +258,7 @@ class Touched:
         self._mounted_upon: set[bytes | None] = set()
         self.with_other_names: set[bytes] = set()  # by which the run may have changed them
         self._renames: list[DirectoryRename] = []
+        self._taken: set[_Call] = set()  # calls that may come again and tell nothing then
         self._exchanged: set[tuple[bytes, bytes]] = set()  # told by the row of one name; the other's follows
         self._set_beside: dict[
             bytes, bool
@@ -288,14 +301,13 @@ class Touched:
         ]
 
     def take(self, batch: RowBatch) -> None:
-        numbers = [call.row for call in distinct_rows(batch, _KEYS)]
-        results = batch.optional("result", numbers)
-        rows = calls_of(batch, numbers)
+        numbers, calls = self._new_calls(batch)
+        rows = _rows_of(calls)
         self._mounted_upon |= mounted_upon(rows)
         self.tells_contents |= batch.tells_contents
         self.has_moved_files |= not _OTHER_NAMES.isdisjoint(rows.op)
         told = rows_with_content(batch)
-        found_told = looks.looks(batch, told)
+        found_told = looks(batch, told)
         changed_in = self._note_files(batch, told, found_told)
         found: dict[int, bytes] = {}
         for path, place in dict(self._ledger.take(rows)).items():  # of several rows the last one counts
@@ -306,11 +318,30 @@ class Touched:
             else:
                 self._before[path] = _Before(None)
         self._note_states(batch, found)
-        self._note_first(looks.looks(batch, [*found]), found, changed_in)
+        self._note_first(looks(batch, [*found]), found, changed_in)
         self._learn_contents(batch, found_told)
         if not _BESIDE_THE_STATE.isdisjoint(rows.op):
-            self._note_set_beside(rows, results)
+            self._note_set_beside(rows, [call[2] for call in calls])
         self._note_renames(batch)
+        self._remember(calls, rows)
+
+    def _new_calls(self, batch: RowBatch) -> tuple[list[int], list[_Call]]:
+        """All calls that name a path of which one is new: most are made again and again."""
+        numbers = distinct_rows(batch, _KEYS).rows
+        calls = _calls(batch, numbers)
+        if not self._taken:
+            return numbers, calls
+        if self._ledger.may_spoil(_rows_of(calls)):
+            self._taken.clear()
+            return numbers, calls
+        paths = {call[0] for call in calls if call not in self._taken} | self._ledger.found_different
+        places = [place for place, call in enumerate(calls) if call[0] in paths]
+        return [numbers[place] for place in places], [calls[place] for place in places]
+
+    def _remember(self, calls: Sequence[_Call], rows: Rows[bytes | None]) -> None:
+        if len(self._taken) >= _MOST_TAKEN or self._ledger.may_spoil(rows):
+            return
+        self._taken.update(call for place, call in enumerate(calls) if self._ledger.would_repeat(place, rows))
 
     def _note_files(self, batch: RowBatch, numbers: list[int], told_of: Mapping[int, Look]) -> dict[int, int]:
         """The files that the run changes in this batch for the first time, and the rows that do it."""
@@ -388,17 +419,32 @@ class Touched:
 
 
 def calls_of(batch: RowBatch, numbers: list[int]) -> Rows[bytes | None]:
+    return _rows_of(_calls(batch, numbers))
+
+
+def _calls(batch: RowBatch, numbers: list[int]) -> list[_Call]:
+    columns = (
+        batch.texts("resolved", numbers),
+        batch.ops(numbers),
+        batch.optional("result", numbers),
+        batch.numbers("notes", numbers),
+        batch.numbers("arg", numbers),
+        batch.optional("exists", numbers),
+        batch.modes(numbers),
+    )
+    return list(zip(*columns, strict=True))
+
+
+def _rows_of(calls: Sequence[_Call]) -> Rows[bytes | None]:
+    paths, ops, results, notes, args, found, modes = zip(*calls, strict=True) if calls else ((),) * 7
     return Rows(
-        key=batch.texts("resolved", numbers),
-        op=batch.ops(numbers),
-        arg=batch.numbers("arg", numbers),
-        notes=batch.numbers("notes", numbers),
-        failed=[has_failed(result) for result in batch.optional("result", numbers)],
-        look=[
-            NOBODY_LOOKED if exists is None else FOUND if exists else NOT_THERE
-            for exists in batch.optional("exists", numbers)
-        ],
-        mode=batch.modes(numbers),
+        key=paths,
+        op=ops,
+        arg=args,
+        notes=notes,
+        failed=[has_failed(result) for result in results],
+        look=[NOBODY_LOOKED if exists is None else FOUND if exists else NOT_THERE for exists in found],
+        mode=modes,
     )
 
 

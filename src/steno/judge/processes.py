@@ -16,10 +16,9 @@ from msgspec.structs import replace
 from steno.evidence import wire
 from steno.evidence.layers import Layers
 from steno.evidence.linux_numbers import signal_name
-from steno.judge.distinct import distinct_rows
+from steno.evidence.syscalls import RowBatch, distinct_rows, result_word
 from steno.judge.facts import RunFacts
-from steno.judge.kernel_rows import RowBatch, result_word
-from steno.judge.one_pass import Reading
+from steno.judge.scan import Reading
 from steno.judge.types import STENO, TOOL, TOP, Exec, Process, outcome_of
 
 _COLUMNS = ("mono_ns", "process", "tid", "op", "path", "resolved", "extra", "result", "notes", "arg", "arg2")
@@ -142,16 +141,15 @@ def _roles(reading: Reading, found: list[Process]) -> dict[int, str]:
 
 def _take(batch: RowBatch, found: dict[int, _Process]) -> None:
     threads = distinct_rows(batch, ("process", "tid"))
-    rows = [thread.row for thread in threads]
-    columns = (batch.numbers(name, rows) for name in ("process", "tid", "mono_ns"))
-    for thread, number, tid, mono_ns in zip(threads, *columns, strict=True):
+    columns = (batch.numbers(name, threads.rows) for name in ("process", "tid", "mono_ns"))
+    for times, number, tid, mono_ns in zip(threads.times, *columns, strict=True):
         if number == _NOBODY:
             continue
         process = found.get(number)
         if process is None:
             process = found[number] = _Process(number, mono_ns)
         process.tids.add(tid)
-        process.events += thread.times
+        process.events += times
     rows = batch.rows_of(_TOLD)
     if not rows:
         return
