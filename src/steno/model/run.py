@@ -37,7 +37,7 @@ from steno.judge.rules import RULES
 from steno.judge.scan import Reading
 from steno.judge.terminal import Moment, recorded
 from steno.judge.types import NO_ERROR, Access, Row
-from steno.model import events, log, runs, so_far, table_documents
+from steno.model import events, log, runs, table_documents
 from steno.model.contents import Contents, NotKept, kept_contents, not_kept, secret_keys
 from steno.model.documents import Documents, Readable
 from steno.model.events import Wanted, chosen
@@ -52,7 +52,10 @@ from steno.model.evidence_files import (
 from steno.model.record import (
     Record,
     checked,
+    completeness_told,
+    declared_gaps,
     has_kernel_layer,
+    health_told,
     moments,
     open_record,
     readable,
@@ -267,16 +270,16 @@ class Run:
     @cached_property
     def health(self) -> Health:
         with readable(self.folder):
-            return so_far.health(self.record)
+            return health_told(self.record)
 
     @property
     def declared_gaps(self) -> list[dict[str, Any]]:
         """The gaps as the recording tells them, with one of a run that is not sealed."""
-        return so_far.gaps(self.record)
+        return declared_gaps(self.record)
 
     @property
     def completeness(self) -> dict[str, Any]:
-        return so_far.completeness(self.record)
+        return completeness_told(self.record)
 
     @property
     def git_changes(self) -> Any:
@@ -545,7 +548,7 @@ class Run:
         """The record with what the kernel saw; None where that is not told, or not yet."""
         if self.is_sealed:
             return self.record if has_kernel_layer(self.record) else None
-        from steno.model.live.kernel_layer import with_kernel_layer  # late: it needs the redactor
+        from steno.model.live.unsealed import with_kernel_layer  # late: it needs the redactor
 
         return with_kernel_layer(self.record, self.path.absolute().parent)
 
@@ -560,7 +563,7 @@ class Run:
         """The record with what programs told; of one that is not sealed, when somebody first asked."""
         if self.is_sealed:
             return self.record
-        from steno.model.live.told_so_far import with_claims  # late: it needs the redactor
+        from steno.model.live.unsealed import with_claims  # late: it needs the redactor
 
         return with_claims(self.record, self._observed)
 

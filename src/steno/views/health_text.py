@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from steno.model.so_far import SO_FAR
+from steno.model.record import SO_FAR
 from steno.views import measures
 from steno.views.paint import Paint
 from steno.views.plain import listed, visible

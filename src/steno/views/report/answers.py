@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from steno import __version__
 from steno.judge.types import ADDRESS_SET, NOT_SEEN
+from steno.model.record import SO_FAR
 from steno.model.run import RULES, RunState
-from steno.model.so_far import SO_FAR
 from steno.views import health_text, kernel_summary, measures, not_kept
 from steno.views.paint import Paint
 from steno.views.plain import listed, near
