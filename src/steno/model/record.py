@@ -31,7 +31,6 @@ from steno.evidence.run_id import is_run_id
 from steno.judge.claims import Claims, claims_of
 from steno.judge.facts import RunFacts
 from steno.judge.health import ABSENT, Health
-from steno.judge.health import health as concluded_health
 from steno.judge.judgement import Judgement, Kept, types_kept
 from steno.judge.scan import Reading
 from steno.judge.terminal import ERRORS, OUTPUT, RESIZE, Moment, recorded, timeline
@@ -265,9 +264,9 @@ def completeness_told(record: Record) -> Data:
 
 
 def health_told(record: Record) -> Health:
+    found = record.documents.judgement.health
     if record.state not in _WHY:
-        return record.documents.judgement.health
-    found = concluded_health(record.layers)
+        return found
     own = replace(found.steno, gaps=sorted({*found.steno.gaps, UNSEALED}))
     if own.kernel_layer == ABSENT and is_watched(record.run):
         own = replace(own, kernel_layer=SO_FAR, observer=NOT_TOLD_YET)
