@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from steno import __version__
 from steno.judge.types import ADDRESS_SET, NOT_SEEN
+from steno.model.record import SO_FAR
 from steno.model.run import RULES, RunState
-from steno.model.so_far import SO_FAR
 from steno.text import units
 from steno.text.safe import listed, relative_to_cwd
 from steno.text.style import Paint
