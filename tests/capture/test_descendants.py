@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from steno.capture.cgroup import KeeperChildren
+from steno.capture.cgroup import ReapedChildren
 from support.waiting import SECONDS, until
 
 
@@ -18,7 +18,7 @@ def test_children_that_have_ended_do_not_count_although_nobody_has_collected_the
     ) as keeper:
         assert keeper.stdout is not None
         child = int(keeper.stdout.readline())
-        left = KeeperChildren(keeper.pid)
+        left = ReapedChildren(keeper.pid)
         assert left.populated()
         poller = select.poll()
         poller.register(*left.changes)
@@ -34,7 +34,7 @@ def test_children_that_have_ended_do_not_count_although_nobody_has_collected_the
 
 def test_a_child_that_comes_later_is_met() -> None:
     with subprocess.Popen(["sh"], stdin=subprocess.PIPE) as keeper:
-        left = KeeperChildren(keeper.pid)
+        left = ReapedChildren(keeper.pid)
         assert not left.populated()
         assert keeper.stdin is not None
         keeper.stdin.write(b"sleep 60 & pid=$!; read line; kill $pid; wait\n")
@@ -50,7 +50,7 @@ def test_a_child_that_comes_later_is_met() -> None:
 def test_a_keeper_that_is_gone_has_none() -> None:
     keeper = subprocess.Popen(["true"])
     keeper.wait()
-    left = KeeperChildren(keeper.pid)
+    left = ReapedChildren(keeper.pid)
     assert not left.populated()
     left.close()
 
@@ -59,7 +59,7 @@ def test_a_child_that_one_read_passes_by_is_not_over(monkeypatch: pytest.MonkeyP
     with subprocess.Popen(["sh", "-c", "sleep 60 & echo; wait"], stdout=subprocess.PIPE) as keeper:
         assert keeper.stdout is not None
         keeper.stdout.readline()
-        left = KeeperChildren(keeper.pid)
+        left = ReapedChildren(keeper.pid)
         (child,) = left._read_children()  # noqa: SLF001 - what the kernel tells is made up below
         reads = iter([set(), {child}, {child}, {child}, set(), {child}, {child}])
         monkeypatch.setattr(left, "_read_children", lambda: next(reads))

@@ -12,17 +12,17 @@ from resource import RUSAGE_SELF, getrusage
 
 import pytest
 
-from steno.capture.launcher import Descriptors, Keeper, Launch, StatusRecord, What, launch
+from steno.capture.launcher import ChildStatus, Descriptors, Launch, Launcher, What, launch
 
 
-def records(keeper: Keeper) -> Iterator[StatusRecord]:
+def records(keeper: Launcher) -> Iterator[ChildStatus]:
     while found := list(keeper.read_records()):
         yield from found
         if found[-1].what in {What.ENDED, What.NOT_STARTED}:
             return
 
 
-def life_of(*argv: str, cwd: Path = Path("/")) -> list[StatusRecord]:
+def life_of(*argv: str, cwd: Path = Path("/")) -> list[ChildStatus]:
     null = os.open(os.devnull, os.O_RDWR)
     on = Descriptors(null, null, null)
     keeper = launch(Launch(argv, str(cwd), {"PATH": os.environ["PATH"]}, on, None))
@@ -63,11 +63,11 @@ def test_stopping_and_going_on_are_told() -> None:
 
 @pytest.mark.parametrize(("argv", "number"), [("no-such-program", errno.ENOENT), ("/", errno.EACCES)])
 def test_what_cannot_be_run_is_told_with_its_error(argv: str, number: int) -> None:
-    assert life_of(argv) == [StatusRecord(What.NOT_STARTED, number)]
+    assert life_of(argv) == [ChildStatus(What.NOT_STARTED, number)]
 
 
 def test_a_directory_that_is_gone_is_told_with_its_error(tmp_path: Path) -> None:
-    assert life_of("true", cwd=tmp_path / "gone") == [StatusRecord(What.NOT_STARTED, errno.ENOENT)]
+    assert life_of("true", cwd=tmp_path / "gone") == [ChildStatus(What.NOT_STARTED, errno.ENOENT)]
 
 
 def test_the_memory_of_a_small_command_is_not_known_and_of_a_large_one_is() -> None:

@@ -12,8 +12,8 @@ from unittest.mock import Mock
 import pytest
 
 from steno.capture import loop
-from steno.capture.cgroup import Awaited
-from steno.capture.launcher import Descriptors, StatusRecord, What
+from steno.capture.cgroup import DescendantWait
+from steno.capture.launcher import ChildStatus, Descriptors, What
 from steno.capture.streams import Wiring
 from steno.evidence import layout
 
@@ -26,9 +26,9 @@ class EndedKeeper:
     def __init__(self) -> None:
         self.status, end = os.pipe()
         os.close(end)
-        self._left = [[StatusRecord(What.ENDED, 0)]]
+        self._left = [[ChildStatus(What.ENDED, 0)]]
 
-    def read_records(self) -> Iterator[StatusRecord]:
+    def read_records(self) -> Iterator[ChildStatus]:
         return iter(self._left.pop() if self._left else [])
 
     def keep_going(self) -> None:
@@ -62,7 +62,7 @@ def test_a_late_observer_is_waited_for_unless_somebody_is_left_who_may_hold_the_
 
     witness.idle.side_effect = speak_at_last
     keeper: Any = EndedKeeper()
-    loop.Pump(keeper, wiring, witness, Awaited(Left(somebody_is_left), 0.0)).run()
+    loop.Loop(keeper, wiring, witness, DescendantWait(Left(somebody_is_left), 0.0)).run()
     assert [call.args for call in witness.told.call_args_list] == (
         [] if somebody_is_left else [(layout.STDOUT, 7, b"late\n")]
     )

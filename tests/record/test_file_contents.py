@@ -19,8 +19,8 @@ from steno.evidence import wire
 from steno.evidence.ignored import IgnoreRules
 from steno.judge import contents as judged
 from steno.judge.looks import KEPT, Identity, Look
-from steno.record import file_contents
-from steno.record.file_contents import ContentKeeper, without_blobs
+from steno.record import contents
+from steno.record.contents import ContentKeeper, without_blobs
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 from support.looks import state_of, touched
@@ -385,9 +385,9 @@ def test_a_content_with_a_secret_is_encrypted_and_counted(keeping: Keeping, cont
 
 def test_when_the_disk_takes_no_blob_no_key_is_told() -> None:
     kept = {
-        b"/a": file_contents.Content(why="too_large"),
-        b"/b": file_contents.Content("after:/b", "changing"),
-        b"/c": file_contents.NOTHING,
+        b"/a": contents.Content(why="too_large"),
+        b"/b": contents.Content("after:/b", "changing"),
+        b"/c": contents.NOTHING,
     }
-    lost = {b"/a": kept[b"/a"], b"/b": file_contents.LOST, b"/c": file_contents.NOTHING}
+    lost = {b"/a": kept[b"/a"], b"/b": contents.LOST, b"/c": contents.NOTHING}
     assert without_blobs(kept) == lost

@@ -12,7 +12,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.tape import Tape
 from steno.capture.terminal import InputMode
 from steno.evidence import index, layout
-from steno.record.witness import SpoolWitness
+from steno.record.recorder import Recorder
 
 BESIDE_EACH_OTHER = [
     ((layout.STDOUT, layout.STDERR), None, (layout.STDOUT, layout.STDERR)),
@@ -61,7 +61,7 @@ def arrivals_of(
             inlets=["stdin"],
             recorded=layout.TAPES,
         )
-        witness = SpoolWitness(cast(Any, spool), cast(Any, wiring), cast(Any, None), cast(Any, None))
+        witness = Recorder(cast(Any, spool), cast(Any, wiring), cast(Any, None), cast(Any, None))
         for tape in (*tapes, *tapes):
             if tape == layout.STDIN:
                 witness.input(b"x", InputMode.SHOWN)

@@ -313,14 +313,14 @@ class Descendants(Protocol):
     def populated(self) -> bool: ...
 
 
-class Awaited(NamedTuple):
+class DescendantWait(NamedTuple):
     """Whom to wait for when the command has ended, and for how long."""
 
     descendants: Descendants
     seconds: float
 
 
-class KeeperChildren:
+class ReapedChildren:
     def __init__(self, keeper: int) -> None:
         self._tasks = Path(f"/proc/{keeper}/task")
         self._held: dict[int, int] = {}  # a child -> its handle

@@ -70,7 +70,7 @@ class What(IntEnum):
     PROBE = 8  # whether the eBPF probe is in place; before STARTED, where one is wanted
 
 
-class StatusRecord(NamedTuple):
+class ChildStatus(NamedTuple):
     """`value` is a pid, an errno, a signal, a wait status, a state or a number, as `what` says."""
 
     what: What
@@ -89,16 +89,16 @@ class Descriptors(NamedTuple):
     stderr: int | None
 
 
-class Keeper(NamedTuple):
+class Launcher(NamedTuple):
     pid: int
     status: int  # read end: records of the command's life
     leash: int  # write end: closed when the keeper may go
 
-    def read_records(self) -> Iterator[StatusRecord]:
+    def read_records(self) -> Iterator[ChildStatus]:
         """What has arrived; an empty read means the keeper is gone."""
         data = os.read(self.status, _RECORD.size * 64)
         for what, *values in _RECORD.iter_unpack(data[: len(data) - len(data) % _RECORD.size]):
-            yield StatusRecord(What(what), *values)
+            yield ChildStatus(What(what), *values)
 
     def end_outputs(self) -> None:
         """The reader of an output has gone: the command is to find that out, so nobody else may read it."""
@@ -121,7 +121,7 @@ class Keeper(NamedTuple):
         if not survivors:
             os.waitpid(self.pid, 0)
 
-    def _last_records(self) -> list[StatusRecord]:
+    def _last_records(self) -> list[ChildStatus]:
         while not select.select([self.status], [], [], _LOOK_SECONDS)[0]:
             self.keep_going()
         return list(self.read_records())
@@ -138,7 +138,7 @@ class Launch(NamedTuple):
     ended_by: Sequence[int] = ()  # signals of the C library that we ignore, and the command does not
 
 
-def launch(job: Launch) -> Keeper:
+def launch(job: Launch) -> Launcher:
     status_read, status_write = os.pipe()
     leash_read, leash_write = os.pipe()
     pid = os.fork()
@@ -151,7 +151,7 @@ def launch(job: Launch) -> Keeper:
             os._exit(70)
     os.close(status_write)
     os.close(leash_read)
-    return Keeper(pid, status_read, leash_write)
+    return Launcher(pid, status_read, leash_write)
 
 
 def _keep(job: Launch, status: int, leash: int) -> NoReturn:
@@ -173,9 +173,9 @@ def _keep(job: Launch, status: int, leash: int) -> NoReturn:
     our_image_kib, failure = (int.from_bytes(word, "little") for word in (last_words[:8], last_words[8:]))
     if failure:
         os.waitpid(command, 0)
-        _send(status, StatusRecord(What.NOT_STARTED, failure))
+        _send(status, ChildStatus(What.NOT_STARTED, failure))
     else:
-        _send(status, StatusRecord(What.STARTED, command, at_ns=time.monotonic_ns()))
+        _send(status, ChildStatus(What.STARTED, command, at_ns=time.monotonic_ns()))
         _watch(command, status, our_image_kib)
     if job.terminal is not None:
         _take_terminal_back()
@@ -235,14 +235,14 @@ def _watch(command: int, status: int, our_image_kib: int) -> None:
     while True:
         _, state, usage = os.wait4(command, os.WUNTRACED | os.WCONTINUED)
         if os.WIFSTOPPED(state):
-            _send(status, StatusRecord(What.STOPPED, os.WSTOPSIG(state)))
+            _send(status, ChildStatus(What.STOPPED, os.WSTOPSIG(state)))
         elif os.WIFCONTINUED(state):
-            _send(status, StatusRecord(What.CONTINUED, 0))
+            _send(status, ChildStatus(What.CONTINUED, 0))
         else:
             user_us, system_us = round(usage.ru_utime * 1e6), round(usage.ru_stime * 1e6)
             # The kernel's peak includes our own image before exec; near that it says nothing of the command.
             peak = usage.ru_maxrss if usage.ru_maxrss > our_image_kib + _NEAR_KIB else 0
-            _send(status, StatusRecord(What.ENDED, state, user_us, system_us, peak, time.monotonic_ns()))
+            _send(status, ChildStatus(What.ENDED, state, user_us, system_us, peak, time.monotonic_ns()))
             return
 
 
@@ -260,7 +260,7 @@ def _take_terminal_back() -> None:
         os.close(terminal)
 
 
-def _send(status: int, record: StatusRecord) -> None:
+def _send(status: int, record: ChildStatus) -> None:
     try:
         os.write(status, _RECORD.pack(*record))
     except BrokenPipeError:

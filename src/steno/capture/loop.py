@@ -14,15 +14,15 @@ import time
 from typing import Protocol
 
 from steno.capture import terminal as terminals
-from steno.capture.cgroup import Awaited
-from steno.capture.launcher import Keeper, StatusRecord, What
+from steno.capture.cgroup import DescendantWait
+from steno.capture.launcher import ChildStatus, Launcher, What
 from steno.capture.signals import FORWARDED, Command, SignalPipe, default_action, in_foreground
 from steno.capture.streams import (
     Channel,
     Inlet,
     Outlet,
     Poller,
-    ToldStreams,
+    SplitReader,
     Wiring,
     leave_a_drain,
     open_reader,
@@ -51,7 +51,7 @@ class Witness(Protocol):
     def output(self, tape: str, data: bytes) -> None: ...
     def told(self, tape: str, mono_ns: int, data: bytes) -> None: ...
     def input(self, data: bytes, mode: terminals.InputMode) -> None: ...
-    def status(self, record: StatusRecord) -> None: ...
+    def status(self, record: ChildStatus) -> None: ...
     def resized(self, size: terminals.Size) -> None: ...
     def signalled(self, number: int, *, forwarded: bool) -> None: ...
     def sink_closed(self, tape: str, error: OSError) -> None: ...
@@ -62,9 +62,9 @@ class Witness(Protocol):
     def tick(self) -> None: ...
 
 
-class Pump:
+class Loop:
     def __init__(
-        self, keeper: Keeper, wiring: Wiring, witness: Witness, awaited: Awaited | None = None
+        self, keeper: Launcher, wiring: Wiring, witness: Witness, awaited: DescendantWait | None = None
     ) -> None:
         """`awaited`: whom to wait for when the command has ended."""
         self._keeper = keeper
@@ -366,7 +366,7 @@ class Pump:
         )
 
     def _open_told(self, source: int) -> Channel:
-        return Channel("split", source, None, ToldStreams(self._witness.told).feed)
+        return Channel("split", source, None, SplitReader(self._witness.told).feed)
 
     def _open_inlet(self, inlet: Inlet) -> Channel:
         def observe(data: bytes) -> None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import steno
 from steno.capture.cgroup import Refusal, Scope
 from steno.capture.ignore import load
-from steno.capture.launcher import RESTORED, Descriptors, Keeper, Launch
+from steno.capture.launcher import RESTORED, Descriptors, Launch, Launcher
 from steno.errors import CaptureError
 from steno.evidence.ignored import IgnoreRules
 
@@ -280,7 +280,7 @@ def launch_observed(
     *,
     split: int | None,
     outputs: Sequence[int],
-) -> Keeper:
+) -> Launcher:
     """`outputs`: our ends of the command's, which steno-trace empties if we die."""
     status_read, status_write = os.pipe()
     leash_read, leash_write = os.pipe()
@@ -316,7 +316,7 @@ def launch_observed(
     for fd in (status_write, leash_read, key_read, store, keys):
         if fd is not None:
             os.close(fd)
-    return Keeper(pid, status_read, leash_write)
+    return Launcher(pid, status_read, leash_write)
 
 
 def _unwanted(observer: Observer, frames: Frames) -> list[str]:

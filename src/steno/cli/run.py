@@ -21,7 +21,7 @@ from steno.evidence import layout
 from steno.evidence.intake_names import NOT_WANTED
 from steno.evidence.kinds import ANY_SHIM, MAX_TAIL_BYTES, NO_SHIM, KernelObserved, SdkIntake
 from steno.evidence.run_id import is_run_id
-from steno.record.counted_gaps import counted
+from steno.record.gaps import counted
 from steno.record.run import Outcome, RunRequest, record
 
 _START_HINTS = {

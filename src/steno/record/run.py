@@ -1,8 +1,7 @@
-"""One run, from its first event to its seal. The only place where capture meets bundle.
+"""One run, from its first event to its seal: the only place where capture meets bundle.
 
-In: a request (what to run, where, how). Out: the command's exit code and a sealed bundle, or a spool that
-`steno recover` can seal. Until the command is started every failure of ours is an error and the command
-does not run; from then on nothing we fail at may disturb it: a loss is counted and becomes a gap.
+Until the command is started every failure of ours is an error and the command does not run; from then on
+nothing we fail at may disturb it: a loss is counted and becomes a gap.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from steno.bundle.store import create_run_folder, earlier_runs, publish_run_fold
 from steno.capture.git.process import ending_at
 from steno.capture.git.snapshot import RepoWatch
 from steno.capture.host import ToolVersions, describe_environment, describe_hook_program, describe_host
-from steno.capture.launcher import Keeper, Launch, close_to_others, launch, limits_of
-from steno.capture.loop import Pump
+from steno.capture.launcher import Launch, Launcher, close_to_others, launch, limits_of
+from steno.capture.loop import Loop
 from steno.capture.observer import (
     NONE,
     Frames,
@@ -42,21 +41,48 @@ from steno.capture.observer import (
     launch_observed,
     why_unobserved,
 )
-from steno.capture.signals import ignore_library_signals, signals_kept, undisturbed
+from steno.capture.signals import defer_signals, ignore_library_signals, ignore_signals
 from steno.capture.streams import wire
 from steno.capture.terminal import DEFAULT_SIZE
+from steno.claims.folder import RunClaims
+from steno.contracts import assay
 from steno.errors import CaptureError, SealError, StoreError
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import ANY_SHIM
 from steno.evidence.run_id import format_run_id
-from steno.record.counted_gaps import OUTLIVED, counted
-from steno.record.repository import RepositoryRecord
-from steno.record.run_claims import RunClaims
-from steno.record.scope import RunScope
-from steno.record.syncing import Syncing
-from steno.record.witness import SpoolWitness
+from steno.record.gaps import OUTLIVED, counted
+from steno.record.git import RepositoryRecord
+from steno.record.recorder import Recorder, RunScope
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+
+SYNC_SECONDS = 1.0
+
+
+class PeriodicFsync:
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self._enough = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="steno-sync", daemon=True)
+        self.failure: OSError | None = None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._enough.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self._enough.wait(SYNC_SECONDS):
+            try:
+                self._spool.sync()
+            except OSError as error:
+                # The kernel tells of a failed write-back once: whoever syncs later would hear nothing.
+                self.failure = error
+                return
+
 
 OWN_FAILURE = 125
 STATUS_UNKNOWN = "exit_status_unknown"
@@ -134,7 +160,7 @@ def record(request: RunRequest, *, on_sealing: Callable[[int], None]) -> Outcome
     with _Recording(request, redactor, findings, secrets) as recording:
         recording.look_before()
         recording.run_command()
-        with undisturbed() as signals:
+        with ignore_signals() as signals:
             with ending_at(signals):  # git may wait for what the command left, a pipe in place of a file
                 recording.look_after()
             recording.ask_for_more()
@@ -187,7 +213,7 @@ class _Recording:
         self._keys: HeldKeys | None = None  # the command may remove them
         self._scope: RunScope | None = None
         self._repo: RepoWatch | None = None
-        self._claims = RunClaims(self._run_id, request.shim, self._origin_ns)
+        self._claims = RunClaims(self._run_id, request.shim, self._origin_ns, assay.VARIABLES)
         try:
             if self._observer is not None:
                 self._scope = RunScope(self._run_id, self._observer, ours)
@@ -197,7 +223,7 @@ class _Recording:
             self._environ = {**request.environ, **self._claims.open(self._folder.path)}
             if self._observer is not None:
                 self._observer = self._observer._replace(ignored=self._claims.ignored(self._observer.ignored))
-            self._witness = SpoolWitness(self._spool, self._wiring, findings, self._learn)
+            self._witness = Recorder(self._spool, self._wiring, findings, self._learn)
             if self._scope is not None:
                 self._witness.event(self._scope.event())
             self._repository = (
@@ -209,7 +235,7 @@ class _Recording:
 
     def _abandon(self) -> None:
         """The run never began: leave nothing of it."""
-        with undisturbed():
+        with ignore_signals():
             self._finished = True
             self._close()
             with suppress(OSError), Folder(self._request.store) as store:
@@ -386,13 +412,13 @@ class _Recording:
 
     def run_command(self) -> None:
         limits = limits_of(os.getpid())
-        with signals_kept() as kept:
+        with defer_signals() as kept:
             keeper = self._launch()
             self._launched = True
             self._load_the_rest()
-            with Syncing(self._spool) as syncing:
+            with PeriodicFsync(self._spool) as syncing:
                 awaited = self._scope.awaited(keeper, self._request.wait_descendants) if self._scope else None
-                pump = Pump(keeper, self._wiring, self._witness, awaited)
+                pump = Loop(keeper, self._wiring, self._witness, awaited)
                 for number in kept:
                     signal.raise_signal(number)  # now there is somebody to pass it on
                 pump.run()
@@ -405,7 +431,7 @@ class _Recording:
         }:
             told = f"somebody set limits of the recorder: {', '.join(sorted(changed))}"
             self._witness.gap("recorder_reached", told)
-        with undisturbed():
+        with ignore_signals():
             keeper.release()
             if self._scope is not None:
                 self._scope.end(self._witness)
@@ -440,7 +466,7 @@ class _Recording:
             hint=hint_of(probe),
         )
 
-    def _launch(self) -> Keeper:
+    def _launch(self) -> Launcher:
         request, wiring = self._request, self._wiring
         if not request.opens_ours:
             close_to_others()

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from steno.bundle.folder import Folder
-from steno.claims.keeping import ClaimsRead, Heard, read_claims
-from steno.claims.told_lines import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
+from steno.claims.layers import ClaimsRead, Heard, read_claims
+from steno.claims.logs import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
 from steno.evidence import canonical, intake, layout, told
 from steno.evidence.claims import FileKey, ProcessKey
 from steno.judge.kernel_rows import batches

@@ -1,9 +1,8 @@
 """Which contents of files are kept, and from where.
 
-In: what calls tell of a path, its state at the end, its class in git. Out: the keys of the contents that were
-written, or why there is none. What the run was about to change has its old content from the helper's frames;
-what was read or changed, the one at the end from the disk. Which of them is the content before is
-for whoever reads to say. Never reads a content twice; equal contents are written once.
+What the run was about to change has its old content from the frames of `steno-trace`; what was read or
+changed, the one at the end from the disk. Equal contents are written once. Which of them is the content
+before is for whoever reads to say.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The witness: writes into the spool what the pump sees, and never lets a failing disk reach the command.
+"""Writes into the spool what the loop sees; a failing disk never reaches the command.
 
-In: the pump's calls. Out: tapes and events. What cannot be written is counted; `declare_losses` turns the
-counts into gaps at the end. What is typed while the terminal does not echo is masked here, because only
-here is it known how it was typed.
+What cannot be written is counted, and told as gaps at the end. What is typed while the terminal does not
+echo is masked here, because only here is it known how it was typed. The cgroup of the run and the probe
+that watches it are told of here too.
 """
 
 from __future__ import annotations
@@ -16,16 +16,25 @@ import msgspec
 
 from steno.bundle.spool import Spool
 from steno.bundle.tape import Tape
+from steno.capture.cgroup import (
+    DescendantWait,
+    ReapedChildren,
+    Refusal,
+    Scope,
+    make_scope,
+    process_names,
+    sweep_beside,
+)
 from steno.capture.git.types import Skip
-from steno.capture.launcher import StatusRecord, What
-from steno.capture.observer import READY, state_of
+from steno.capture.launcher import ChildStatus, Launcher, What
+from steno.capture.observer import READY, InScope, Observer, fit_to_scope, start_probe, state_of
 from steno.capture.streams import Wiring
 from steno.capture.terminal import InputMode, Size
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import EventData
 from steno.evidence.linux_numbers import signal_name
-from steno.evidence.observed import Split
-from steno.record.counted_gaps import EVENTS_LOST, split_hole
+from steno.evidence.observed import LeftProcess, Split
+from steno.record.gaps import EVENTS_LOST, OUTLIVED, split_hole
 from steno.redact.findings import Findings
 
 CANNOT_EXECUTE, NOT_FOUND, SIGNAL_BASE = 126, 127, 128
@@ -37,7 +46,7 @@ _MASKED_KEYS = bytes(byte if byte in _CONTROL_KEYS else ord("*") for byte in ran
 _NORMAL_SKIPS = {"NOT_A_GIT_REPO", "BARE_REPOSITORY", "GIT_MISSING"}
 
 
-class SpoolWitness:
+class Recorder:
     def __init__(
         self, spool: Spool, wiring: Wiring, findings: Findings, learn: Callable[[bytes], None]
     ) -> None:
@@ -83,7 +92,7 @@ class SpoolWitness:
             other.end_moment()
         self._tapes[tape].append(mono_ns, data)
 
-    def status(self, record: StatusRecord) -> None:
+    def status(self, record: ChildStatus) -> None:
         match record.what:
             case What.STARTED:
                 self.started = True
@@ -215,7 +224,7 @@ class SpoolWitness:
         self.event(kinds.CommandNotStarted(number, self.not_started))
         self._finish(kinds.CommandFinished(NOT_FOUND if number == errno.ENOENT else CANNOT_EXECUTE))
 
-    def _on_ended(self, record: StatusRecord) -> None:
+    def _on_ended(self, record: ChildStatus) -> None:
         state = record.value
         signalled = os.WIFSIGNALED(state)
         self._finish(
@@ -268,3 +277,75 @@ def _beside(tapes: Mapping[str, Tape], told: set[str]) -> dict[str, list[Tape]]:
         name: [tape for other, tape in tapes.items() if other != name and (other in told) == (name in told)]
         for name in tapes
     }
+
+
+MAX_TOLD, SHOWN = 100, 5
+
+
+class RunScope:
+    def __init__(self, run_id: str, observer: Observer, environ: Mapping[str, str]) -> None:
+        """Make the cgroup, and start the probe if one is wanted. An error when one is insisted on."""
+        sweep_beside()
+        self._made = make_scope(run_id)
+        self._channel: int | None = None
+        self._children: ReapedChildren | None = None
+        try:
+            self.observer = fit_to_scope(observer, self._made)
+            if self.observer.probe is not None and isinstance(self._made, Scope):
+                self._channel = start_probe(self.observer.probe, self._made.fd, environ)
+        except BaseException:
+            self.close()
+            raise
+
+    def event(self) -> kinds.CgroupScope:
+        match self._made:
+            case Refusal(reason, detail):
+                return kinds.CgroupScope(reason=reason, detail=detail)
+            case made:
+                return kinds.CgroupScope(hierarchy=made.kind, path=made.path, cgroup_id=made.cgroup_id)
+
+    def for_launch(self) -> InScope:
+        return InScope(self._made.fd if isinstance(self._made, Scope) else None, self._channel)
+
+    def launched(self) -> None:
+        """steno-trace has the probe's socket; as long as we held it too, it would not see its end."""
+        if self._channel is not None:
+            os.close(self._channel)
+            self._channel = None
+
+    def awaited(self, keeper: Launcher, seconds: float) -> DescendantWait:
+        if isinstance(self._made, Scope):
+            return DescendantWait(self._made, seconds)
+        self._children = ReapedChildren(keeper.pid)
+        return DescendantWait(self._children, seconds)
+
+    def end(self, witness: Recorder) -> None:
+        """Tell who is left. A cgroup that cannot be removed is not taken for empty."""
+        if isinstance(self._made, Refusal):
+            return
+        left = self._made.end()
+        named = [LeftProcess(pid, name) for pid, name in process_names(left.processes[:MAX_TOLD])]
+        witness.event(
+            kinds.CgroupEnded(
+                empty=left.removed and not left.processes,
+                removed=left.removed,
+                left=named,
+                left_count=len(left.processes),
+            )
+        )
+        if left.processes or not left.removed:
+            who = ", ".join(f"{one.name} ({one.pid})" for one in named[:SHOWN])
+            more = " …" if len(left.processes) > SHOWN else ""
+            count = OUTLIVED.says(len(left.processes))
+            witness.gap(OUTLIVED.reason, f"{count}: {who}{more}" if who else count)
+
+    def close(self) -> None:
+        """Leaves nothing behind, also when the run never began."""
+        self.launched()
+        if self._children is not None:
+            self._children.close()
+            self._children = None
+        if isinstance(self._made, Scope):
+            self._made.end()
+            self._made.close()
+            self._made = Refusal("failed", "it was closed")

@@ -1,7 +1,6 @@
 """What git shows of a run: the snapshots before and after the command, and the patch between them.
 
-In: the run's spool and witness. Out: the files below `git/` in the spool, and the two snapshot events. What
-cannot be looked at or kept is a gap. Never disturbs the command: what fails here fails before or after it.
+What cannot be looked at or kept is a gap.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from steno.bundle.spool import Spool
 from steno.capture.git.snapshot import RepoWatch
 from steno.capture.git.types import Change, Skip, Snapshot
 from steno.evidence import kinds, layout
-from steno.record.witness import SpoolWitness
+from steno.record.recorder import Recorder
 from steno.redact.findings import Findings
 
 WITHHELD = "withheld-file"
 
 
 class RepositoryRecord:
-    def __init__(self, repo: RepoWatch, spool: Spool, witness: SpoolWitness, findings: Findings) -> None:
+    def __init__(self, repo: RepoWatch, spool: Spool, witness: Recorder, findings: Findings) -> None:
         self._repo = repo
         self._spool = spool
         self._witness = witness
