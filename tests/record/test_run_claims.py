@@ -59,10 +59,10 @@ def claims(tmp_path: Path) -> Iterator[RunClaims]:
 
 
 def kept(claims: RunClaims, here: Path) -> list[object]:
-    witness = _Witness()
+    recorder = _Witness()
     with Folder(here) as folder:
-        claims.keep(folder, cast("Recorder", witness), Redactor(findings=Findings()), 10**18)
-    return witness.told
+        claims.keep(folder, cast("Recorder", recorder), Redactor(findings=Findings()), 10**18)
+    return recorder.told
 
 
 def test_claims_that_the_command_planted_are_gone_where_nobody_told_anything(

@@ -355,7 +355,7 @@ class RunClaims:
         keys = None if (path := keys_path()) is None else path.resolve()
         return ignoring(rules, [path for path in (told, keys) if path is not None])
 
-    def keep(self, run: Folder, witness: _Recorder, redactor: Redactor, now_ns: int) -> None:
+    def keep(self, run: Folder, recorder: _Recorder, redactor: Redactor, now_ns: int) -> None:
         try:
             with run.sub(layout.SPOOL) as spool:
                 events = self._events(spool, redactor, now_ns)
@@ -363,9 +363,9 @@ class RunClaims:
             events = [kinds.Gap(DISTURBED, f"what was told could not be kept: {error.strerror}")]
         for event in events:
             if isinstance(event, kinds.Gap):
-                witness.gap(event.reason, event.detail)
+                recorder.gap(event.reason, event.detail)
                 continue
-            witness.event(event)
+            recorder.event(event)
             if isinstance(event, kinds.SdkIntake):
                 self.sdk_intake = event
 

@@ -307,7 +307,7 @@ def _of_the_ignored_paths() -> Iterator[Trouble]:
     from steno.capture import ignore
 
     try:
-        path = ignore.place(os.environ)
+        path = ignore.config_path(os.environ)
     except CaptureError:  # the recorder had another environment
         return
     why = ignore.why_not_made(path)

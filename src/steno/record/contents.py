@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.frames import KeptContent, Touched
 from steno.capture.git.classify import GitClass
-from steno.capture.paths import Contents, FileState, Seen, differs
+from steno.capture.paths import Contents, FileState, FinalState, differs
 from steno.redact.contents import holds_secret
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
@@ -83,7 +83,9 @@ class ContentKeeper:
                 self.keys[number] = key
                 self._unchanged.add(content.state[:_SAME_CONTENT])
 
-    def keep(self, path: bytes, name: str, touched: Touched, found: Seen, git: GitClass | None) -> Content:
+    def keep(
+        self, path: bytes, name: str, touched: Touched, found: FinalState, git: GitClass | None
+    ) -> Content:
         """The content at the end. `name` is the path as text, masked."""
         state = found.state
         if state is None or not stat.S_ISREG(state.mode) or touched.is_below_mount:

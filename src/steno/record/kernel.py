@@ -24,7 +24,7 @@ from steno.bundle.known_secrets import key_of
 from steno.bundle.masked_strings import mask_path
 from steno.bundle.room import TEMPORARY
 from steno.capture.git.classify import GitClass, GitFacts, Repository, git_facts
-from steno.capture.paths import Contents, Directories, Seen, observe
+from steno.capture.paths import Contents, Directories, FinalState, stat_touched
 from steno.errors import SealError, StoreError
 from steno.evidence import canonical, kinds, layout, wire
 from steno.evidence.ignored import IgnoreRules
@@ -50,7 +50,7 @@ def repository_line(repository: Repository, mask: Mask) -> bytes:
 
 
 def file_line(
-    path: bytes, masked: bytes, found: Seen, content: Content, git: GitClass | None, *, mask: Mask
+    path: bytes, masked: bytes, found: FinalState, content: Content, git: GitClass | None, *, mask: Mask
 ) -> bytes:
     line: dict[str, Any] = {**_named("path", masked), "after": _after(found, mask)}
     if content.blob is not None:
@@ -70,7 +70,7 @@ def file_line(
     return canonical.encode_line(line)
 
 
-def _after(found: Seen, mask: Mask) -> dict[str, Any]:
+def _after(found: FinalState, mask: Mask) -> dict[str, Any]:
     if not found.known:
         return {"unknown": True}
     if found.state is None:
@@ -213,7 +213,7 @@ class _FilesLayer:
 
     def keep(self, rules: IgnoreRules, store: Path, *, looked: bool) -> list[Gap]:
         paths = self._frames.touched()
-        seen = observe(paths, rules, store, looked=looked)
+        seen = stat_touched(paths, rules, store, looked=looked)
         facts = GitFacts([], {}, [])
         if looked:
             facts = git_facts((path for path in seen if _may_be_tracked(paths[path], seen[path])), store)
@@ -244,7 +244,7 @@ class _FilesLayer:
         self._clear(layout.BLOBS)
         self._clear(layout.FILE_LINES)
 
-    def _drop_alike(self, seen: dict[bytes, Seen]) -> int:
+    def _drop_alike(self, seen: dict[bytes, FinalState]) -> int:
         """Of paths that are the same once they are masked one is told of; returns how many are not."""
         first: dict[bytes, bytes] = {}
         dropped = [path for path in sorted(seen) if first.setdefault(self._mask(path), path) != path]
@@ -274,7 +274,7 @@ class _FilesLayer:
     # --- contents ----------------------------------------------------------------------------------
 
     def _keep_contents(
-        self, paths: Mapping[bytes, Touched], seen: Mapping[bytes, Seen], facts: GitFacts
+        self, paths: Mapping[bytes, Touched], seen: Mapping[bytes, FinalState], facts: GitFacts
     ) -> _Kept:
         self._clear(layout.BLOBS)
         writer = BlobWriter(self._spool, self._key)
@@ -326,7 +326,7 @@ class _FilesLayer:
     # --- lines -------------------------------------------------------------------------------------
 
     def _write_lines(
-        self, seen: Mapping[bytes, Seen], facts: GitFacts, contents: Mapping[bytes, Content]
+        self, seen: Mapping[bytes, FinalState], facts: GitFacts, contents: Mapping[bytes, Content]
     ) -> None:
         self._clear(_DRAFT)
         self._clear(layout.FILE_LINES)
@@ -348,7 +348,9 @@ class _FilesLayer:
             raise
 
 
-def _may_be_tracked(touched: Touched, found: Seen) -> bool:
+def _may_be_tracked(touched: Touched, found: FinalState) -> bool:
     """Git knows files and links, not directories; and not what was never there."""
     states = [state for state in (touched.first, found.state) if state is not None]
-    return not found.beyond and any(stat.S_ISREG(state.mode) or stat.S_ISLNK(state.mode) for state in states)
+    return not found.parent_gone and any(
+        stat.S_ISREG(state.mode) or stat.S_ISLNK(state.mode) for state in states
+    )

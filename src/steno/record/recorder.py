@@ -26,7 +26,7 @@ from steno.capture.cgroup import (
     sweep_beside,
 )
 from steno.capture.git.types import Skip
-from steno.capture.launcher import ChildStatus, Launcher, What
+from steno.capture.launcher import ChildStatus, EventKind, Launcher
 from steno.capture.observer import READY, InScope, Observer, fit_to_scope, start_probe, state_of
 from steno.capture.streams import Wiring
 from steno.capture.terminal import InputMode, Size
@@ -71,7 +71,7 @@ class Recorder:
         self.swallowed_input = 0
         self.unwritten: dict[str, str] = {}  # a tape whose bytes did not reach the user, and why
 
-    # --- what the pump tells -----------------------------------------------------------------------
+    # --- what the loop tells -----------------------------------------------------------------------
 
     def output(self, tape: str, data: bytes) -> None:
         self._append(tape, self._spool.now(), data)
@@ -94,25 +94,25 @@ class Recorder:
 
     def status(self, record: ChildStatus) -> None:
         match record.what:
-            case What.STARTED:
+            case EventKind.STARTED:
                 self.started = True
                 self.event(kinds.CommandStarted(record.value, self._spool.moment(record.at_ns)))
-            case What.NOT_STARTED:
+            case EventKind.NOT_STARTED:
                 self._on_not_started(record.value)
-            case What.STOPPED:
+            case EventKind.STOPPED:
                 self.event(kinds.CommandStopped(signal_name(record.value)))
-            case What.CONTINUED:
+            case EventKind.CONTINUED:
                 self.event(kinds.CommandContinued())
-            case What.ENDED:
+            case EventKind.ENDED:
                 self._on_ended(record)
-            case What.OBSERVED:
+            case EventKind.OBSERVED:
                 if record.value:
                     self.gap("observer_failed", f"the kernel refused the filter: {os.strerror(record.value)}")
-            case What.PROBE:
+            case EventKind.PROBE:
                 self.probe = state_of(record.value)
                 self.event(kinds.ProbeState(self.probe))
-            case What.RELEASED:
-                """The keeper has let go; whoever released it counts what is left."""
+            case EventKind.RELEASED:
+                """The launcher has let go; whoever released it counts what is left."""
 
     def resized(self, size: Size) -> None:
         self.event(kinds.TerminalResized(size.cols, size.rows))
@@ -313,19 +313,19 @@ class RunScope:
             os.close(self._channel)
             self._channel = None
 
-    def awaited(self, keeper: Launcher, seconds: float) -> DescendantWait:
+    def awaited(self, launcher: Launcher, seconds: float) -> DescendantWait:
         if isinstance(self._made, Scope):
             return DescendantWait(self._made, seconds)
-        self._children = ReapedChildren(keeper.pid)
+        self._children = ReapedChildren(launcher.pid)
         return DescendantWait(self._children, seconds)
 
-    def end(self, witness: Recorder) -> None:
+    def end(self, recorder: Recorder) -> None:
         """Tell who is left. A cgroup that cannot be removed is not taken for empty."""
         if isinstance(self._made, Refusal):
             return
         left = self._made.end()
         named = [LeftProcess(pid, name) for pid, name in process_names(left.processes[:MAX_TOLD])]
-        witness.event(
+        recorder.event(
             kinds.CgroupEnded(
                 empty=left.removed and not left.processes,
                 removed=left.removed,
@@ -337,7 +337,7 @@ class RunScope:
             who = ", ".join(f"{one.name} ({one.pid})" for one in named[:SHOWN])
             more = " …" if len(left.processes) > SHOWN else ""
             count = OUTLIVED.says(len(left.processes))
-            witness.gap(OUTLIVED.reason, f"{count}: {who}{more}" if who else count)
+            recorder.gap(OUTLIVED.reason, f"{count}: {who}{more}" if who else count)
 
     def close(self) -> None:
         """Leaves nothing behind, also when the run never began."""
