@@ -77,6 +77,7 @@ docs: $(VENV)/.ready
 	$(BIN)/python tests/redact/test_docs.py
 	$(BIN)/python docs/generate_model.py --write
 	$(BIN)/python docs/generate_tables.py --write
+	$(BIN)/python docs/generate_agents.py --write
 	$(BIN)/python docs/generate_policy_schema.py
 	$(BIN)/python docs/generate_words.py --write
 	$(BIN)/python docs/generate_readme.py --write

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from steno.contracts.agent_audit.meta import SessionFound
+from steno.agents.stream import Session
 from steno.errors import StoreError
 from steno.launch.finish import write_indexes
 from steno.launch.registry import Entry, keep, open_register
@@ -25,7 +25,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def attempt(root: Path, number: int = 1, run_id: str = RUN_ID, session: str | None = None) -> None:
-    told = SessionFound("thread_id", session, "stdout") if session else SessionFound()
+    told = Session("thread_id", session, "stdout") if session else Session()
     made = meta(number, run_id, session=told)
     with open_register(root, run_id, make=True) as register:
         keep(register, Entry(reserved_at="", known=known(number, run_id), meta=made))

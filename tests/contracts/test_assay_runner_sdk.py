@@ -19,7 +19,7 @@ import steno as steno_package
 from steno.bundle.verify import Status
 from steno.contracts.assay import manifest as assay_manifest
 from steno.evidence import layout
-from steno.judge.projection import project
+from steno.judge.surface_names import project
 from support.assay_archives import Measured, lines_in, run_measured, steno_in, verdict_of
 from support.javascript import FILESYSTEM_SERVER, needs_filesystem_server, needs_openai_agents_js, placed
 from support.observers import a_run_has_a_cgroup, strongest

@@ -11,8 +11,17 @@ from hypothesis import strategies as st
 
 from steno.evidence import canonical, kinds
 from steno.evidence.claims import FileKey, NoticedByProxy, ProcessKey, ProxyLog
-from steno.evidence.kinds import KINDS, BadEventError, Event, EventData, UnknownKind, parse_line, to_json
-from steno.evidence.observed import LeftProcess, Split
+from steno.evidence.kinds import (
+    KINDS,
+    BadEventError,
+    Event,
+    EventData,
+    LeftProcess,
+    Split,
+    UnknownKind,
+    parse_line,
+    to_json,
+)
 from support.cases import cases
 from support.kernel_tables import OBSERVED
 from support.spools import HOST, ON_TERMINAL, RUN_ID, START, start

@@ -11,14 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steno.evidence import layout
-from steno.judge import distinct, kernel_rows
+from steno.evidence import layout, syscalls
+from steno.evidence.syscalls import BadTableError, Distinct, RowBatch, batches, by_arrow, by_dicts
 from steno.judge import files as judged_files
-from steno.judge.distinct import Distinct, by_arrow, by_dicts
 from steno.judge.files import Touched
-from steno.judge.kernel_rows import BadTableError, RowBatch, batches
-from steno.judge.one_pass import Reading
-from support.documents import files, processes, syscalls
+from steno.judge.scan import Reading
+from support.documents import accesses, files, processes
 from support.frames_made import ABSENT, FakeFrames, Found
 from support.kernel_tables import kernel_layers, table_of
 from support.spools import MemoryLayers
@@ -38,7 +36,7 @@ CALLS = st.lists(
     ),
     max_size=25,
 )
-DERIVATIONS: list[Callable[[MemoryLayers], Any]] = [syscalls, processes, files]
+DERIVATIONS: list[Callable[[MemoryLayers], Any]] = [accesses, processes, files]
 
 
 def made_of(calls: list[tuple[Any, ...]]) -> FakeFrames:
@@ -62,7 +60,7 @@ def by_a_plain_loop(batch: RowBatch) -> Distinct:
 def test_both_ways_find_what_a_plain_loop_finds(calls: list[tuple[Any, ...]], size: int) -> None:
     layers = kernel_layers(made_of(calls))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel_rows, "BATCH", size)
+        patch.setattr(syscalls, "BATCH", size)
         for batch in batches(layers, (*KEYS, "mono_ns")):
             assert by_dicts(batch, KEYS) == by_arrow(batch, KEYS) == by_a_plain_loop(batch)
 
@@ -74,8 +72,8 @@ def test_every_derived_file_has_the_same_bytes_whichever_way(calls: list[tuple[A
     for derive in DERIVATIONS:
         few = b"".join(derive(layers))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(distinct, "LARGE", 0)
-            patch.setattr(kernel_rows, "BATCH", size)
+            patch.setattr(syscalls, "LARGE", 0)
+            patch.setattr(syscalls, "BATCH", size)
             assert b"".join(derive(layers)) == few
 
 
@@ -110,7 +108,7 @@ def test_a_call_that_comes_again_in_a_later_batch_tells_nothing_that_is_passed_o
         made.event(op, path, process=process, at=at, state=state, arg=arg, result=result, notes=bits)
     layers = kernel_layers(made)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel_rows, "BATCH", size)
+        patch.setattr(syscalls, "BATCH", size)
         told = told_of(layers)
         patch.setattr(judged_files, "_MOST_TAKEN", 0)
         assert told == told_of(layers)

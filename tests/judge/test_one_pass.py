@@ -11,9 +11,9 @@ import pytest
 
 from steno.evidence import compat, layout
 from steno.evidence.layers import Layers
+from steno.evidence.syscalls import BadTableError, RowBatch
 from steno.judge.judgement import scans_for
-from steno.judge.kernel_rows import BadTableError, RowBatch
-from steno.judge.one_pass import Reading
+from steno.judge.scan import Reading
 from support.calls_made import decision, run_of, said_call
 from support.documents import documents
 from support.frames_made import FakeFrames
@@ -77,10 +77,10 @@ def test_all_documents_are_made_of_one_pass_and_of_two_where_calls_are_told(
 
 def test_what_was_read_is_not_read_again() -> None:
     layers = run(with_calls=True)
-    reading = Reading(layers)
-    first = {name: made(reading, name) for name in DOCUMENTS}
+    found = documents(layers)
+    first = {name: b"".join(found.read(name)) for name in DOCUMENTS}
     passes = layers.passes
-    assert {name: made(reading, name) for name in DOCUMENTS} == first
+    assert {name: b"".join(found.read(name)) for name in DOCUMENTS} == first
     assert layers.passes == passes
 
 

@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from steno.evidence import canonical, kinds, layout
-from steno.evidence.kinds import EventData
-from steno.evidence.observed import LeftProcess
+from steno.evidence.kinds import EventData, LeftProcess
 from support.documents import documents
 from support.kernel_tables import OBSERVED
 from support.spools import FINISH, HOST, RUN_ID, START, MemoryLayers, numbered, start, tape_files

@@ -17,9 +17,8 @@ from steno.bundle.manifest import FORMAT
 from steno.bundle.verify import EXIT_CODES, STEPS
 from steno.capture import host
 from steno.cli.main import COMMANDS
-from steno.evidence import compat, intake_names, kinds, layout, wire
-from steno.evidence.observed import Host
-from steno.judge import kernel_rows
+from steno.evidence import compat, intake_names, kinds, layout, syscalls, wire
+from steno.evidence.kinds import Host
 from steno.record import gaps as gap_reasons
 from steno.redact import RULES
 from support.cases import cases
@@ -157,7 +156,7 @@ def test_the_spec_has_every_step_of_verification_with_its_number_and_words() -> 
 
 def test_the_spec_has_every_column_and_every_operation_of_a_system_call() -> None:
     section = page("spec.md").split("### 5.1 ")[1].split("\n### ")[0]
-    names = [*kernel_rows.COLUMNS, *(op.name for op in wire.OPS.values())]
+    names = [*syscalls.COLUMNS, *(op.name for op in wire.OPS.values())]
     assert not [name for name in names if f"`{name}`" not in section]
 
 

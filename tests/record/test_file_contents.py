@@ -18,7 +18,7 @@ from steno.capture.paths import Contents, Directories, FileState, FinalState, st
 from steno.evidence import wire
 from steno.evidence.ignored import IgnoreRules
 from steno.judge import contents as judged
-from steno.judge.looks import KEPT, Identity, Look
+from steno.judge.contents import KEPT, Identity, Look
 from steno.record import contents
 from steno.record.contents import ContentKeeper, without_blobs
 from steno.redact.engine import Redactor

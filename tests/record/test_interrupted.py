@@ -70,7 +70,7 @@ _LATE = """\
 import os, sys
 from pathlib import Path
 import steno.bundle.seal
-from steno.bundle.spool import is_live
+from steno.bundle.lock import is_live
 from steno.capture import loop
 from steno.record import run
 

@@ -19,8 +19,8 @@ from steno.bundle.frames import KERNEL
 from steno.evidence import canonical, layout
 from steno.judge.rules import RULES
 from steno.model import table_documents
-from steno.model.finding import open_path
 from steno.model.run import Run
+from steno.model.runs import open_path
 from steno.views.report import parts
 from steno.views.report.extract import EXTRACT
 from steno.views.report.parts import JUDGED, Parts, parts_of

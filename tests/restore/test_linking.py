@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from steno.restore.applying import carry_out
-from steno.restore.judging import User
-from steno.restore.looking import FileSystem
+from steno.restore.apply import carry_out
+from steno.restore.filesystem import FileSystem
 from steno.restore.plan import Do, Plan, make_plan
 from steno.restore.states import HardLink
-from steno.restore.tasks import Direction
+from steno.restore.tasks import Direction, User
 from support.snapshots import new_trash, recording, records_of, snapshot
 
 NAMES = ("a", "b", "c")

@@ -9,9 +9,9 @@ from typing import Any
 from steno.bundle.folder import Folder
 from steno.evidence import layout
 from steno.evidence.layers import Layers
+from steno.judge.contents import Look
 from steno.judge.files import state_of
 from steno.judge.judgement import Judgement
-from steno.judge.looks import Look
 from steno.model.documents import Documents, state_json
 from steno.model.evidence_files import documents_of
 
@@ -34,7 +34,7 @@ def processes(layers: Layers) -> Iterator[bytes]:
     return documents(layers).read(layout.PROCESSES)
 
 
-def syscalls(layers: Layers) -> Iterator[bytes]:
+def accesses(layers: Layers) -> Iterator[bytes]:
     return documents(layers).read(layout.KERNEL_LINES)
 
 

@@ -12,7 +12,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
 from steno.bundle.verify import Status, Verdict, verify
 from steno.evidence import layout
-from steno.judge.claim_layers import Claims, claims_of
+from steno.judge.claims import Claims, claims_of
 from support.documents import of_folder
 
 

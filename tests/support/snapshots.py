@@ -11,14 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from steno.judge.types import File, FileState, ThingRenamed
-from steno.restore.applying import carry_out
-from steno.restore.contents import LackingContentError
-from steno.restore.judging import User
-from steno.restore.looking import FileSystem
+from steno.restore.apply import carry_out
+from steno.restore.filesystem import FileSystem, Trash
 from steno.restore.plan import Plan, Problem, make_plan
-from steno.restore.states import FileRecords, kind_of, read_records
-from steno.restore.tasks import Direction
-from steno.restore.trash import Trash
+from steno.restore.states import FileRecords, LackingContentError, kind_of, read_records
+from steno.restore.tasks import Direction, User
 
 Snapshot = dict[bytes, dict[str, Any]]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from steno.capture.cgroup import Refusal
+from steno.text.style import Paint
 from steno.views import checkup
 from steno.views.checkup import Finding, Mark
-from steno.views.paint import Paint
 from support.cgroups import left_by, needs_scope, new_run_id
 from support.making import RUN_ID, make_run, start
 from support.waiting import SECONDS

@@ -14,7 +14,7 @@ from steno.evidence import compat, intake_names, kinds, layout
 from steno.evidence.claims import PolicyLine
 from steno.evidence.layers import Layers
 from steno.evidence.proxy_logs import Connection
-from steno.judge.claim_layers import Claims, claims_of
+from steno.judge.claims import Claims, claims_of
 from steno.judge.facts import RunFacts
 
 

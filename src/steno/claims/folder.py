@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from steno.bundle.folder import Folder
-from steno.bundle.local_key import keys_path
+from steno.bundle.keys import keys_path
 from steno.capture.tmpfs import memory_directories, room_in
 from steno.claims.logs import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
 from steno.errors import StoreError

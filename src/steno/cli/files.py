@@ -23,9 +23,9 @@ from steno.cli.opening import (
 from steno.cli.paging import print_paged
 from steno.evidence.layout import FILES, SURFACE
 from steno.judge.types import File
+from steno.model.contents import NotKept
 from steno.model.documents import file_json
 from steno.model.run import Run
-from steno.model.unkept import NotKept
 from steno.views import file_diff, file_list
 from steno.views.diff_colours import painted
 from steno.views.file_list import Choice, Wanted

@@ -230,8 +230,8 @@ def _place_of(name: str, directory: Path) -> Path:
 
 
 def _export(outcome: Outcome, name: str, directory: Path) -> None:
-    from steno.model.finding import open_path
     from steno.model.run import Run
+    from steno.model.runs import open_path
     from steno.views.export import export_named
 
     try:

@@ -22,7 +22,7 @@ from steno.hooks.payload import MAX_PAYLOAD, NotUnderstoodError, encoded, read
 # Gemini CLI takes stderr for an answer when stdout is empty; to all of them an empty object says nothing.
 _ANSWER = b"{}\n"
 _PIECE = 1 << 20
-_SHELLS = frozenset({"sh", "dash", "bash", "zsh", "ksh", "ash", "fish", "busybox"})
+_SHELLS = frozenset({"sh", "dash", "bash", "zsh", "ksh", "mksh", "ash", "fish", "busybox"})
 _SEPARATORS = frozenset(";|&\n")
 _MOST_SHELLS = 8
 _MOST_BYTES = 128 << 10

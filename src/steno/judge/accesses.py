@@ -10,10 +10,9 @@ from functools import cache
 from typing import ClassVar, Self
 
 from steno.evidence.layers import Layers
-from steno.judge.distinct import distinct_rows
-from steno.judge.kernel_rows import RowBatch, result_word
-from steno.judge.one_pass import Reading
+from steno.evidence.syscalls import RowBatch, distinct_rows, result_word
 from steno.judge.operations import MEANING_OF_OPEN, OPENING, access, creates, truncates
+from steno.judge.scan import Reading
 from steno.judge.types import Access, outcome_of
 
 _KEYS = ("process", "op", "path", "resolved", "result", "arg", "arg2")

@@ -17,18 +17,28 @@ import msgspec
 from msgspec.structs import replace
 
 from steno.evidence import canonical, layout, wire
+from steno.evidence.ignored import lies_below
 from steno.evidence.layers import Layers
-from steno.evidence.mounting import lies_below
-from steno.judge import looks
-from steno.judge.contents import NOTHING, RACED, Content, End, contents
-from steno.judge.distinct import distinct_rows
-from steno.judge.kernel_rows import BadTableError, RowBatch
-from steno.judge.looks import NOT_KEPT, Contents, Identity, Look, learned, rows_with_content
-from steno.judge.mounts import mounted_upon
-from steno.judge.one_pass import Reading
+from steno.evidence.syscalls import BadTableError, RowBatch, distinct_rows
+from steno.judge.contents import COLUMNS as LOOK_COLUMNS
+from steno.judge.contents import (
+    NOT_KEPT,
+    NOTHING,
+    RACED,
+    Content,
+    Contents,
+    End,
+    Identity,
+    Look,
+    contents,
+    learned,
+    looks,
+    rows_with_content,
+)
 from steno.judge.operations import CHANGING, has_failed
-from steno.judge.path_ledger import ABSENT as NOT_THERE
-from steno.judge.path_ledger import FOUND, NOBODY_LOOKED, PathLedger, Rows
+from steno.judge.path_history import ABSENT as NOT_THERE
+from steno.judge.path_history import FOUND, NOBODY_LOOKED, PathLedger, Rows, mounted_upon
+from steno.judge.scan import Reading
 from steno.judge.surface_names import text
 from steno.judge.types import ABSENT, DirectoryRename, File, Files, FileState, Git, Repository, beside
 
@@ -36,7 +46,7 @@ MAX_LINE = 1 << 20
 UNKNOWN = FileState(None)
 _BOUND = 1 << 63
 _KEYS = ("op", "resolved", "result", "notes", "arg", "exists", "mode")
-COLUMNS = (*dict.fromkeys((*_KEYS, "mono_ns", "extra", *looks.COLUMNS)),)
+COLUMNS = (*dict.fromkeys((*_KEYS, "mono_ns", "extra", *LOOK_COLUMNS)),)
 _TYPES = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "directory",
@@ -297,7 +307,7 @@ class Touched:
         self.tells_contents |= batch.tells_contents
         self.has_moved_files |= not _OTHER_NAMES.isdisjoint(rows.op)
         told = rows_with_content(batch)
-        found_told = looks.looks(batch, told)
+        found_told = looks(batch, told)
         changed_in = self._note_files(batch, told, found_told)
         found: dict[int, bytes] = {}
         for path, place in dict(self._ledger.take(rows)).items():  # of several rows the last one counts
@@ -308,7 +318,7 @@ class Touched:
             else:
                 self._before[path] = _Before(None)
         self._note_states(batch, found)
-        self._note_first(looks.looks(batch, [*found]), found, changed_in)
+        self._note_first(looks(batch, [*found]), found, changed_in)
         self._learn_contents(batch, found_told)
         if not _BESIDE_THE_STATE.isdisjoint(rows.op):
             self._note_set_beside(rows, [call[2] for call in calls])

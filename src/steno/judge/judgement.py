@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any, Protocol, TypeVar
@@ -13,13 +11,20 @@ import msgspec
 from steno.evidence import layout
 from steno.evidence.layers import Layers
 from steno.judge import accesses as accesses_
-from steno.judge import call_join, calls, correlation, files, health, processes, surface, types
-from steno.judge.doings import Seeing
+from steno.judge import files, health, processes, surface, types
+from steno.judge.calls import types as calls_types
+from steno.judge.calls.correlation import correlation
+from steno.judge.calls.join import scans as scans_of_calls
+from steno.judge.calls.types import Calls, Correlation
+from steno.judge.calls.verdicts import calls
 from steno.judge.facts import RunFacts
-from steno.judge.one_pass import Reading, Scan
-from steno.judge.types import Access, Calls, Correlation, Files, Health, Process, Surface
+from steno.judge.health import Health
+from steno.judge.scan import Reading, Scan
+from steno.judge.surface import Seeing, Surface
+from steno.judge.types import Access, Files, Process
 
 _Part = TypeVar("_Part")
+_NOT_THERE = (2, "No such file or directory")  # ENOENT, in the words of no locale
 _FRAME = 1 << 13  # accesses that are kept in one piece
 # What is read of the table for one of these alone.
 _SCANS: dict[str, type[Scan]] = {
@@ -85,11 +90,11 @@ class Judgement:
 
     @property
     def correlation(self) -> Correlation:
-        return self._part(layout.CORRELATION, Correlation, correlation.correlation)
+        return self._part(layout.CORRELATION, Correlation, correlation)
 
     @property
     def calls(self) -> Calls:
-        return self._part(layout.CALLS, Calls, calls.calls)
+        return self._part(layout.CALLS, Calls, calls)
 
     def accesses(self) -> Iterator[Access]:
         """There may be very many: they are told one by one."""
@@ -111,7 +116,7 @@ class Judgement:
     def _part(self, name: str, kind: type[_Part], make: Callable[[Reading], _Part]) -> _Part:
         if name not in self._made:
             if not self.has(name):
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+                raise FileNotFoundError(*_NOT_THERE, name)
             self._made[name] = self._read_or_made(name, kind, make)
             if name in _SCANS:
                 self.reading.forget(_SCANS[name])
@@ -132,13 +137,14 @@ class Judgement:
 def _files(reading: Reading) -> Files:
     if not reading.has(layout.FILE_LINES):
         # Without them no file would be changed, which nothing tells.
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), layout.FILE_LINES)
+        raise FileNotFoundError(*_NOT_THERE, layout.FILE_LINES)
     return files.files(reading)
 
 
 def types_kept() -> list[list[str]]:
     """What the types of the parts are made of: what was kept of others is of no use."""
-    kinds = [kind for kind in vars(types).values() if isinstance(kind, type)]
+    modules = (types, calls_types, surface, health)
+    kinds = [kind for module in modules for kind in vars(module).values() if isinstance(kind, type)]
     return [[kind.__name__, *kind.__struct_fields__] for kind in kinds if issubclass(kind, msgspec.Struct)]
 
 
@@ -149,7 +155,7 @@ def scans_for(layers: Layers, names: Collection[str]) -> Iterator[type[Scan]]:
     if layout.HEALTH in names:
         yield from health.scans(reading)
     if not {layout.CALLS, layout.CORRELATION}.isdisjoint(names):
-        yield from call_join.scans(reading)
+        yield from scans_of_calls(reading)
 
 
 def _framed(found: Iterator[Access]) -> Iterator[bytes]:

@@ -16,10 +16,9 @@ from msgspec.structs import replace
 from steno.evidence import wire
 from steno.evidence.layers import Layers
 from steno.evidence.linux_numbers import signal_name
-from steno.judge.distinct import distinct_rows
+from steno.evidence.syscalls import RowBatch, distinct_rows, result_word
 from steno.judge.facts import RunFacts
-from steno.judge.kernel_rows import RowBatch, result_word
-from steno.judge.one_pass import Reading
+from steno.judge.scan import Reading
 from steno.judge.types import STENO, TOOL, TOP, Exec, Process, outcome_of
 
 _COLUMNS = ("mono_ns", "process", "tid", "op", "path", "resolved", "extra", "result", "notes", "arg", "arg2")

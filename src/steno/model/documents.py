@@ -13,18 +13,14 @@ import msgspec
 
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.layers import Layers
-from steno.judge import asciicast
+from steno.evidence.syscalls import named_text
+from steno.judge import terminal
+from steno.judge.calls.types import Call, Calls, Check, Claim, Effects
 from steno.judge.judgement import Judgement
-from steno.judge.kernel_rows import named_text
 from steno.judge.types import (
     Access,
-    Call,
-    Calls,
-    Check,
-    Claim,
     Connection,
     DirectoryRename,
-    Effects,
     Exec,
     File,
     FileState,
@@ -190,7 +186,7 @@ def _usage(finished: kinds.CommandFinished | None) -> dict[str, int | None] | No
 
 
 def _cast(judgement: Judgement) -> Iterator[bytes]:
-    return asciicast.cast(judgement.reading)
+    return terminal.cast(judgement.reading)
 
 
 def _surface(judgement: Judgement) -> Iterator[bytes]:
@@ -274,6 +270,7 @@ def process_json(one: Process) -> Data:
         "exit_known": one.end_known,
         "outlived": one.still_running,
         "threads": one.threads,
+        "role": one.role,
         "events": one.n_events,
     }
 

@@ -13,24 +13,21 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from steno.bundle import manifest as manifests
-from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import completeness_of
 from steno.bundle.judgement_cache import JudgementCache
-from steno.bundle.manifest import Manifest
-from steno.bundle.reader import MAX_SMALL_FILE, FolderLayers, event_lines
-from steno.bundle.sealed import open_sealed
+from steno.bundle.manifest import Manifest, completeness_of
+from steno.bundle.reader import MAX_SMALL_FILE, FolderLayers, as_today, event_lines, open_sealed
 from steno.bundle.store import RunState, state_of
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import Event
 from steno.evidence.layers import Layers
 from steno.evidence.run_id import is_run_id
-from steno.judge.claim_layers import Claims, claims_of
+from steno.judge.claims import Claims, claims_of
 from steno.judge.facts import RunFacts
 from steno.judge.judgement import Judgement, Kept, types_kept
-from steno.judge.one_pass import Reading
-from steno.judge.streams import ERRORS, OUTPUT, RESIZE, Moment, recorded, timeline
+from steno.judge.scan import Reading
+from steno.judge.terminal import ERRORS, OUTPUT, RESIZE, Moment, recorded, timeline
 from steno.judge.types import Access
 from steno.model.documents import Documents, Readable
 

@@ -18,11 +18,10 @@ from typing import Any, NamedTuple, NoReturn
 
 from steno.bundle import kernel_table
 from steno.bundle.blobs import BlobWriter
-from steno.bundle.folder import Folder
+from steno.bundle.folder import TEMPORARY, Folder
 from steno.bundle.frames import Frames, Touched, open_frames
-from steno.bundle.known_secrets import key_of
+from steno.bundle.keys import key_of_spool
 from steno.bundle.masked_strings import mask_path
-from steno.bundle.room import TEMPORARY
 from steno.capture.git.classify import GitClass, GitFacts, Repository, git_facts
 from steno.capture.paths import Contents, Directories, FinalState, stat_touched
 from steno.errors import SealError, StoreError
@@ -129,7 +128,7 @@ def keep_kernel_layer(
     """
     try:
         if key is None:
-            key = key_of(spool, store)
+            key = key_of_spool(spool, store)
         with open_frames(spool, key) as frames:
             layer = _FilesLayer(spool, frames, redactor, findings, key, max_blob=max_blob)
             try:

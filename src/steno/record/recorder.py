@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import msgspec
 
 from steno.bundle.spool import Spool
-from steno.bundle.tape import Tape
+from steno.bundle.stream_writer import StreamWriter
 from steno.capture.cgroup import (
     DescendantWait,
     ReapedChildren,
@@ -31,9 +31,8 @@ from steno.capture.observer import READY, InScope, Observer, fit_to_scope, start
 from steno.capture.streams import Wiring
 from steno.capture.terminal import InputMode, Size
 from steno.evidence import kinds, layout
-from steno.evidence.kinds import EventData
+from steno.evidence.kinds import EventData, LeftProcess, Split
 from steno.evidence.linux_numbers import signal_name
-from steno.evidence.observed import LeftProcess, Split
 from steno.record.gaps import EVENTS_LOST, OUTLIVED, split_hole
 from steno.redact.findings import Findings
 
@@ -54,7 +53,7 @@ class Recorder:
         self._spool = spool
         self._learn = learn
         self._findings = findings
-        self._tapes = {tape: spool.tape(tape) for tape in wiring.recorded}
+        self._tapes = {tape: spool.stream(tape) for tape in wiring.recorded}
         self._told_bytes = {layout.STDOUT: 0, layout.STDERR: 0} if wiring.split is not None else {}
         self._split: Split | None = None
         self._beside = _beside(self._tapes, set(self._told_bytes))
@@ -271,7 +270,7 @@ class Recorder:
         self._hidden = b""
 
 
-def _beside(tapes: Mapping[str, Tape], told: set[str]) -> dict[str, list[Tape]]:
+def _beside(tapes: Mapping[str, StreamWriter], told: set[str]) -> dict[str, list[StreamWriter]]:
     """By tape, those of the same timeline: what the observer told apart is another than what was shown."""
     return {
         name: [tape for other, tape in tapes.items() if other != name and (other in told) == (name in told)]

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from steno.bundle import known_secrets
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import completeness_of
+from steno.bundle.keys import KNOWN_SECRETS, key_of_spool, read_known_secrets
+from steno.bundle.lock import is_live
+from steno.bundle.manifest import completeness_of
 from steno.bundle.reader import event_lines
 from steno.bundle.recover import Keepers, Recovered, finish_interrupted_seal, recover
-from steno.bundle.spool import is_live
 from steno.bundle.store import UNPUBLISHED, RunState, run_ids, state_of
 from steno.capture import cgroup
 from steno.capture.ignore import load
@@ -211,9 +211,9 @@ def _known_secrets(run: Folder, store: Path) -> list[bytes] | None:
     """What the recorder knew; without its key the frames cannot be read either. None: nobody knows."""
     try:
         with run.sub(layout.SPOOL) as spool:
-            if not spool.has(known_secrets.KNOWN):
+            if not spool.has(KNOWN_SECRETS):
                 return None
-            return known_secrets.read(spool, known_secrets.key_of(spool, store))
+            return read_known_secrets(spool, key_of_spool(spool, store))
     except (OSError, StoreError):
         return None
 

@@ -18,11 +18,10 @@ from tempfile import mkdtemp
 from typing import NamedTuple, NoReturn, Self
 
 from steno import __version__
-from steno.bundle import judgement_cache, local_key
+from steno.bundle import judgement_cache
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL, LOGS
-from steno.bundle.known_secrets import KnownSecrets
-from steno.bundle.local_key import HeldKeys
+from steno.bundle.keys import HeldKeys, KnownSecrets, keys_path, make_or_read_key
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers
 from steno.bundle.spool import Spool
@@ -322,7 +321,7 @@ class _Recording:
 
     @property
     def stream_bytes(self) -> int:
-        return sum(tape.kept_bytes for tape in self._spool.tapes)
+        return sum(writer.kept_bytes for writer in self._spool.streams)
 
     def finish(self) -> None:
         recorder = self._recorder
@@ -480,7 +479,7 @@ class _Recording:
             self._keys = HeldKeys(request.store)
             return launch(job)
         with Folder(request.store) as store:
-            self._key = local_key.make_or_read(store)
+            self._key = make_or_read_key(store)
             judgement_cache.allow(store)
         self._keys = HeldKeys(request.store)
         self._folder.make_folder(f"{layout.SPOOL}/{KERNEL}")
@@ -493,7 +492,7 @@ class _Recording:
                 folder.fd,
                 self._spool.lock,
                 request.store,
-                local_key.keys_path() if self._keys.are_apart else None,
+                keys_path() if self._keys.are_apart else None,
                 self._run_id,
                 self._key,
                 self._origin_ns,
@@ -551,8 +550,7 @@ class _Recording:
         )
 
     def _seal(self) -> tuple[Manifest | None, str | None]:
-        from steno.bundle.seal import seal
-        from steno.bundle.sweep import Sweeper
+        from steno.bundle.seal import Sweeper, seal
 
         if self._unsealable is not None:
             return None, self._unsealable

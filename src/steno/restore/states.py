@@ -1,4 +1,5 @@
-"""What the record says was at each path, read with suspicion: anybody may have written it.
+"""What the record says was at each path, read with suspicion (anybody may have written it), and the contents
+that it keeps.
 
 `FileRecords` are plain states under absolute paths, as bytes. A path that is not absolute, or that has a NUL,
 an empty part, `.` or `..`, is no path that a recorder writes: the whole bundle is refused. Never looks at the
@@ -8,13 +9,19 @@ file system.
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from steno.errors import BadBundleError
+from steno.evidence.layout import BLOBS
 from steno.judge.types import File, FileState, ThingRenamed
+from steno.model import contents
+from steno.model.contents import ContentsError, secret_keys
+from steno.model.run import Run
 
 _MAX_ID = 2**32 - 2  # one more means "leave it as it is" to chown(2)
 _MAX_MODE = 0o177777
@@ -199,3 +206,42 @@ def _state(found: FileState) -> State:
         blob=found.blob,
         content=found.no_content_reason,
     )
+
+
+class LackingContentError(Exception):
+    """The record does not hold a content, or it cannot be decrypted here."""
+
+
+class Contents(Protocol):
+    def get(self, key: str) -> bytes:
+        """The content of that key, or a `LackingContentError`."""
+
+
+class KeptContents:
+    def __init__(self, blobs: contents.Contents | None, keys: Sequence[bytes] = ()) -> None:
+        self._blobs = blobs
+        self._keys = keys
+
+    def get(self, key: str) -> bytes:
+        if self._blobs is None or key not in self._blobs:
+            raise LackingContentError("its content is not in the record")
+        try:
+            return self._blobs.read(key, self._keys)
+        except ContentsError:
+            if self._blobs.is_encrypted(key):
+                raise LackingContentError(
+                    "its content holds a secret, encrypted to a key that is not here"
+                ) from None
+            raise LackingContentError("its content in the record is damaged") from None
+
+
+@contextmanager
+def open_contents(run: Run, store: Path) -> Iterator[KeptContents]:
+    if not run.has_contents:
+        yield KeptContents(None)
+        return
+    try:
+        with run.open_contents() as blobs:
+            yield KeptContents(blobs, secret_keys(store))
+    except ContentsError as error:
+        raise BadBundleError(f"{BLOBS}: {error}", hint="nothing was changed") from error

@@ -79,3 +79,11 @@ def test_what_an_upstream_says_unasked_is_not_the_next_answer(tmp_path: Path) ->
     assert answer.count(_RESULT) == 2
     assert b"{}" not in answer
     assert made.outcomes() == ["result", "result"]
+
+
+def test_a_body_with_two_lengths_is_refused_and_reaches_nobody(tmp_path: Path) -> None:
+    head, _, body = post(call(), Transfer_Encoding="chunked").partition(b"\r\n\r\n")
+    chunked = head + b"\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    answer, made = asked(tmp_path, sends(_JSON, _RESULT), chunked)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert made.received == []

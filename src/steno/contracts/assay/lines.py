@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steno.evidence import canonical, wire
-from steno.model.kernel_rows import column, shown
-from steno.model.recorded_calls import (
+from steno.model.events import (
     RowBatch,
     access,
     category,
+    column,
     creates,
     has_failed,
     internet_endpoint,
+    shown,
     truncates,
 )
 

@@ -11,7 +11,7 @@ from steno.claims.layers import ClaimsRead, Heard, read_claims
 from steno.claims.logs import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
 from steno.evidence import canonical, intake, layout, told
 from steno.evidence.claims import FileKey, ProcessKey
-from steno.judge.kernel_rows import batches
+from steno.evidence.syscalls import batches
 from steno.model.live.claims import open_intake
 from steno.model.live.kernel_layer import LiveLayers
 from steno.model.record import Record, documents_over, readable
