@@ -18,7 +18,7 @@ from steno.cli.opening import (
     store_option,
 )
 from steno.errors import BadRequestError
-from steno.record.recovery import Done, Report, recover_all, recover_run
+from steno.record.recover import Done, Report, recover_all, recover_run
 from steno.text.safe import visible
 
 

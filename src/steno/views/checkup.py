@@ -192,7 +192,7 @@ def _private_copies() -> Finding:
 def _ignored_paths(environ: Mapping[str, str]) -> Finding:
     """Which paths are not recorded: where that is written, or what a run does without it."""
     try:
-        path = ignore.place(environ)
+        path = ignore.config_path(environ)
         entries = ignore.listed_in(path)
     except CaptureError as error:
         return Finding("ignored paths", Mark.MISSING, str(error), error.hint)

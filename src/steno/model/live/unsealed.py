@@ -21,8 +21,8 @@ from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import Frames, Touched, open_frames
 from steno.bundle.keys import KNOWN_SECRETS, key_of_spool, read_known_secrets
 from steno.bundle.masked_strings import mask_path
-from steno.claims.keeping import ClaimsRead, Heard, read_claims
-from steno.claims.told_lines import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
+from steno.claims.layers import ClaimsRead, Heard, read_claims
+from steno.claims.logs import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, claim_lines, intake, layout
 from steno.evidence.claims import FileKey, ProcessKey

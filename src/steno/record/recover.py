@@ -1,8 +1,6 @@
-"""Recovery of runs, and of what a killed recorder leaves around them.
+"""Recovers runs of killed recorders, and removes what they left around them.
 
-In: a run's folder, or a store. Out: sealed bundles, and a report of what was done to each. The private copies
-that a killed recorder left in memory are removed, and so are its cgroup and folders of runs that never began.
-Never touches a run whose recorder is alive, and never removes a directory that is not one of ours.
+A run whose recorder is alive is never touched, and no directory is removed that is not one of ours.
 """
 
 from __future__ import annotations
@@ -27,13 +25,13 @@ from steno.bundle.store import UNPUBLISHED, RunState, run_ids, state_of
 from steno.capture import cgroup
 from steno.capture.ignore import load
 from steno.capture.tmpfs import abandoned_shadows, remove_shadow
-from steno.claims.keeping import Heard, keep_claims
+from steno.claims import folder as claims_folder
+from steno.claims.layers import Heard, keep_claims
 from steno.errors import BadRequestError, CaptureError, StenoError, StoreError, UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.ignored import IgnoreRules
 from steno.evidence.intake_names import DISTURBED
 from steno.evidence.kinds import Event, EventData
-from steno.record import intake
 from steno.record.kernel import KernelKept, keep_kernel_layer
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
@@ -103,7 +101,7 @@ def recover_all(store: Path, *, now: float | None = None) -> Iterator[Report]:
     for path in abandoned_shadows():
         if remove_shadow(path):
             yield Report(str(path), Done.REMOVED, "private copies of a recorder that was killed are removed")
-    for left in intake.remove_left():
+    for left in claims_folder.remove_left():
         if left.removed:
             yield Report(
                 str(left.path), Done.REMOVED, "what programs told a recorder that is gone is removed"
@@ -156,7 +154,7 @@ def _recover_all_layers(run: Folder) -> Recovered:
 
     def keep_kernel(spool: Folder) -> KernelKept:
         start = _run_start(spool)[1]
-        rules = intake.ignoring(_rules_of(start), _intakes(spool))
+        rules = claims_folder.ignoring(_rules_of(start), _intakes(spool))
         max_blob = MAX_BLOB if start is None or start.max_blob is None else start.max_blob
         return keep_kernel_layer(spool, store, redactor, findings, rules, max_blob=max_blob, looked=False)
 
@@ -195,10 +193,10 @@ def _fold_claims(spool: Folder, first: Event, redactor: Redactor, *, texts: bool
         yield msgspec.convert(redactor.tree(msgspec.to_builtins(event), f"events.{event.type}"), type(event))
 
 
-def _open_intake(spool: Folder, start: kinds.RunStart) -> intake.IntakeFolder | None:
+def _open_intake(spool: Folder, start: kinds.RunStart) -> claims_folder.IntakeFolder | None:
     owner = os.fstat(spool.fd).st_uid
     for path in _intakes(spool):
-        if (found := intake.open_left(path, start.intake or intake.MEMORY, owner)) is not None:
+        if (found := claims_folder.open_left(path, start.intake or claims_folder.MEMORY, owner)) is not None:
             return found
     return None
 
@@ -206,7 +204,7 @@ def _open_intake(spool: Folder, start: kinds.RunStart) -> intake.IntakeFolder | 
 def _intakes(spool: Folder) -> list[Path]:
     """Where the intake of the run may be."""
     told = _told_scratch(spool)
-    return [*told.intakes, spool.path.absolute() / intake.ON_DISK]
+    return [*told.intakes, spool.path.absolute() / claims_folder.ON_DISK]
 
 
 def _known_secrets(run: Folder, store: Path) -> list[bytes] | None:
@@ -268,7 +266,7 @@ def _remove_scratch(run: Folder, events: Folder) -> None:
     for scratch in told.shadows:
         remove_shadow(scratch, fallback=run.path.parent)
     for path in told.intakes:
-        if (left := intake.open_left(path, intake.MEMORY, os.fstat(run.fd).st_uid)) is not None:
+        if (left := claims_folder.open_left(path, claims_folder.MEMORY, os.fstat(run.fd).st_uid)) is not None:
             left.remove()
 
 
@@ -280,7 +278,7 @@ class _Scratch(NamedTuple):
 def _told_scratch(events: Folder) -> _Scratch:
     run_id, start = _run_start(events)
     paths = [Path(path) for path in start.scratch] if start is not None else []
-    own = f"{intake.PREFIX}{run_id}"
+    own = f"{claims_folder.PREFIX}{run_id}"
     return _Scratch(
         [path for path in paths if path.name != own], [path for path in paths if path.name == own]
     )

@@ -15,10 +15,17 @@ import msgspec
 
 from steno.bundle.folder import Folder
 from steno.bundle.seal import write_file
-from steno.claims import sdk_contract
-from steno.claims.hook_log import take_hooks
-from steno.claims.sdk_contract import Taken
-from steno.claims.told_lines import MOST_DAMAGED, TOO_LARGE, Damage, LogRead, PolicyLog, take_lines
+from steno.claims import logs as claim_logs
+from steno.claims.logs import (
+    MOST_DAMAGED,
+    TOO_LARGE,
+    Damage,
+    LogRead,
+    PolicyLog,
+    Taken,
+    take_hooks,
+    take_lines,
+)
 from steno.evidence import canonical, claim_lines, intake, kinds, layout
 from steno.evidence.claims import BadClaimError, FileKey, ProcessKey, ProxyLog
 from steno.evidence.intake import BadIntakeError, HookTold, SdkTold, Told
@@ -193,11 +200,11 @@ def _keep_agents(
 
 
 def _taken(log: LogRead, how: Heard) -> Taken:
-    taken = sdk_contract.take(log.data, how.run_id)
+    taken = claim_logs.take(log.data, how.run_id)
     if log.problem is not None and (taken.refused is None or log.problem == TOO_LARGE):
         return Taken(taken.lines, log.problem)
     if how.shim in _WRITES_THE_LOG and not taken.lines and taken.refused is None:
-        return Taken([], sdk_contract.EMPTY)
+        return Taken([], claim_logs.EMPTY)
     return taken
 
 

@@ -1,7 +1,6 @@
 """What git shows of a run: the snapshots before and after the command, and the patch between them.
 
-In: the run's spool and witness. Out: the files below `git/` in the spool, and the two snapshot events. What
-cannot be looked at or kept is a gap. Never disturbs the command: what fails here fails before or after it.
+What cannot be looked at or kept is a gap.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from steno.bundle.spool import Spool
 from steno.capture.git.snapshot import RepoWatch
 from steno.capture.git.types import Change, Skip, Snapshot
 from steno.evidence import kinds, layout
-from steno.record.witness import SpoolWitness
+from steno.record.recorder import Recorder
 from steno.redact.findings import Findings
 
 WITHHELD = "withheld-file"
 
 
 class RepositoryRecord:
-    def __init__(self, repo: RepoWatch, spool: Spool, witness: SpoolWitness, findings: Findings) -> None:
+    def __init__(self, repo: RepoWatch, spool: Spool, recorder: Recorder, findings: Findings) -> None:
         self._repo = repo
         self._spool = spool
-        self._witness = witness
+        self._recorder = recorder
         self._findings = findings
         self._before: Snapshot | Skip | None = None
 
@@ -36,33 +35,33 @@ class RepositoryRecord:
 
     def _keep_snapshot(self, repo: RepoWatch, before: Snapshot | Skip) -> None:
         if isinstance(before, Skip):
-            self._witness.event(kinds.RepoSnapshotBefore(reason=before.reason, detail=before.detail))
-            self._witness.note_skip(before)
+            self._recorder.event(kinds.RepoSnapshotBefore(reason=before.reason, detail=before.detail))
+            self._recorder.note_skip(before)
             return
-        with self._witness.tolerating_losses():
+        with self._recorder.tolerating_losses():
             self._spool.file(layout.STATUS_BEFORE, [before.status])
             patch = repo.worktree_patch(before)
             self._spool.file(layout.WORKTREE_BEFORE, patch)
             if patch.failure is not None:
-                self._witness.gap("repo_before_unknown", f"{patch.failure.reason}: {patch.failure.detail}")
-            self._witness.event(kinds.RepoSnapshotBefore(**_facts(before)))
+                self._recorder.gap("repo_before_unknown", f"{patch.failure.reason}: {patch.failure.detail}")
+            self._recorder.event(kinds.RepoSnapshotBefore(**_facts(before)))
 
     def _keep_comparison(self, repo: RepoWatch, before: Snapshot | Skip, after: Snapshot | Skip) -> None:
         if isinstance(after, Skip):
-            self._witness.event(kinds.RepoSnapshotAfter(reason=after.reason, detail=after.detail))
+            self._recorder.event(kinds.RepoSnapshotAfter(reason=after.reason, detail=after.detail))
             if isinstance(before, Snapshot):
-                self._witness.gap("repo_after_unknown", f"{after.reason}: {after.detail}")
+                self._recorder.gap("repo_after_unknown", f"{after.reason}: {after.detail}")
             return
-        with self._witness.tolerating_losses():
+        with self._recorder.tolerating_losses():
             self._spool.file(layout.STATUS_AFTER, [after.status])
             worktree = repo.worktree_patch(after)
             self._spool.file(layout.WORKTREE_DIFF, worktree)
             if worktree.failure is not None:
-                self._witness.gap(
+                self._recorder.gap(
                     "repo_after_unknown", f"{worktree.failure.reason}: {worktree.failure.detail}"
                 )
             compared = self._keep_patch(repo, before, after) if isinstance(before, Snapshot) else {}
-            self._witness.event(kinds.RepoSnapshotAfter(**_facts(after), **compared))
+            self._recorder.event(kinds.RepoSnapshotAfter(**_facts(after), **compared))
 
     def _keep_patch(self, repo: RepoWatch, before: Snapshot, after: Snapshot) -> dict[str, Any]:
         compared = repo.compare(before, after)
@@ -76,10 +75,10 @@ class RepositoryRecord:
             self._spool.json_file(layout.CHANGES, [_change(change) for change in compared.changes])
         if compared.unpatched:
             paths = ", ".join(f"{file.path} ({file.reason})" for file in compared.unpatched)
-            self._witness.gap("patch_incomplete", f"changed, but not in the patch: {paths}")
+            self._recorder.gap("patch_incomplete", f"changed, but not in the patch: {paths}")
         failure = compared.failure or patch.failure
         if failure is not None:
-            self._witness.gap("patch_incomplete", f"{failure.reason}: {failure.detail}")
+            self._recorder.gap("patch_incomplete", f"{failure.reason}: {failure.detail}")
         return {
             "changed": len(compared.changes),
             "added_lines": sum(change.added or 0 for change in compared.changes),

@@ -1,8 +1,7 @@
-"""Telling the recorder of the run that we are part of: where its intake is, who we are, what time it is.
+"""Tells the recorder of the run that we are part of: where its folder is, who we are, what time it is.
 
-In: the environment of a recorded command. Out: an `Intake`, or None outside of a run; whole lines appended to
-a log of it. A log is opened without following a link, and a line is written at once or not at all. Never
-reads what others have told, and is imported in no time: a hook is started for every call of a tool.
+A log is opened without following a link, and a line is written at once or not at all. It is imported in no
+time: a hook is started for every call of a tool.
 """
 
 from __future__ import annotations

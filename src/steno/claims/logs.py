@@ -1,21 +1,69 @@
-"""The contract of assay-runner for what an SDK says of itself: a log that is refused at its first fault.
+"""The logs in which programs of the run tell: which of their lines are ours to take.
 
-In: the bytes of a log, which may be hostile, and the id of the run. Out: the lines before the fault, and the
-fixed word for it with the number of its line. Fields that the contract does not have are dropped; of our own
-part under `steno` only what a tool was given and answered, the last words, the time, and that an id was
-inferred are taken. Never raises for what it reads.
+A log may be hostile, and whoever fills one with junk does not make the run wait. The log of an SDK follows
+the contract of assay-runner: it ends at its first fault.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from io import BytesIO
 from typing import Any, NamedTuple, cast, get_args
 
 import msgspec
 
 from steno.evidence import canonical, intake
-from steno.evidence.claims import SdkDetail, SdkEventType
-from steno.evidence.intake import SdkAside, SdkTold
+from steno.evidence.claims import FileKey, ProcessKey, SdkDetail, SdkEventType
+from steno.evidence.intake import BadIntakeError, HookTold, SdkAside, SdkTold, is_process
+
+TOO_LARGE = "log_too_large"
+MAX_LOG = 64 << 20
+MAX_PROXIES = 10_000
+MOST_DAMAGED = 100
+
+
+class LogRead(NamedTuple):
+    data: bytes
+    problem: str | None = None  # a fixed word
+    file: FileKey | None = None
+
+
+class PolicyLog(NamedTuple):
+    """The log that is named after a proxy. Whether that process wrote it, the kernel layer says."""
+
+    owner: ProcessKey
+    read: LogRead
+
+    @property
+    def name(self) -> str:
+        return intake.policy_log(self.owner.pid, self.owner.start_ticks)
+
+
+class Damage(NamedTuple):
+    lines: int = 0
+    unread: int = 0  # bytes
+
+    def __add__(self, other: Damage) -> Damage:  # type: ignore[override]
+        return Damage(self.lines + other.lines, self.unread + other.unread)
+
+
+def take_lines(data: bytes, take: Callable[[int, bytes], None]) -> Damage:
+    """`take` is given each line with its number, and raises `BadIntakeError` for one that is none of ours.
+
+    After too many of those the rest is not read: whoever fills a log with junk does not make the run wait.
+    """
+    damaged = 0
+    log = BytesIO(data)
+    for number, raw in enumerate(log):
+        try:
+            take(number, raw)
+        except BadIntakeError:
+            damaged += 1
+            if damaged == MOST_DAMAGED:
+                return Damage(damaged, len(data) - log.tell())
+    return Damage(damaged)
+
 
 EMPTY = "empty_log"
 _TORN = "torn_line"
@@ -133,3 +181,40 @@ def _aside(told: Any) -> SdkAside | None:
 def is_moment(at_ns: int | None) -> bool:
     """A number of nanoseconds that JSON can hold."""
     return at_ns is not None and 0 <= at_ns <= canonical.SAFE_INTEGER
+
+
+UNKNOWN = "unknown"
+
+
+class HookLog(NamedTuple):
+    told: list[HookTold]  # all of them, also those that could not be kept
+    damage: Damage
+    problems: Counter[str]  # how many hooks, by their word for what is wrong
+
+
+def take_hooks(data: bytes, run_id: str, latest_ns: int, keep: Callable[[int, HookTold], None]) -> HookLog:
+    """Times after `latest_ns` have not been yet. `keep` raises `BadIntakeError` for what cannot be kept."""
+    found: list[HookTold] = []
+    problems: Counter[str] = Counter()
+
+    def take(number: int, raw: bytes) -> None:
+        from steno.agents.hook_payload import interpreted  # late: most runs have no hooks
+
+        told = intake.hook_told(raw)
+        if told.run_id != run_id or not 0 <= told.at_ns <= latest_ns or not _is_sane(told):
+            raise BadIntakeError("of another run, of a time that has not been, or with a name that is none")
+        found.append(told)
+        read = interpreted(told)
+        if read is not None and read.event_type is None:
+            problems[(read.problem or UNKNOWN)[: intake.MAX_NAME]] += 1
+        keep(number, told)
+
+    damage = take_lines(data, take)
+    return HookLog(found, damage, problems)
+
+
+def _is_sane(told: HookTold) -> bool:
+    names = (told.agent, told.sdk_version, told.tool, told.server)
+    short = all(name is None or 0 < len(name) <= intake.MAX_NAME for name in names)
+    known = told.tool_call_id is None or is_call_id(told.tool_call_id)
+    return short and known and is_process(told.process) and is_process(told.parent)

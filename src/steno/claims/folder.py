@@ -1,11 +1,8 @@
-"""The intake of a run: a private folder in memory, where programs of the run tell what they decide and do.
+"""The private folder in which programs of a run tell what they decide and do.
 
-In: the id of the run; later the folder as the command has left it, which may be hostile: removed, replaced,
-full, a link, a pipe. Out: the variables of the environment that lead there, and the bytes of the logs, with
-words for what is wrong with them. Two logs are made empty and held open, so that what was told before one was
-removed is not lost; each proxy makes one of its own. A folder that a killed recorder left is found by its
-name and removed when nobody needs it. Never follows a link, never waits for a writer, never raises
-for what it finds.
+It is in memory where there is room. The command may remove, replace, fill or link what is in it: a log that
+is made here is held open, so that what was told before it was removed is not lost. What a killed recorder
+left is found by its name and removed when nobody needs it.
 """
 
 from __future__ import annotations
@@ -14,19 +11,24 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from steno.bundle.folder import Folder
+from steno.bundle.keys import keys_path
 from steno.capture.tmpfs import memory_directories, room_in
-from steno.claims.told_lines import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
-from steno.contracts import assay
-from steno.evidence import canonical, layout
+from steno.claims.logs import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
+from steno.errors import StoreError
+from steno.evidence import canonical, kinds, layout
 from steno.evidence import intake_names as intake
 from steno.evidence.claims import FileKey, ProcessKey
 from steno.evidence.ignored import IgnoreRules
+from steno.evidence.intake_names import DISTURBED
 from steno.evidence.run_id import is_run_id
+from steno.redact.engine import Redactor
 
 PREFIX, ON_DISK = intake.FOLDER_PREFIX, intake.ON_DISK
 MEMORY, DISK = "memory", "disk"
@@ -44,7 +46,6 @@ VARIABLES = (
     intake.ORIGIN_NS,
     intake.SDK_LOG,
     intake.SDK_LOG_SCHEMA,
-    *assay.VARIABLES.values(),
 )
 _RUN = "run"  # names the folder of the run, for whoever finds this one
 _ROOM_NEEDED = 1 << 20
@@ -66,14 +67,13 @@ class IntakeFolder:
         self._owner = os.fstat(fd).st_uid
 
     def environment(self, run_id: str, origin_ns: int) -> dict[str, str]:
-        given = {
+        return {
             intake.RUN_ID: run_id,
             intake.FOLDER: str(self.path),
             intake.ORIGIN_NS: str(origin_ns),
             intake.SDK_LOG: str(self.path / intake.SDK),
             intake.SDK_LOG_SCHEMA: intake.SDK_SCHEMA,
         }
-        return given | {theirs: given[ours] for ours, theirs in assay.VARIABLES.items()}
 
     def belongs_to(self, run: Path) -> None:
         """As long as that folder holds a spool, this one is needed."""
@@ -311,3 +311,80 @@ def _bring_up(name: str, fd: int) -> None:
                 os.rename(each, os.urandom(16).hex(), src_dir_fd=below, dst_dir_fd=fd)
     finally:
         os.close(below)
+
+
+class _Recorder(Protocol):
+    def event(self, data: kinds.EventData, /) -> None: ...
+
+    def gap(self, reason: str, detail: str, /) -> None: ...
+
+
+class RunClaims:
+    """The claims of a run that is being recorded. `aliases`: variables of others that say what ours do."""
+
+    def __init__(self, run_id: str, shim: str, origin_ns: int, aliases: Mapping[str, str]) -> None:
+        self._aliases = aliases
+        self._run_id = run_id
+        self._shim = shim
+        self._origin_ns = origin_ns
+        self._intake = make_in_memory(run_id)
+        self.place = DISK if self._intake is None else MEMORY
+        self.scratch = [] if self._intake is None else [str(self._intake.path)]
+        self.sdk_intake: kinds.SdkIntake | None = None  # once they are kept
+        self.variables = dict.fromkeys(
+            (*VARIABLES, *aliases.values()), ""
+        )  # names only: the values differ from run to run
+
+    def open(self, run: Path) -> dict[str, str]:
+        """The variables that lead programs of the run to its intake."""
+        try:
+            if self._intake is None:
+                self._intake = make_on_disk(run)
+        except OSError as error:
+            raise StoreError(
+                f"cannot make a folder for claims in {run}: {error.strerror}",
+                hint="make room, or choose another place with --store DIR",
+            ) from error
+        self._intake.belongs_to(run)
+        given = self._intake.environment(self._run_id, self._origin_ns)
+        return given | {theirs: given[ours] for ours, theirs in self._aliases.items()}
+
+    def ignored(self, rules: IgnoreRules) -> IgnoreRules:
+        """What is told to us, and the local keys, are ours: no file of the run, and nobody's to undo."""
+        told = None if self._intake is None else self._intake.path
+        keys = None if (path := keys_path()) is None else path.resolve()
+        return ignoring(rules, [path for path in (told, keys) if path is not None])
+
+    def keep(self, run: Folder, recorder: _Recorder, redactor: Redactor, now_ns: int) -> None:
+        try:
+            with run.sub(layout.SPOOL) as spool:
+                events = self._events(spool, redactor, now_ns)
+        except OSError as error:  # the command may have removed the store
+            events = [kinds.Gap(DISTURBED, f"what was told could not be kept: {error.strerror}")]
+        for event in events:
+            if isinstance(event, kinds.Gap):
+                recorder.gap(event.reason, event.detail)
+                continue
+            recorder.event(event)
+            if isinstance(event, kinds.SdkIntake):
+                self.sdk_intake = event
+
+    def _events(self, spool: Folder, redactor: Redactor, now_ns: int) -> list[kinds.EventData]:
+        silent = self._intake is not None and self._intake.is_silent()
+        if silent and self._shim in {kinds.ANY_SHIM, kinds.NO_SHIM}:
+            with suppress(FileNotFoundError):
+                spool.remove_tree(layout.CLAIMS)  # the command may have made one
+            return []
+        from steno.claims.layers import Heard, keep_claims  # late: in most runs nobody tells anything
+
+        return keep_claims(spool, self._intake, redactor, Heard(self._run_id, self._shim, now_ns))
+
+    def close(self, *, needed: bool) -> None:
+        """What is still needed stays, for `steno recover`."""
+        if self._intake is None:
+            return
+        if needed:
+            self._intake.close()
+        elif not self._intake.remove():
+            said = f"steno: {self._intake.path} could not be removed; `steno doctor --clean` tries again"
+            print(said, file=sys.stderr, flush=True)

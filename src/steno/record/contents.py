@@ -1,9 +1,8 @@
 """Which contents of files are kept, and from where.
 
-In: what calls tell of a path, its state at the end, its class in git. Out: the keys of the contents that were
-written, or why there is none. What the run was about to change has its old content from the helper's frames;
-what was read or changed, the one at the end from the disk. Which of them is the content before is
-for whoever reads to say. Never reads a content twice; equal contents are written once.
+What the run was about to change has its old content from the frames of `steno-trace`; what was read or
+changed, the one at the end from the disk. Equal contents are written once. Which of them is the content
+before is for whoever reads to say.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import NamedTuple, Protocol
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.frames import KeptContent, Touched
 from steno.capture.git.classify import GitClass
-from steno.capture.paths import Contents, FileState, Seen, differs
+from steno.capture.paths import Contents, FileState, FinalState, differs
 from steno.redact.contents import holds_secret
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
@@ -84,7 +83,9 @@ class ContentKeeper:
                 self.keys[number] = key
                 self._unchanged.add(content.state[:_SAME_CONTENT])
 
-    def keep(self, path: bytes, name: str, touched: Touched, found: Seen, git: GitClass | None) -> Content:
+    def keep(
+        self, path: bytes, name: str, touched: Touched, found: FinalState, git: GitClass | None
+    ) -> Content:
         """The content at the end. `name` is the path as text, masked."""
         state = found.state
         if state is None or not stat.S_ISREG(state.mode) or touched.is_below_mount:

@@ -1,7 +1,4 @@
-"""Gaps that are a number of something: the counters of the frames, and the words for one and for more.
-
-In: how many. Out: the reason of a gap and what it says. Never decides whether there is a gap.
-"""
+"""Gaps that are a number of something: the counters of the frames, and the words for one and for more."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The witness: writes into the spool what the pump sees, and never lets a failing disk reach the command.
+"""Writes into the spool what the loop sees; a failing disk never reaches the command.
 
-In: the pump's calls. Out: tapes and events. What cannot be written is counted; `declare_losses` turns the
-counts into gaps at the end. What is typed while the terminal does not echo is masked here, because only
-here is it known how it was typed.
+What cannot be written is counted, and told as gaps at the end. What is typed while the terminal does not
+echo is masked here, because only here is it known how it was typed. The cgroup of the run and the probe
+that watches it are told of here too.
 """
 
 from __future__ import annotations
@@ -16,15 +16,24 @@ import msgspec
 
 from steno.bundle.spool import Spool
 from steno.bundle.stream_writer import StreamWriter
+from steno.capture.cgroup import (
+    DescendantWait,
+    ReapedChildren,
+    Refusal,
+    Scope,
+    make_scope,
+    process_names,
+    sweep_beside,
+)
 from steno.capture.git.types import Skip
-from steno.capture.launcher import StatusRecord, What
-from steno.capture.observer import READY, state_of
+from steno.capture.launcher import ChildStatus, EventKind, Launcher
+from steno.capture.observer import READY, InScope, Observer, fit_to_scope, start_probe, state_of
 from steno.capture.streams import Wiring
 from steno.capture.terminal import InputMode, Size
 from steno.evidence import kinds, layout
-from steno.evidence.kinds import EventData, Split
+from steno.evidence.kinds import EventData, LeftProcess, Split
 from steno.evidence.linux_numbers import signal_name
-from steno.record.counted_gaps import EVENTS_LOST, split_hole
+from steno.record.gaps import EVENTS_LOST, OUTLIVED, split_hole
 from steno.redact.findings import Findings
 
 CANNOT_EXECUTE, NOT_FOUND, SIGNAL_BASE = 126, 127, 128
@@ -36,7 +45,7 @@ _MASKED_KEYS = bytes(byte if byte in _CONTROL_KEYS else ord("*") for byte in ran
 _NORMAL_SKIPS = {"NOT_A_GIT_REPO", "BARE_REPOSITORY", "GIT_MISSING"}
 
 
-class SpoolWitness:
+class Recorder:
     def __init__(
         self, spool: Spool, wiring: Wiring, findings: Findings, learn: Callable[[bytes], None]
     ) -> None:
@@ -61,7 +70,7 @@ class SpoolWitness:
         self.swallowed_input = 0
         self.unwritten: dict[str, str] = {}  # a tape whose bytes did not reach the user, and why
 
-    # --- what the pump tells -----------------------------------------------------------------------
+    # --- what the loop tells -----------------------------------------------------------------------
 
     def output(self, tape: str, data: bytes) -> None:
         self._append(tape, self._spool.now(), data)
@@ -82,27 +91,27 @@ class SpoolWitness:
             other.end_moment()
         self._tapes[tape].append(mono_ns, data)
 
-    def status(self, record: StatusRecord) -> None:
+    def status(self, record: ChildStatus) -> None:
         match record.what:
-            case What.STARTED:
+            case EventKind.STARTED:
                 self.started = True
                 self.event(kinds.CommandStarted(record.value, self._spool.moment(record.at_ns)))
-            case What.NOT_STARTED:
+            case EventKind.NOT_STARTED:
                 self._on_not_started(record.value)
-            case What.STOPPED:
+            case EventKind.STOPPED:
                 self.event(kinds.CommandStopped(signal_name(record.value)))
-            case What.CONTINUED:
+            case EventKind.CONTINUED:
                 self.event(kinds.CommandContinued())
-            case What.ENDED:
+            case EventKind.ENDED:
                 self._on_ended(record)
-            case What.OBSERVED:
+            case EventKind.OBSERVED:
                 if record.value:
                     self.gap("observer_failed", f"the kernel refused the filter: {os.strerror(record.value)}")
-            case What.PROBE:
+            case EventKind.PROBE:
                 self.probe = state_of(record.value)
                 self.event(kinds.ProbeState(self.probe))
-            case What.RELEASED:
-                """The keeper has let go; whoever released it counts what is left."""
+            case EventKind.RELEASED:
+                """The launcher has let go; whoever released it counts what is left."""
 
     def resized(self, size: Size) -> None:
         self.event(kinds.TerminalResized(size.cols, size.rows))
@@ -214,7 +223,7 @@ class SpoolWitness:
         self.event(kinds.CommandNotStarted(number, self.not_started))
         self._finish(kinds.CommandFinished(NOT_FOUND if number == errno.ENOENT else CANNOT_EXECUTE))
 
-    def _on_ended(self, record: StatusRecord) -> None:
+    def _on_ended(self, record: ChildStatus) -> None:
         state = record.value
         signalled = os.WIFSIGNALED(state)
         self._finish(
@@ -267,3 +276,75 @@ def _beside(tapes: Mapping[str, StreamWriter], told: set[str]) -> dict[str, list
         name: [tape for other, tape in tapes.items() if other != name and (other in told) == (name in told)]
         for name in tapes
     }
+
+
+MAX_TOLD, SHOWN = 100, 5
+
+
+class RunScope:
+    def __init__(self, run_id: str, observer: Observer, environ: Mapping[str, str]) -> None:
+        """Make the cgroup, and start the probe if one is wanted. An error when one is insisted on."""
+        sweep_beside()
+        self._made = make_scope(run_id)
+        self._channel: int | None = None
+        self._children: ReapedChildren | None = None
+        try:
+            self.observer = fit_to_scope(observer, self._made)
+            if self.observer.probe is not None and isinstance(self._made, Scope):
+                self._channel = start_probe(self.observer.probe, self._made.fd, environ)
+        except BaseException:
+            self.close()
+            raise
+
+    def event(self) -> kinds.CgroupScope:
+        match self._made:
+            case Refusal(reason, detail):
+                return kinds.CgroupScope(reason=reason, detail=detail)
+            case made:
+                return kinds.CgroupScope(hierarchy=made.kind, path=made.path, cgroup_id=made.cgroup_id)
+
+    def for_launch(self) -> InScope:
+        return InScope(self._made.fd if isinstance(self._made, Scope) else None, self._channel)
+
+    def launched(self) -> None:
+        """steno-trace has the probe's socket; as long as we held it too, it would not see its end."""
+        if self._channel is not None:
+            os.close(self._channel)
+            self._channel = None
+
+    def awaited(self, launcher: Launcher, seconds: float) -> DescendantWait:
+        if isinstance(self._made, Scope):
+            return DescendantWait(self._made, seconds)
+        self._children = ReapedChildren(launcher.pid)
+        return DescendantWait(self._children, seconds)
+
+    def end(self, recorder: Recorder) -> None:
+        """Tell who is left. A cgroup that cannot be removed is not taken for empty."""
+        if isinstance(self._made, Refusal):
+            return
+        left = self._made.end()
+        named = [LeftProcess(pid, name) for pid, name in process_names(left.processes[:MAX_TOLD])]
+        recorder.event(
+            kinds.CgroupEnded(
+                empty=left.removed and not left.processes,
+                removed=left.removed,
+                left=named,
+                left_count=len(left.processes),
+            )
+        )
+        if left.processes or not left.removed:
+            who = ", ".join(f"{one.name} ({one.pid})" for one in named[:SHOWN])
+            more = " …" if len(left.processes) > SHOWN else ""
+            count = OUTLIVED.says(len(left.processes))
+            recorder.gap(OUTLIVED.reason, f"{count}: {who}{more}" if who else count)
+
+    def close(self) -> None:
+        """Leaves nothing behind, also when the run never began."""
+        self.launched()
+        if self._children is not None:
+            self._children.close()
+            self._children = None
+        if isinstance(self._made, Scope):
+            self._made.end()
+            self._made.close()
+            self._made = Refusal("failed", "it was closed")
