@@ -12,7 +12,7 @@ from steno.bundle.reader import MAX_SMALL_FILE
 from steno.errors import BadRequestError
 from steno.evidence import layout
 from steno.evidence.claims import PolicyLine, SdkLine
-from steno.model.calls import Calls
+from steno.judge.calls.types import Calls
 from steno.model.run import Run
 from steno.text.safe import columns
 from steno.text.style import Paint

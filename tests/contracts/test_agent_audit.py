@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from steno.agents.attempt import attempt_of
-from steno.agents.observing import UNKNOWN_PLACE
-from steno.agents.read_again import judged_again
-from steno.agents.translate import translate
 from steno.bundle.folder import Folder
 from steno.contracts.agent_audit.meta import Meta
 from steno.export.contracts import agent_audit
+from steno.launch.agent_settings import UNKNOWN_PLACE
+from steno.launch.status import judged_again
+from steno.launch.translate import attempt_of, translate
 from support.reading import opened
 from support.recorded import Recorded, runs
 from support.stand_in_agent import DONE_MARKER, Attempt, Started, saying, stand_in

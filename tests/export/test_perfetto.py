@@ -14,9 +14,9 @@ import pytest
 
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
+from steno.evidence.syscalls import batches
 from steno.export import Exported
 from steno.export.perfetto import MOST_STEPS, RUN, ChromeTrace, export
-from steno.judge.kernel_rows import batches
 from support.calls_made import decision, said
 from support.exported_calls import run_with_calls
 from support.reading import opened

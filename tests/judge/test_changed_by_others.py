@@ -8,8 +8,17 @@ from typing import Any
 import pytest
 
 from steno.evidence import wire
-from steno.judge.changed_by_others import REMADE, REPLACED, UNCLEAR, WRITTEN, changed_by_others
-from steno.judge.files import state
+from steno.judge.changed_by_others import (
+    DESTROYED,
+    PERHAPS_DESTROYED,
+    REMADE,
+    REPLACED,
+    UNCLEAR,
+    WRITTEN,
+    Destroyed,
+    changed_by_others,
+)
+from support.documents import state
 from support.frames_made import ABSENT, DIRECTORY, FakeFrames, Found
 from support.kernel_tables import kernel_layers
 from support.spools import STARTED_AT_MS
@@ -122,3 +131,43 @@ def test_a_time_that_was_set_tells_nothing() -> None:
     made = run().event("open", "/a", process=2, state=ABSENT, arg=WRITE, at=1000)
     made.event("utimes", "/a", process=2, state=Found(), result=0, at=1500)
     assert others(made.event("exit", process=2, result=0, at=2000), seconds=9) == {}
+
+
+def destroyed(made: FakeFrames) -> list[Destroyed]:
+    return changed_by_others(kernel_layers(made)).destroyed
+
+
+def written_and_kept_again(
+    made: FakeFrames, *, at: float, by: int = 2, op: str = "unlink", **other: Any
+) -> FakeFrames:
+    """The run writes a file; what is there later, written that long after the run began, is destroyed."""
+    first = Found(content="kept", blob=made.blob(b"first"))
+    found = Found(content="kept", blob=made.blob(b"second"), mtime_ns=START_NS + int(at * SECOND_NS), **other)
+    made.event("open", "/a", state=first, arg=WRITE, process=by, result=0)
+    made.event("exit", process=by, arg=0, result=0)
+    return made.event(op, "/a", state=found, result=0)
+
+
+def test_what_the_run_destroyed_of_somebody_elses_is_named_with_its_content() -> None:
+    made = written_and_kept_again(run(), at=9)
+    assert destroyed(made) == [Destroyed(b"/a", "2", DESTROYED)]
+    replaced = written_and_kept_again(run(), at=0, op="rename_to", ino=9)
+    assert destroyed(replaced) == [Destroyed(b"/a", "2", DESTROYED)]
+
+
+def test_where_the_run_may_have_written_it_itself_the_time_tells_whether_it_is_named() -> None:
+    assert destroyed(written_and_kept_again(run(), at=9, by=1)) == [Destroyed(b"/a", "2", DESTROYED)]
+    still_open = run()
+    for blob, seconds in ((still_open.blob(b"first"), 0), (still_open.blob(b"second"), 9)):
+        found = Found(content="kept", blob=blob, mtime_ns=START_NS + seconds * SECOND_NS)
+        still_open.event("open", "/a", state=found, arg=WRITE, process=2, result=0)
+    assert destroyed(still_open) == [Destroyed(b"/a", "2", PERHAPS_DESTROYED)]
+
+
+def test_what_the_run_wrote_and_destroyed_itself_is_not_named() -> None:
+    made = run()
+    for blob in (made.blob(b"first"), made.blob(b"second")):
+        made.event(
+            "open", "/a", state=Found(content="kept", blob=blob, mtime_ns=START_NS), arg=WRITE, result=0
+        )
+    assert destroyed(made) == []

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from steno.model import rows
+from steno.judge import types as rows
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 

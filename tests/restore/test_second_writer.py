@@ -43,9 +43,16 @@ RUNS = {
     "move tree": ("", "mv d e", ""),
     "make tree": ("test -e e", "mkdir e; echo run > e/f", ""),
     "link": ("test -e new", "ln -s f new", ""),
+    "append and truncate": ("", "sh -c 'echo run >> f'", ": > f"),
+    "write and write again": ("", "sh -c 'echo run > f'", "sh -c 'echo again > f'"),
+    "write and remove": ("test -e f", "sh -c 'echo run > f'", "rm f"),
+    "write and replace": ("", "sh -c 'echo run > f'", "echo again > t; mv t f"),
+    "remove and write": ("", "rm f", "echo run > f"),
     "by another process": ("test -e f", "sh -c 'echo run >> f'; sh -c 'echo run > new'", ""),
 }
 _PATHS = {"create": "new", "link": "new", "remove tree": "d/f", "move tree": "d/f", "make tree": "e/f"}
+# What the second writer does before the last of these is destroyed by the run: the record has it.
+DESTROYING = [name for name, (_, _, last) in RUNS.items() if name != "write twice" and last]
 BEFORE, DURING, HELD, AFTER = "before", "during", "held", "after"
 
 
@@ -101,7 +108,8 @@ WRITERS: dict[str, Callable[[Case], None]] = {
 
 def cases(root: Path) -> list[Case]:
     kinds = product(RUNS, WRITERS, (BEFORE, DURING, HELD, AFTER))
-    return [Case(*kind, root / str(number)) for number, kind in enumerate(kinds)]
+    wanted = (kind for kind in kinds if kind[0] not in DESTROYING or kind[2] != HELD)
+    return [Case(*kind, root / str(number)) for number, kind in enumerate(wanted)]
 
 
 def script(cases: list[Case], phase: int) -> str:
@@ -234,7 +242,12 @@ def test_no_byte_of_a_second_writer_is_lost(
         touched = [place for place in clear if RUNS[all_cases[int(place.name)].run][1]]
         put_back("undo", "@last", *touched)
         writers.write_to_what_is_open()
-        assert not writers.lost(), "after undo"
+        kept = [
+            (case.run, case.writer, DURING)
+            for case in all_cases
+            if case.run in DESTROYING and case.place not in clear
+        ]
+        assert not {*writers.lost()} - {*kept}, "after undo"
         put_back("undo", "@last", "--force")
         assert not writers.lost(), "after undo --force"
         put_back("restore", "@last", "--force")

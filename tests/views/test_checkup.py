@@ -22,7 +22,7 @@ PATH = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 def _programs_have_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is slow has not told what it can do; a busy machine makes them slow."""
     monkeypatch.setattr(doctor, "_SECONDS", SECONDS)
-    monkeypatch.setattr("steno.capture.probe._CHECK_SECONDS", SECONDS)
+    monkeypatch.setattr("steno.capture.observer._CHECK_SECONDS", SECONDS)
 
 
 def about(found: list[Finding], what: str) -> list[Finding]:

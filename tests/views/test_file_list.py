@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steno.model.rows import File
+from steno.judge.types import File
 from steno.text.safe import columns
 from steno.text.style import Paint
 from steno.views import files

@@ -16,7 +16,7 @@ import pytest
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
 from steno.evidence.wire import OPS
-from steno.model.recorded_calls import Wanted, to_json
+from steno.model.events import Wanted, to_json
 from steno.text.safe import columns
 from steno.text.style import Paint
 from steno.views import events as kernel_events

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from steno.bundle.folder import Folder
-from steno.bundle.spool import holding
+from steno.bundle.lock import holding
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import layout
 from steno.model.run import Run

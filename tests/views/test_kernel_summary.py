@@ -52,6 +52,7 @@ def test_what_the_kernel_saw_is_told_in_short(tmp_path: Path) -> None:
         "observed": None,
         "processes": 2,
         "outlived": 1,
+        "hook_processes": 0,
         "command_exit": {"code": 0, "signal": None},
         "files_seen": 4,
         "files_read": 2,

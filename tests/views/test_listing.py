@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from steno.bundle.folder import Folder
-from steno.bundle.spool import LOCK, holding
+from steno.bundle.lock import LOCK, holding
 from steno.bundle.store import RunState
 from steno.evidence import kinds, layout
 from steno.model.runs import Row, rows

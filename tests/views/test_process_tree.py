@@ -259,6 +259,7 @@ def test_as_data_the_processes_are_as_they_were_recorded(tmp_path: Path) -> None
         "exit": {"code": 0},
         "exit_known": "kernel",
         "outlived": False,
+        "role": "command",
         "threads": 1,
         "events": 3,
         "files_changed": 0,

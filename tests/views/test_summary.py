@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from steno.bundle.folder import Folder
-from steno.bundle.spool import holding
+from steno.bundle.lock import holding
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
-from steno.evidence.observed import Host
+from steno.evidence.kinds import Host
 from steno.text.style import Paint
 from steno.views import show
 from steno.views.show import summary

@@ -10,8 +10,8 @@ import pytest
 
 from steno.evidence import linux_abi
 from steno.evidence.linux_abi import ERRORS, SIGNALS
-from steno.judge.effects import has_failed_to_reach
-from steno.judge.kernel_rows import result_word
+from steno.evidence.syscalls import result_word
+from steno.judge.operations import has_failed_to_reach
 
 
 def test_they_are_those_of_this_machine() -> None:

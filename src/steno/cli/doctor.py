@@ -6,10 +6,10 @@ import os
 
 import click
 
-from steno.capture.cgroup_leftovers import Done, Leftover, remove_leftovers
+from steno.capture.cgroup import Done, Leftover, remove_leftovers
+from steno.claims.folder import Left, remove_left
 from steno.cli.options import chosen_store, json_option, store_option
 from steno.cli.output import paint, print_json, print_lines, say
-from steno.record.intake import Left, remove_left
 from steno.text.safe import visible
 from steno.views import doctor
 

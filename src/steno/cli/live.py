@@ -16,7 +16,7 @@ import click
 import msgspec
 
 from steno.bundle.store import LAST
-from steno.bundle.tape import write_all
+from steno.bundle.folder import write_all
 from steno.cli.options import (
     chosen_store,
     complete_run,
@@ -27,12 +27,11 @@ from steno.cli.options import (
     store_option,
 )
 from steno.cli.output import paint, print_json, say, terminal_width
-from steno.model.finding import open_path
 from steno.model.live import Happening
 from steno.model.live.ending import End
 from steno.model.live.following import Step
 from steno.model.run import Run, RunState
-from steno.model.runs import running
+from steno.model.runs import open_path, running
 from steno.text.safe import utf8, visible_json
 from steno.views import play, tail
 

@@ -14,7 +14,7 @@ import click
 from steno.bundle.store import LAST, RunState, run_ids, store_path
 from steno.cli.output import say, say_hint
 from steno.errors import StenoError, StoreError
-from steno.model.finding import find, names_path, open_path
+from steno.model.runs import find, names_path, open_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -134,7 +134,7 @@ def say_if_told_so_far(run: Run) -> None:
 def _say_so_far(run: Run, what: str) -> None:
     say(f"{_NOT_SEALED.get(run.state, 'this run is not sealed')}: {what}")
     if run.state is not RunState.RUNNING:
-        from steno.model.kernel_layer import how_to_seal  # late: start-up has a budget
+        from steno.model.record import how_to_seal  # late: start-up has a budget
 
         say_hint(how_to_seal(run.state, run.run_id))
 

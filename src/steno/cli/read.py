@@ -29,7 +29,7 @@ from steno.text.safe import visible_json
 
 # What a command needs is imported when it runs: start-up has a budget.
 if TYPE_CHECKING:
-    from steno.model.rows import File
+    from steno.judge.types import File
     from steno.model.run import Run
 
 
@@ -100,7 +100,7 @@ def show_command(run: str, store: str | None, as_json: bool) -> None:
     On a terminal, what is longer than the screen goes through $STENO_PAGER, else $PAGER, else less; an empty
     one says that no pager is wanted. NO_COLOR, CLICOLOR and CLICOLOR_FORCE are heeded.
     """
-    from steno.model.finding import open_path
+    from steno.model.runs import open_path
     from steno.model.run import Run
     from steno.views import show
 
@@ -133,7 +133,12 @@ Examples:
 With --json the processes are a flat list in the order they appeared; `parent` is the number of another
 process, or 0 when the recorder started it or its parent is not known.""",
 )
-@click.option("--all", "every", is_flag=True, help="Give every process a line; collapse nothing.")
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="Give every process a line, those of Steno's own hooks too; collapse nothing.",
+)
 def tree_command(opened: Run, every: bool, as_json: bool) -> None:
     """Show the processes of a run as a tree: what each one executed, and how it ended.
 
@@ -317,6 +322,7 @@ state (what was found there before the call). A name that is not UTF-8 has its b
 @click.option("--path", metavar="GLOB", help="Only paths or addresses like this; * stands for any letters.")
 @click.option("--category", type=click.Choice(_CATEGORIES), help="Only events of this kind.")
 @click.option("--limit", type=click.IntRange(0), metavar="N", help="Stop after N events.")
+@click.option("--all", "every", is_flag=True, help="Also those of Steno's own hooks.")
 def events_command(
     opened: Run,
     op: str | None,
@@ -324,20 +330,21 @@ def events_command(
     path: str | None,
     category: str | None,
     limit: int | None,
+    every: bool,
     as_json: bool,
 ) -> None:
     """Print every event that the kernel observer saw, in order.
 
-    Nothing is summed up or left out; `steno tree`, `steno files` and `steno net` are made of these. The
-    options choose, and only what meets all of them is printed. Of a run that is still going on, what was
-    seen so far is shown.
+    Nothing is summed up, and nothing left out but what Steno's own hooks did; `steno tree`, `steno files` and
+    `steno net` are made of these. The options choose, and only what meets all of them is printed. Of a run
+    that is still going on, what was seen so far is shown.
     """
-    from steno.model.recorded_calls import Wanted, to_json
+    from steno.model.events import Wanted, to_json
     from steno.views import events
 
     say_if_not_sealed(opened)
     pattern = None if path is None else os.fsencode(path)
-    wanted = Wanted(op, process, pattern, category, limit)
+    wanted = Wanted(op, process, pattern, category, limit, hooks=every)
     rows = opened.recorded_calls(wanted)
     if as_json:
         _print_objects(to_json(row) for row in rows)
@@ -390,6 +397,7 @@ def calls_command(opened: Run, tool_call_id: str | None, as_json: bool) -> None:
     Below are what happened outside of every call, what may belong to one of several, and what the agent said
     at the end. Of a run that goes on it is what was told and seen so far: a verdict may still change.
     """
+    from steno.model.documents import calls_json
     from steno.views import calls
 
     say_if_told_so_far(opened)
@@ -397,7 +405,7 @@ def calls_command(opened: Run, tool_call_id: str | None, as_json: bool) -> None:
     if tool_call_id is not None:
         found = found.only(tool_call_id)
     if as_json:
-        print_json(found.told)
+        print_json(calls_json(found))
         return
     if not found.calls and not found.claims:
         say("nobody told of a tool call")
@@ -427,7 +435,7 @@ def surface_command(opened: Run, everything: bool, projected: bool, as_json: boo
     """
     from steno.compare.sides import read_surface
     from steno.model import capabilities
-    from steno.model.kernel_layer import not_yet
+    from steno.model.record import not_yet
     from steno.views import surface as surface_text
 
     if why_not := not_yet(opened.record, "its surface is"):

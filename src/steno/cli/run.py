@@ -11,19 +11,18 @@ from typing import NamedTuple
 
 import click
 
+from steno.agents.made import HOOK_AGENTS
 from steno.bundle.store import UNPUBLISHED
 from steno.capture.host import original_environment
-from steno.capture.observer import AUTO, EBPF, NONE, WISHES
-from steno.capture.probe import may_load
-from steno.claims.keeping import NOT_WANTED
+from steno.capture.observer import AUTO, EBPF, NONE, WISHES, may_load
 from steno.cli.options import chosen_store, complete_command
 from steno.cli.output import say, say_hint
 from steno.errors import BadRequestError, CaptureError, StenoError
 from steno.evidence import layout
-from steno.evidence.kinds import MAX_TAIL_BYTES, KernelObserved, SdkIntake
+from steno.evidence.intake_names import NOT_WANTED
+from steno.evidence.kinds import ANY_SHIM, MAX_TAIL_BYTES, NO_SHIM, KernelObserved, SdkIntake
 from steno.evidence.run_id import is_run_id
-from steno.judge.facts import ANY_SHIM, NO_SHIM
-from steno.record.counted_gaps import counted
+from steno.record.gaps import counted
 from steno.record.run import Outcome, RunRequest, record
 
 _START_HINTS = {
@@ -31,7 +30,7 @@ _START_HINTS = {
     os.strerror(errno.EMFILE): "raise the limit of open files with `ulimit -n`",
 }
 _DESTINATIONS = {layout.STDOUT: "stdout", layout.STDERR: "stderr", layout.OUTPUT: "stdout and stderr"}
-SHIMS = (ANY_SHIM, NO_SHIM, "openai-agents", "claude", "codex", "gemini")
+SHIMS = (ANY_SHIM, NO_SHIM, "openai-agents", *HOOK_AGENTS)
 LONG_WORK_BYTES = 100_000_000
 FOREVER = "forever"
 _MOST_SECONDS = 10**9
@@ -233,8 +232,8 @@ def _place_of(name: str, directory: Path) -> Path:
 
 def _export(outcome: Outcome, name: str, directory: Path) -> None:
     from steno.export import export_named
-    from steno.model.finding import open_path
     from steno.model.run import Run
+    from steno.model.runs import open_path
 
     try:
         with Run(open_path(outcome.path)) as run:
@@ -309,7 +308,7 @@ def _of_the_ignored_paths() -> Iterator[Trouble]:
     from steno.capture import ignore
 
     try:
-        path = ignore.place(os.environ)
+        path = ignore.config_path(os.environ)
     except CaptureError:  # the recorder had another environment
         return
     why = ignore.why_not_made(path)

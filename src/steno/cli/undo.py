@@ -12,7 +12,7 @@ from steno.cli.output import print_json, print_lines, say, say_hint, say_if_inco
 from steno.restore.plan import Plan
 from steno.restore.put_back import put_back
 from steno.restore.tasks import Direction
-from steno.restore.words import (
+from steno.restore.outcome import (
     Outcome,
     not_kept_lines,
     plan_lines,

@@ -9,8 +9,8 @@ from steno.compare import sides
 from steno.compare.ignore import BadRulesError, IgnoreRules
 from steno.compare.sides import Evidence, Named, evidence_of_archive, verified_evidence
 from steno.errors import BadRequestError, UnreadableBundleError
-from steno.model.finding import open_path
 from steno.model.run import Run
+from steno.model.runs import open_path
 
 _GZIP = b"\x1f\x8b"
 

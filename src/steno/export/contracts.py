@@ -13,7 +13,6 @@ from steno.errors import BadRequestError
 from steno.evidence import layout
 from steno.export import Exported
 from steno.export.atomic import place_below, place_tree
-from steno.model.file_rows import file_row
 from steno.model.record import readable
 from steno.model.run import Run
 from steno.redact.engine import Redactor
@@ -55,4 +54,4 @@ def capture_run(run: Run, directory: Path) -> Exported:
 def _of_snapshot(made: snapshots.Snapshot) -> Iterator[str]:
     if made.left_out:
         yield f"contents left out, because they hold secrets: {listed(sorted(made.left_out), _SHOWN)}"
-    yield from content_missing.missing_lines(content_missing.content_missing(map(file_row, made.recorded)))
+    yield from content_missing.missing_lines(content_missing.content_missing(made.recorded))

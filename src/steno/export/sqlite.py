@@ -18,7 +18,7 @@ from steno.export import Exported
 from steno.export.atomic import place_below
 from steno.export.tables import Stamp
 from steno.model.run import Run
-from steno.model.tables import Table
+from steno.model.tables import Table, plain
 
 NAME = "steno-{run_id}.sqlite"
 _BLOCK = 1 << 18
@@ -56,8 +56,7 @@ def declaration(table: Table[Any]) -> str:
 def values(table: Table[Any]) -> Iterator[list[Any]]:
     """The rows as the database has them."""
     for row in table:
-        told = msgspec.to_builtins(row, builtin_types=(bytes,))
-        yield [json.dumps(one) if isinstance(one, list | dict) else one for one in told.values()]
+        yield [json.dumps(one) if isinstance(one, list | dict) else one for one in plain(row).values()]
 
 
 _MOST_STEPS = 1_000_000  # of a look at the stamp, which is one row

@@ -19,7 +19,7 @@ from steno.evidence import canonical
 from steno.export import Exported
 from steno.export.atomic import place_tree
 from steno.model.run import RULES, Run, Status, Verdict
-from steno.model.tables import BATCH, Table
+from steno.model.tables import BATCH, Table, plain
 from steno.views.verify import Outcome, SecondLook
 
 NAME = "steno-{run_id}-tables"
@@ -57,7 +57,7 @@ class _Files(dict[str, Iterable[bytes]]):
 
 def json_line(row: Any) -> bytes:
     """A row as JSON: numbers beyond 2^53 as text, bytes in base64."""
-    return canonical.encode_line(_portable(msgspec.to_builtins(row, builtin_types=(bytes,))))
+    return canonical.encode_line(_portable(plain(row)))
 
 
 def _portable(value: Any) -> Any:

@@ -1,32 +1,34 @@
 """Files that the run changed, and somebody else after it: which, and what tells so.
 
-In: layers with a kernel table. Out: for each such path why, in words. The run had removed it, and it is
-there; it is another file than the one that the run had found or left; it was written when no process of the
-run could still have it open. Where one could, nobody can say who wrote last: those are told apart, if it is
-long after the run opened them. What somebody did before the run's own first change is the state before, and
-no matter of this. Never looks at a file.
+The run had removed it, and it is there; it is another file than the one that the run had found or left; it
+was written when no process of the run could still have it open. Where one could, nobody can say who wrote
+last: those are told apart, if it is long after the run opened them. What the run then destroyed of it is
+named by the key of its content, where that was kept. What somebody did before the run's own first change is
+the state before, and no matter of this.
 """
 
 from __future__ import annotations
 
 import stat
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import ClassVar, NamedTuple, Self
 
 from steno.evidence import wire
 from steno.evidence.layers import Layers
-from steno.judge.call_processes import Processes
-from steno.judge.file_changes import TICK_NS, Mounts, ends_of_lines, number, states_after
+from steno.evidence.syscalls import RowBatch
+from steno.judge.calls.attribution import TICK_NS, Mounts, ends_of_lines, number, states_after
+from steno.judge.calls.processes import Processes
 from steno.judge.files import After
-from steno.judge.kernel_rows import RowBatch
-from steno.judge.one_pass import Reading
 from steno.judge.operations import CHANGING, NEEDING, ON_FILES, OPENING, Call, access, has_failed, operations
+from steno.judge.scan import Reading
 
 REMADE = "the run removed it, and somebody else has made it again"
 REPLACED = "somebody else replaced it during the run"
 WRITTEN = "somebody else wrote to it after the run had"
 UNCLEAR = "it was written long after the run had opened it: by the run or by somebody else"
+DESTROYED = "somebody else wrote it during the run, and the run destroyed it"
+PERHAPS_DESTROYED = "written long after the run had opened it, by the run or by somebody else, and destroyed"
 
 _MILLI = 10**6
 _LONG_NS = 10**9
@@ -43,9 +45,29 @@ _File = tuple[int | None, int | None, int | None]  # inode, size, time
 _Node = tuple[int | None, int | None]  # device, inode
 
 
+class Destroyed(NamedTuple):
+    """The content of a file that the run had changed, as it was before the run destroyed it."""
+
+    path: bytes
+    blob: str
+    why: str
+
+
 class Others(NamedTuple):
     changed: dict[bytes, str]
     unclear: dict[bytes, str]
+    destroyed: list[Destroyed]
+
+
+class _Version(NamedTuple):
+    """A content that was kept after the run had changed the path for the first time."""
+
+    path: bytes
+    blob: str
+    mtime_ns: int
+    is_theirs: bool  # it is another file than the one that the run left
+    last_ns: int  # the run's last change before it
+    writers: frozenset[int]
 
 
 class _Work:
@@ -63,7 +85,7 @@ class Watched:
 
     columns: ClassVar[tuple[str, ...]] = (
         *("op", "process", "mono_ns", "resolved", "extra", "arg", "notes", "result"),
-        *("exists", "mode", "dev", "ino", "size", "mtime_ns"),
+        *("exists", "mode", "dev", "ino", "size", "mtime_ns", "file", "blob"),
     )
 
     @classmethod
@@ -74,6 +96,8 @@ class Watched:
         self.paths: dict[bytes, _Path] = {}
         self.files: defaultdict[_Node, _Work] = defaultdict(_Work)  # regular ones
         self.moves = 0  # of directories so far: what is below one has another name
+        self.versions: list[_Version] = []
+        self._numbers: set[int] = set()  # of files, as rows tell them
         self._exchanging: dict[
             int, int
         ] = {}  # by process: what lies in directories is told after their rename
@@ -86,6 +110,16 @@ class Watched:
         if op in _RENAMING:
             self._exchanging[process] = notes & _EXCHANGE
         return notes | self._exchanging.get(process, 0) if op in _LISTED else notes
+
+    def keep(self, path: bytes, one: _Path, file: int, blob: str | None, mtime_ns: int | None) -> None:
+        """A file has another number when a later content of it is kept."""
+        is_new = file not in self._numbers
+        self._numbers.add(file)
+        is_theirs = one.why in {REMADE, REPLACED}
+        is_another = is_new and one.last_ns >= 0 and (is_theirs or not one.timed)
+        if is_another and blob is not None and mtime_ns is not None:
+            version = _Version(path, blob, mtime_ns, is_theirs, one.last_ns, frozenset(one.writers))
+            self.versions.append(version)
 
     def add_other_names(self, one: _Path, node: _Node) -> None:
         """What the run did to the file by other names it did to this one, too."""
@@ -135,7 +169,7 @@ def changed_by_others(layers: Layers) -> Others:
     after = states_after(reading, changed)
     ends = ends_of_lines(reading.scanned(Processes))
     origin_ns = min(event.ts_ms * _MILLI - event.mono_ns for event in layers.events())
-    others = Others({}, {})
+    others = Others({}, {}, [])
     for path, one in changed.items():
         if (state := after.get(path)) is not None and state.exists:
             if one.node is not None:
@@ -143,6 +177,12 @@ def changed_by_others(layers: Layers) -> Others:
             why = one.why or _at_the_end(one, state, ends, origin_ns)
             if why:
                 (others.unclear if why == UNCLEAR else others.changed)[path] = why
+    for version in watched.versions:
+        why = _when_written(version.mtime_ns - origin_ns, version.last_ns, version.writers, ends)
+        if version.is_theirs or why == WRITTEN:
+            others.destroyed.append(Destroyed(version.path, version.blob, DESTROYED))
+        elif why == UNCLEAR:
+            others.destroyed.append(Destroyed(version.path, version.blob, PERHAPS_DESTROYED))
     return others
 
 
@@ -161,8 +201,10 @@ def _take(batch: RowBatch, watched: Watched) -> None:
         batch.modes(rows),
         batch.optional("dev", rows),
         zip(*(batch.optional(name, rows) for name in ("ino", "size", "mtime_ns")), strict=True),
+        batch.optional("file", rows) if batch.tells_contents else [None] * len(rows),
+        batch.blobs(rows),
     )
-    for op, path, other, process, at_ns, arg, notes, result, exists, mode, dev, found in zip(
+    for op, path, other, process, at_ns, arg, notes, result, exists, mode, dev, found, file, blob in zip(
         *columns, strict=True
     ):
         if not path or notes & _PASSED_OVER:
@@ -178,6 +220,8 @@ def _take(batch: RowBatch, watched: Watched) -> None:
         call = Call(op, arg, of_call, failed=has_failed(result), mode=mode, absent=exists == 0)
         if not operations(call) & CHANGING or (call.absent and op in NEEDING):
             continue
+        if file:
+            watched.keep(path, one, file, blob, found[2])
         one.last_ns = at_ns
         _change(one, call, process, found, sure=result == 0)
         if one.node is not None and stat.S_ISREG(mode):
@@ -220,7 +264,11 @@ def _at_the_end(one: _Path, state: After, ends: Mapping[int, float], origin_ns: 
         return "" if same else REMADE
     if one.timed or state.kind != "file" or mtime_ns is None:
         return ""
-    written_ns = mtime_ns - origin_ns - TICK_NS
-    if written_ns > max([one.last_ns, *(ends.get(process, 0) for process in one.writers)]):
+    return _when_written(mtime_ns - origin_ns, one.last_ns, one.writers, ends)
+
+
+def _when_written(at_ns: int, last_ns: int, writers: Collection[int], ends: Mapping[int, float]) -> str:
+    written_ns = at_ns - TICK_NS
+    if written_ns > max([last_ns, *(ends.get(process, 0) for process in writers)]):
         return WRITTEN
-    return UNCLEAR if written_ns > one.last_ns + _LONG_NS else ""
+    return UNCLEAR if written_ns > last_ns + _LONG_NS else ""

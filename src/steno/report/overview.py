@@ -12,9 +12,9 @@ from steno import __version__
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
 from steno.evidence.run_id import is_run_id
-from steno.model.connections import ADDRESS_SET, CONNECTED, CONNECTED_OR_SET, NOT_SEEN
+from steno.judge.types import ADDRESS_SET, CONNECTED, CONNECTED_OR_SET, NOT_SEEN
+from steno.model.record import SO_FAR
 from steno.model.run import RULES, Run, RunState, Status, Verdict
-from steno.model.so_far import SO_FAR
 from steno.model.table_documents import DOCUMENTS
 from steno.text import units
 from steno.text.safe import listed, relative_to_cwd

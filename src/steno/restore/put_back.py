@@ -12,20 +12,22 @@ from pathlib import Path
 
 from steno.errors import BadRequestError
 from steno.evidence.layout import FILES, SURFACE
-from steno.model.run import Others, Run, Verdict
+from steno.model.run import Destroyed, Others, Run, Verdict
 from steno.model.trust import trusted
-from steno.restore.applying import carry_out
-from steno.restore.closed_directories import opened
-from steno.restore.contents import open_contents
-from steno.restore.judging import User
-from steno.restore.looking import FileSystem
+from steno.restore.apply import carry_out, opened
+from steno.restore.filesystem import TRASH, FileSystem, Trash
+from steno.restore.outcome import Outcome
 from steno.restore.plan import Do, Plan, Problem, make_plan
-from steno.restore.states import FileRecords, HardLink, is_at_or_below, read_records
-from steno.restore.tasks import Direction
-from steno.restore.trash import TRASH, Trash
-from steno.restore.words import (
-    Outcome,
+from steno.restore.states import (
+    Contents,
+    FileRecords,
+    HardLink,
+    LackingContentError,
+    is_at_or_below,
+    open_contents,
+    read_records,
 )
+from steno.restore.tasks import Direction, User
 
 _NS_PER_MS = 10**6
 _ATTRIBUTES = "its extended attributes, or flags of its inode, were set; what they were is not in the record"
@@ -76,17 +78,23 @@ def put_back(
         if going_on:
             directories.put_back = plan.ends
         failed = carry_out(plan, contents, user, trash) if going_on else None
+        if direction is Direction.UNDO:
+            known = {(one.path, state.blob) for one in records.files for state in (one.before, one.after)}
+            wanted = [
+                one
+                for one in others.destroyed
+                if _is_chosen(one.path, chosen) and (one.path, one.blob) not in known
+            ]
+            plan.notes.extend(_into_trash(wanted, contents, trash if going_on else None))
         outcome = Outcome(plan, failed, unkept, trash.places)
     return outcome, verdict
 
 
 def _read(run: Run, store: Path) -> FileRecords:
-    """`files.json`, and what the table knows beside it: files that were renamed, also from and to where no
-    state is kept. The store itself is nobody's to put back."""
-    value = run.document(FILES)
-    records = read_records(value)
+    """What is concluded of files, also from and to where no state is kept. The store itself is nobody's."""
+    records = read_records(run.files)
     found = run.renamed({record.path for record in records.files})
-    more = read_records(value | {"files": found.strays, "directory_renames": found.renames})
+    more = read_records(found.strays, found.renames)
     home = os.fsencode(store.resolve())
     strays = [record for record in more.files if not is_at_or_below(record.path, home)]
     links = {path: HardLink(*name) for path, name in found.names.items()}
@@ -98,6 +106,21 @@ def _unclear(plan: Plan, others: Others) -> Iterator[Problem]:
     for step in plan.steps if plan.direction is Direction.UNDO else ():
         if step.do in {Do.REMOVE, Do.WRITE} and step.path in others.unclear:
             yield Problem(step.path, f"{others.unclear[step.path]}; it goes to the trash")
+
+
+def _into_trash(wanted: list[Destroyed], contents: Contents, trash: Trash | None) -> Iterator[Problem]:
+    """What nobody finds at its path, neither before the undo nor after it."""
+    for one in wanted:
+        try:
+            content = contents.get(one.blob)
+            if trash is not None:
+                trash.put(content, one.path)
+        except LackingContentError as error:
+            yield Problem(one.path, f"{one.why}: {error}")
+        except OSError as error:
+            yield Problem(one.path, f"{one.why}: it could not be put into the trash: {error.strerror}")
+        else:
+            yield Problem(one.path, f"{one.why}: that goes to the trash")
 
 
 def _trash_of(store: Path, run_id: str) -> Trash:

@@ -17,10 +17,18 @@ from typing import Any, NamedTuple
 from steno import __version__
 from steno.capture import ignore
 from steno.capture.cgroup import Refusal, make_scope
-from steno.capture.native_program import find_program
-from steno.capture.observer import BOTH, EBPF, NOTIFY
-from steno.capture.probe import NOT_BUILT, READY, UNKNOWN, check_probe, hint_of
-from steno.capture.shadow import memory_directories, room_in
+from steno.capture.observer import (
+    BOTH,
+    EBPF,
+    NOT_BUILT,
+    NOTIFY,
+    READY,
+    UNKNOWN,
+    check_probe,
+    find_program,
+    hint_of,
+)
+from steno.capture.tmpfs import memory_directories, room_in
 from steno.errors import CaptureError, StoreError
 from steno.evidence.run_id import format_run_id
 from steno.model import runs
@@ -180,7 +188,7 @@ def _private_copies() -> Finding:
 def _ignored_paths(environ: Mapping[str, str]) -> Finding:
     """Which paths are not recorded: where that is written, or what a run does without it."""
     try:
-        path = ignore.place(environ)
+        path = ignore.config_path(environ)
         entries = ignore.listed_in(path)
     except CaptureError as error:
         return Finding("ignored paths", Mark.MISSING, str(error), error.hint)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from steno.evidence.linux_numbers import signal_name
 from steno.evidence.wire import OPS
-from steno.model.kernel_layer import NO_ERROR
-from steno.model.recorded_calls import Row, access, has_failed_to_reach, notes_of, result_word
+from steno.judge.types import NO_ERROR
+from steno.model.events import Row, access, has_failed_to_reach, notes_of, result_word
 from steno.text.safe import cut, pad, visible
 from steno.text.style import Paint
 

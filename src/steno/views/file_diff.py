@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import AnyStr
 
+from steno.judge.types import ABSENT, File, FileState
 from steno.model.contents import Contents
-from steno.model.rows import ABSENT, File, FileState
 from steno.text.safe import visible
 from steno.text.style import Paint
 

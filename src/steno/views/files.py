@@ -8,10 +8,10 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from steno.model.file_rows import size_of
-from steno.model.rows import File
+from steno.judge.types import File
+from steno.model.contents import LEFT_OUT, NotKept
+from steno.model.documents import file_json
 from steno.model.run import Run
-from steno.model.unkept import LEFT_OUT, NotKept
 from steno.text import units
 from steno.text.safe import ELLIPSIS, columns, listed, pad, visible
 from steno.text.style import Paint
@@ -185,7 +185,7 @@ def _size(file: File) -> str:
     if grown is None:
         return "?"
     if file.change in {"none", "metadata"}:
-        return units.size(size_of(file.after) or 0) if file.after.has_content else ""
+        return units.size(file.after.content_size or 0) if file.after.has_content else ""
     if not (file.before.has_content or file.after.has_content):
         return ""
     return f"{'-' if grown < 0 else '+'}{units.size(abs(grown))}"
@@ -206,8 +206,7 @@ def none_found(choice: Choice, unkept: list[NotKept], *, by_name: bool) -> str:
 
 
 def to_json(run: Run, found: list[File], unkept: list[NotKept], *, diff: bool) -> dict[str, object]:
-    told_of = run.kernel.told_files()
-    files = [told_of[file.name] for file in found]
+    files = list(map(file_json, found))
     if diff:
         with run.contents() as contents:
             texts = [b"".join(file_diff.diff(file, contents)) for file in found]

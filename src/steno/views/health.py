@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from steno.model.so_far import SO_FAR
+from steno.model.record import SO_FAR
 from steno.text import units
 from steno.text.safe import listed, visible
 from steno.text.style import Paint

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from steno.evidence import layout
-from steno.model.rows import Connection
+from steno.judge.types import Connection
+from steno.model.documents import connection_json
 from steno.model.run import Run
 from steno.text import units
 from steno.text.safe import columns, cut, listed, pad, visible
@@ -27,8 +28,8 @@ def to_json(run: Run) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "run_id": run.run_id,
-        "endpoints": [one.to_json() for one in found.endpoints],
-        "unix_sockets": [one.to_json() for one in found.unix],
+        "endpoints": [connection_json(one) for one in found.connections if not one.is_unix],
+        "unix_sockets": [connection_json(one) for one in found.connections if one.is_unix],
         "sockets": dict(found.sockets),
         "addressless": dict(found.addressless),
     }

@@ -13,13 +13,11 @@ import msgspec
 from steno.contracts.capture_run import hashes
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import RepoSnapshot
-from steno.model.connections import FAILED
-from steno.model.file_rows import GONE_AGAIN
+from steno.judge.types import FAILED, GONE_AGAIN, Connection, Process
+from steno.model.contents import NotKept
 from steno.model.record import readable
-from steno.model.rows import Connection, Process
 from steno.model.run import Run
 from steno.model.table_documents import DOCUMENTS
-from steno.model.unkept import NotKept
 from steno.text import units
 from steno.text.safe import columns, listed, pad, visible
 from steno.text.style import Paint, folded
@@ -49,7 +47,7 @@ def _summary(run: Run, path: Path) -> dict[str, Any]:
         "gaps": run.declared_gaps,
         "run": run.document(layout.RUN),
         "command_ns": run.facts.command_ns,
-        "health": run.health,
+        "health": msgspec.to_builtins(run.health),
         "redactions": run.document(layout.REDACTION_REPORT),
         "hashes": hashes(run),
         "repo": {
@@ -126,13 +124,15 @@ _LOSSES = {
 def kernel(run: Run) -> dict[str, Any] | None:
     if not run.has_kernel_layer:
         return None
-    processes, files, connections = list(run.processes), list(run.files), list(run.connections)
+    files, connections = list(run.files), list(run.connections)
+    processes = [one for one in run.processes if not one.is_our_hook]
     endpoints = [one for one in connections if not one.is_unix]
     unix = [one for one in connections if one.is_unix]
     read = chosen(files, FileFilter(Choice.READ))
     return {
         "observed": _observed(run),
         "processes": len(processes),
+        "hook_processes": len(run.processes) - len(processes),
         "outlived": sum(one.still_running for one in processes),
         "command_exit": _command_exit(processes),
         "files_seen": len(files),
@@ -162,7 +162,8 @@ def kernel_lines(found: dict[str, Any] | None, paint: Paint) -> Iterator[str]:
 def process_line(found: dict[str, Any]) -> str:
     processes = units.counted(found["processes"], *_PROCESS)
     outlived = f", {found['outlived']} of them alive when it ended" if found["outlived"] else ""
-    return f"{processes}{outlived}"
+    hooks = f", and {ours} of Steno's hooks" if (ours := found["hook_processes"]) else ""
+    return f"{processes}{outlived}{hooks}"
 
 
 def file_lines(found: dict[str, Any]) -> Iterator[str]:

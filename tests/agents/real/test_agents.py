@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import pytest
 
-from steno.agents.steps import Step
 from steno.evidence import layout
 from steno.export.contracts import agent_audit
+from steno.launch.attempt import Step
 from support.program import PROGRAM, SECONDS
 from support.reading import opened
 from support.recorded import runs
