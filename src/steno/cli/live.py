@@ -15,8 +15,8 @@ from typing import Any
 import click
 import msgspec
 
-from steno.bundle.store import LAST
 from steno.bundle.folder import write_all
+from steno.bundle.store import LAST
 from steno.cli.options import (
     chosen_store,
     complete_run,

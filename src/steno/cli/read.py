@@ -100,8 +100,8 @@ def show_command(run: str, store: str | None, as_json: bool) -> None:
     On a terminal, what is longer than the screen goes through $STENO_PAGER, else $PAGER, else less; an empty
     one says that no pager is wanted. NO_COLOR, CLICOLOR and CLICOLOR_FORCE are heeded.
     """
-    from steno.model.runs import open_path
     from steno.model.run import Run
+    from steno.model.runs import open_path
     from steno.views import show
 
     path = run_path(run, store)
@@ -321,8 +321,8 @@ state (what was found there before the call). A name that is not UTF-8 has its b
 @click.option("--process", type=click.IntRange(0, 2**31 - 1), metavar="N", help="Only process number N.")
 @click.option("--path", metavar="GLOB", help="Only paths or addresses like this; * stands for any letters.")
 @click.option("--category", type=click.Choice(_CATEGORIES), help="Only events of this kind.")
-@click.option("--limit", type=click.IntRange(0), metavar="N", help="Stop after N events.")
 @click.option("--all", "every", is_flag=True, help="Also those of Steno's own hooks.")
+@click.option("--limit", type=click.IntRange(0), metavar="N", help="Stop after N events.")
 def events_command(
     opened: Run,
     op: str | None,

@@ -9,9 +9,6 @@ import click
 
 from steno.cli.options import chosen_store, json_option, open_run, recorded_path, run_argument, store_option
 from steno.cli.output import print_json, print_lines, say, say_hint, say_if_incomplete
-from steno.restore.plan import Plan
-from steno.restore.put_back import put_back
-from steno.restore.tasks import Direction
 from steno.restore.outcome import (
     Outcome,
     not_kept_lines,
@@ -21,6 +18,9 @@ from steno.restore.outcome import (
     to_json,
     trash_lines,
 )
+from steno.restore.plan import Plan
+from steno.restore.put_back import put_back
+from steno.restore.tasks import Direction
 from steno.text.safe import visible
 
 paths_argument = click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes))

@@ -15,8 +15,8 @@ from steno.evidence.layout import FILES
 from steno.evidence.run_id import is_run_id
 from steno.export import tables
 from steno.model.run import Run
-from steno.record.recover import Done, Report, recover_all, recover_run
 from steno.model.runs import open_path
+from steno.record.recover import Done, Report, recover_all, recover_run
 from steno.report import page
 from steno.text.safe import visible
 from steno.views import verify
