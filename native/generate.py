@@ -163,22 +163,6 @@ def abi_module(abi: dict[str, Any], notice: str) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def abi_typescript(abi: dict[str, Any], wire: dict[str, Any], notice: str) -> str:
-    lines = [f"// Numbers of Linux and words of a record; {notice}."]
-    lines.append("export const ERRORS: Record<number, string> = {")
-    lines += [f'  {number}: "{name}",' for name, number in abi["errors"].items()]
-    lines.append("};")
-    for name in ("O_ACCMODE", "O_CREAT", "O_TRUNC", "O_PATH"):
-        lines.append(f"export const {name} = {_octal(abi['open_flags'][name])};")
-    lines += [
-        "",
-        "/** The operations that may change what they name. */",
-        "export const CHANGING = new Set([",
-    ]
-    lines += [f'  "{name}",' for name, op in wire["ops"].items() if op.get("changes")]
-    return "\n".join([*lines, "]);", ""])
-
-
 def _octal(number: int) -> str:
     return f"0o{number:o}"
 
@@ -207,7 +191,6 @@ def generated() -> dict[str, str]:
         "docs/coverage.md": intro + TABLES_BELOW + generate_calls.coverage_tables(described, known),
         "src/steno/evidence/calls.py": generate_calls.names_module(known),
         "src/steno/evidence/linux_abi.py": abi_module(abi, NOTICE.format("linux_abi.toml")),
-        "web/src/made/linux.ts": abi_typescript(abi, wire, NOTICE.format("linux_abi.toml and wire.toml")),
     }
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from steno.agents import audit_files
-from steno.agents.audit_files import (
+from steno.bundle.folder import Folder
+from steno.errors import BadRequestError, StoreError
+from steno.launch import audit_files
+from steno.launch.audit_files import (
     AuditFiles,
     UnwrittenError,
     compared,
@@ -17,8 +19,6 @@ from steno.agents.audit_files import (
     numbers_in,
     open_audit,
 )
-from steno.bundle.folder import Folder
-from steno.errors import BadRequestError, StoreError
 
 
 @pytest.fixture

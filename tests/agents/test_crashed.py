@@ -10,17 +10,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from steno.agents.audit_files import AuditFiles
-from steno.agents.catalogue import Catalogue
-from steno.agents.crashed import can_be_finished, finish_crashed
-from steno.agents.finishing import keep_meta
-from steno.agents.listing import one_run
-from steno.agents.read_again import attempt_left
-from steno.agents.register import AttemptState, attempts, keep, open_register, read_entry
-from steno.agents.run_directory import PreparedRun, prepare_run
+from steno.agents.catalog import Catalogue
 from steno.bundle.folder import Folder
 from steno.errors import BadRequestError, RunNotFoundError
 from steno.evidence import kinds, layout
+from steno.launch.audit_files import AuditFiles
+from steno.launch.finish import keep_meta
+from steno.launch.recover import can_be_finished, finish_crashed
+from steno.launch.registry import AttemptState, attempts, keep, open_register, read_entry
+from steno.launch.run_dirs import PreparedRun, prepare_run
+from steno.launch.status import attempt_left, one_run
 from steno.record.recovery import recover_run
 from support.making import RUN_ID, make_run, start
 

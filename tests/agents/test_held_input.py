@@ -11,7 +11,7 @@ from support.program import SECONDS
 
 HELD = """
 import os, select, subprocess
-from steno.agents.held_input import HeldInput
+from steno.launch.strace_chain import HeldInput
 with HeldInput() as held:
     early = select.select([0], [], [], 0.2)[0]
     subprocess.run(["/bin/sh", "-c", held.opening], timeout=60, check=True)
@@ -20,7 +20,7 @@ print(early, taken, os.path.sameopenfile(0, 3))
 """
 NOT_HELD = """
 import os
-from steno.agents.held_input import HeldInput
+from steno.launch.strace_chain import HeldInput
 before = os.readlink("/proc/self/fd/0") if os.path.exists("/proc/self/fd/0") else "closed"
 with HeldInput() as held:
     after = os.readlink("/proc/self/fd/0") if os.path.exists("/proc/self/fd/0") else "closed"
@@ -52,5 +52,5 @@ def test_a_terminal_and_a_closed_input_are_left_alone() -> None:
 
 
 def test_a_relay_whose_gate_is_never_opened_is_ended() -> None:
-    script = "from steno.agents.held_input import HeldInput\nwith HeldInput():\n    pass\nprint('left')"
+    script = "from steno.launch.strace_chain import HeldInput\nwith HeldInput():\n    pass\nprint('left')"
     assert told_by(script, subprocess.DEVNULL) == "left"

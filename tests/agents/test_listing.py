@@ -10,19 +10,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from steno.agents.finishing import keep_meta
-from steno.agents.list_tables import lines_of_agents, lines_of_list
-from steno.agents.listing import (
+from steno.agents.known import builtin
+from steno.contracts.agent_audit.meta import describe
+from steno.errors import BadRequestError, RunNotFoundError
+from steno.launch.finish import keep_meta
+from steno.launch.run_dirs import PreparedRun, prepare_run
+from steno.launch.status import (
     all_agents,
     all_runs,
+    attempt_left,
+    lines_of_agents,
+    lines_of_list,
     lines_of_status,
     one_attempt,
     one_run,
 )
-from steno.agents.read_again import attempt_left
-from steno.agents.run_directory import PreparedRun, prepare_run
-from steno.contracts.agent_audit.meta import describe
-from steno.errors import BadRequestError, RunNotFoundError
 from support.attempts_made import ended_well
 
 NOW = datetime(2026, 1, 25, 12, tzinfo=UTC)
@@ -228,7 +230,7 @@ def test_agents_are_listed_with_their_program_or_what_is_wrong(tmp_path: Path) -
     (programs / "codex").chmod(0o755)
     environ = {"XDG_CONFIG_HOME": str(tmp_path), "PATH": str(programs)}
     agents = {agent["name"]: agent for agent in all_agents(tmp_path / "root", environ)}
-    assert list(agents) == sorted(["broken", "claude", "codex", "gemini", "iflow", "opencode"])
+    assert list(agents) == sorted(["broken", *builtin()])
     assert agents["codex"]["program"] == str(programs / "codex")
     assert "problem" not in agents["codex"]
     assert (agents["claude"]["program"], "not installed" in agents["claude"]["problem"]) == (None, True)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from steno.agents.locked_file import is_held, locked, take
 from steno.bundle.folder import Folder
 from steno.errors import StoreError
+from steno.launch.file_lock import is_held, locked, take
 
 
 def test_a_folder_is_held_until_it_is_closed(tmp_path: Path) -> None:

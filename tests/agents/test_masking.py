@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from steno.agents.masking import Masking
 from steno.contracts.agent_audit.changes import Diff, FileState
+from steno.launch.snapshot import Masking
 from support.attempts_made import known
 
 KEY, OTHER = "sk-9f3b7c1d5e2a4860b1c2", "sk-1f3b7c1d5e2a4860b1c2"

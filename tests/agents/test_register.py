@@ -13,8 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.agents.locked_file import take
-from steno.agents.register import (
+from steno.bundle.folder import Folder
+from steno.contracts.agent_audit.meta import Meta
+from steno.errors import StoreError
+from steno.launch.file_lock import take
+from steno.launch.registry import (
     AttemptState,
     Entry,
     attempts,
@@ -25,9 +28,6 @@ from steno.agents.register import (
     registered_runs,
     reserve,
 )
-from steno.bundle.folder import Folder
-from steno.contracts.agent_audit.meta import Meta
-from steno.errors import StoreError
 from support.attempts_made import RUN_ID, known, meta
 
 NOW = datetime(2026, 1, 25, 12, 0, 0, tzinfo=UTC)
@@ -68,7 +68,7 @@ def test_a_number_that_somebody_took_meanwhile_is_passed_over(
     register: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept(register)
-    monkeypatch.setattr("steno.agents.register.numbers", lambda _: [])
+    monkeypatch.setattr("steno.launch.registry.numbers", lambda _: [])
     assert reserve(register, known(), NOW, ()).known.attempt == 2
     assert read_entry(register, 1).files
 

@@ -15,12 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.agents import run_directory
-from steno.agents.description import AGENT_NAME
-from steno.agents.listing import one_run
-from steno.agents.outlived import agent_process
-from steno.agents.register import AttemptState, attempts
-from steno.agents.run_directory import (
+from steno.agents.definition import AGENT_NAME
+from steno.bundle.folder import Folder
+from steno.bundle.lock import holding
+from steno.errors import BadRequestError, RunNotFoundError, StoreError
+from steno.evidence.kinds import CommandStarted
+from steno.launch import run_dirs
+from steno.launch.registry import AttemptState, agent_process, attempts
+from steno.launch.run_dirs import (
     RunName,
     agents_root,
     find_run,
@@ -30,10 +32,7 @@ from steno.agents.run_directory import (
     prepare_run,
     run_names,
 )
-from steno.bundle.folder import Folder
-from steno.bundle.spool import holding
-from steno.errors import BadRequestError, RunNotFoundError, StoreError
-from steno.evidence.kinds import CommandStarted
+from steno.launch.status import one_run
 from support.making import RUN_ID, make_run
 from support.making import start as start_event
 
@@ -279,7 +278,7 @@ def test_a_number_is_not_used_again_when_the_agent_takes_our_files_away(root: Pa
 def test_a_second_start_in_one_run_directory_is_refused_while_the_first_goes_on(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_directory, "_PATIENCE", 0)
+    monkeypatch.setattr(run_dirs, "_PATIENCE", 0)
     with prepare_run(root, "codex", None, now=NOW) as first:
         first.audit_dir.rename(first.run_dir / "moved")  # by the agent: it makes no difference
         with pytest.raises(BadRequestError, match="is running") as caught:
@@ -372,7 +371,7 @@ def test_a_crash_at_any_step_never_gives_a_number_away_twice(root: Path, again: 
 
 
 def test_many_processes_at_once_get_numbers_of_their_own(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_directory, "_PATIENCE", 0)
+    monkeypatch.setattr(run_dirs, "_PATIENCE", 0)
     run, _ = start(root)
     count = 12
 

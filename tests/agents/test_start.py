@@ -6,27 +6,37 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from steno.agents import start as starting
-from steno.agents.catalogue import described
-from steno.agents.launching import Job, Surroundings
-from steno.agents.start import check, installed
+from steno.agents.known import parse_definition
 from steno.errors import BadPolicyError, BadRequestError
+from steno.launch import start as starting
+from steno.launch.attempt import AgentCommand, LaunchOptions
+from steno.launch.start import check, installed
 from support.program import SECONDS
 
-PLAIN = described(
-    "plain", b'program = "plain"\ninstall = "make it"\nstart = ["{prompt}"]\nresume = ["{session}"]\n'
+PLAIN = parse_definition(
+    "plain",
+    b'program = "plain"\ninstall = "make it"\n[launch]\nstart = ["{prompt}"]\nresume = ["{session}"]\n',
 )
 
 
-def around(root: Path) -> Surroundings:
-    return Surroundings(environ={"PATH": "/nowhere"}, root=root, store=root)
+def around(root: Path) -> LaunchOptions:
+    return LaunchOptions(environ={"PATH": "/nowhere"}, root=root, store=root)
 
 
 def test_skills_need_a_place(tmp_path: Path) -> None:
     with pytest.raises(BadRequestError, match="plain has no folder for skills"):
         check(PLAIN, around(tmp_path)._replace(skills=tmp_path), "hello")
+
+
+def test_skills_are_not_put_where_steno_writes(tmp_path: Path) -> None:
+    into_audit = msgspec.structs.replace(
+        PLAIN, launch=msgspec.structs.replace(PLAIN.launch, skills_dir=".audit/x")
+    )
+    with pytest.raises(BadRequestError, match=r"skills cannot be in \.audit"):
+        check(into_audit, around(tmp_path), "hello")
 
 
 def test_a_home_that_is_none_is_refused(tmp_path: Path) -> None:
@@ -37,7 +47,7 @@ def test_a_home_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_a_policy_that_is_none_is_refused(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("version: 1\ndefault: perhaps\n")
-    with pytest.raises(BadPolicyError, match="default is allow, deny or ask"):
+    with pytest.raises(BadPolicyError, match="default is allow, ask or deny"):
         check(PLAIN, around(tmp_path)._replace(policy=policy), "hello")
 
 
@@ -74,7 +84,7 @@ def test_a_session_at_the_terminal_is_shown(tmp_path: Path) -> None:
 def test_a_start_in_a_run_first_finishes_what_crashed_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[Job] = []
+    made: list[AgentCommand] = []
     program = tmp_path / "bin" / "codex"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n")
@@ -89,7 +99,7 @@ def test_a_start_in_a_run_first_finishes_what_crashed_there(
 def test_what_is_said_to_the_model_is_no_argument_that_brings_servers_along(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[Job] = []
+    made: list[AgentCommand] = []
     monkeypatch.setattr(starting, "run_attempt", lambda job, *_, **__: made.append(job))
     monkeypatch.setattr(starting, "installed", lambda *_: Path("/bin/true"))
     words = ["mcp_servers", "are", "broken", "--", "-c", "mcp_servers.x.command=y"]
@@ -101,10 +111,10 @@ def test_what_is_said_to_the_model_is_no_argument_that_brings_servers_along(
 
 def test_what_few_starts_need_is_not_loaded_before_the_agent_is_started() -> None:
     told = subprocess.run(
-        [sys.executable, "-c", "import steno.agents.start, sys; print(*sys.modules)"],
+        [sys.executable, "-c", "import steno.launch.start, sys; print(*sys.modules)"],
         capture_output=True,
         timeout=SECONDS,
         check=True,
     )
     loaded = set(told.stdout.decode().split())
-    assert {"yaml", "tomlkit", "steno.agents.reconstruct"} & loaded == set()
+    assert {"yaml", "tomlkit", "steno.contracts.agent_audit.strace_reader"} & loaded == set()

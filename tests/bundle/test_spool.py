@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from steno.bundle.folder import Folder
-from steno.bundle.spool import LOCK, RESERVE, RESERVE_BYTES, Spool, holding, is_live
+from steno.bundle.lock import LOCK, holding, is_live
+from steno.bundle.spool import RESERVE, RESERVE_BYTES, Spool
 from steno.evidence import kinds, layout
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
@@ -121,7 +122,7 @@ def test_whoever_takes_a_spool_waits_for_one_who_only_looks(
         run.sub(layout.SPOOL) as folder,
         looked_at(tmp_path / "run") as look,
     ):
-        monkeypatch.setattr("steno.bundle.spool.time.sleep", lambda _: fcntl.flock(look, fcntl.LOCK_UN))
+        monkeypatch.setattr("steno.bundle.lock.time.sleep", lambda _: fcntl.flock(look, fcntl.LOCK_UN))
         with holding(folder) as held:
             assert held
 
@@ -163,6 +164,7 @@ def test_the_reserve_is_kept_while_recording_and_is_no_part_of_the_record(tmp_pa
     assert not reserve.exists()
 
 
+@pytest.mark.process
 def test_a_full_disk_costs_the_reserve_and_not_the_event(small_disk: Path) -> None:
     spool = open_spool(small_disk / "run")
     spool.event(START)
@@ -175,6 +177,7 @@ def test_a_full_disk_costs_the_reserve_and_not_the_event(small_disk: Path) -> No
     spool.close()
 
 
+@pytest.mark.process
 def test_without_a_reserve_an_event_that_does_not_fit_is_rolled_back_whole(small_disk: Path) -> None:
     spool = open_spool(small_disk / "run")
     spool.event(START)
@@ -194,6 +197,7 @@ def test_without_a_reserve_an_event_that_does_not_fit_is_rolled_back_whole(small
     assert isinstance(events[-1].data, kinds.RunFinish)
 
 
+@pytest.mark.process
 def test_an_event_that_takes_the_reserve_and_still_does_not_fit_is_rolled_back_too(small_disk: Path) -> None:
     spool = open_spool(small_disk / "run")
     spool.event(START)
@@ -217,6 +221,7 @@ def write_until_full(write: Callable[[], None]) -> int:
     raise AssertionError("the disk never filled up")
 
 
+@pytest.mark.process
 def test_a_disk_without_room_for_the_reserve_is_refused_at_once(small_disk: Path) -> None:
     (small_disk / "run").mkdir()
     fill(small_disk)
@@ -226,7 +231,7 @@ def test_a_disk_without_room_for_the_reserve_is_refused_at_once(small_disk: Path
 
 def test_settling_asks_only_the_tapes_that_hold_something_back(tmp_path: Path) -> None:
     spool = open_spool(tmp_path / "run")
-    tape, other = spool.tape(layout.STDOUT), spool.tape(layout.STDERR)
+    tape, other = spool.stream(layout.STDOUT), spool.stream(layout.STDERR)
     tape.append(1, b"$ ")
     assert tape.waiting
     assert not other.waiting

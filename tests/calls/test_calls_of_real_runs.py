@@ -18,7 +18,8 @@ from support.recorded import Recorded, only_run
 # Told what proxies and hooks tell, under the name of our program; what its tools do is in its arguments.
 AGENT = """
 import os, subprocess, sys
-from steno.capture.telling import Intake, process_key
+from steno.capture.procfs import process_key
+from steno.capture.telling import Intake
 from steno.evidence import intake
 
 place = sys.argv[3]

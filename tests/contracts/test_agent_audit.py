@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from steno.agents.attempt import attempt_of
-from steno.agents.observing import UNKNOWN_PLACE
-from steno.agents.read_again import judged_again
-from steno.agents.translate import translate
 from steno.bundle.folder import Folder
 from steno.contracts.agent_audit.meta import Meta
+from steno.launch.agent_settings import UNKNOWN_PLACE
+from steno.launch.status import judged_again
+from steno.launch.translate import attempt_of, translate
 from steno.views.export.contracts import agent_audit
 from support.reading import opened
 from support.recorded import Recorded, runs

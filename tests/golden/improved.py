@@ -35,6 +35,12 @@ def as_then(command: str, found: dict[str, Any], bundle: Path) -> dict[str, Any]
     answer = found.get("answer")
     for document in _concluded(command, answer):
         document["schema"] = _SCHEMAS_THEN[document["schema"]]
+    if command == "show" and answer is not None and answer.get("kernel") is not None:
+        assert (
+            answer["kernel"].pop("hook_processes") == 0
+        )  # these records do not name the program of the hooks
+    for processes in _processes(command, answer):
+        assert {process.pop("role") for process in processes} <= {"command", "server", "tool"}
     if bundle.parent.name != "v1":
         return found
     if command == "show" and answer is not None:
@@ -45,6 +51,13 @@ def as_then(command: str, found: dict[str, Any], bundle: Path) -> dict[str, Any]
             for step in verdict["steps"]:
                 step["says"] = _STEPS_THEN.get(step["number"], step["says"])
     return found
+
+
+def _processes(command: str, answer: Any) -> Iterator[list[dict[str, Any]]]:
+    if answer is not None and command == "tree":
+        yield answer["processes"]
+    if answer is not None and command == "show" and "processes.json" in answer["files"]:
+        yield answer["files"]["processes.json"]["processes"]
 
 
 def _concluded(command: str, answer: Any) -> Iterator[dict[str, Any]]:

@@ -265,10 +265,10 @@ def agent_attempt() -> None:
     (programs / "scripted").chmod(0o755)
     (described / "scripted.toml").write_text(
         'name = "scripted"\nprogram = "/home/ada/bin/scripted"\ninstall = "put it on PATH"\n'
-        'start = ["-p", "{prompt}"]\nresume = ["--resume", "{session}", "-p", "{message}"]\n'
-        'stream = "claude"\nsession_field = "session_id"\nskills = ".scripted/skills"\n'
-        'home_variables = ["SCRIPTED_HOME"]\n'
-        '[[terminal_signals]]\nstream = "stdout"\nkind = "json"\n'
+        '[launch]\nstart = ["-p", "{prompt}"]\nresume = ["--resume", "{session}", "-p", "{message}"]\n'
+        'skills_dir = ".scripted/skills"\nhome_variables = ["SCRIPTED_HOME"]\n'
+        '[stream]\nparser = "claude"\nsession_field = "session_id"\n'
+        '[[stream.signals]]\nstream = "stdout"\nkind = "json"\n'
         'match = {type = "result", is_error = "false"}\nmeans = "end_of_turn"\n'
     )
     _done(["chown", "-R", "ada:ada", str(HOME)])

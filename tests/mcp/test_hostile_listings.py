@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from steno.mcp.lines import Lines
+from steno.lines import LineSplitter
 from support.mcp_hostile_server import (
     EVIL,
     HIDDEN,
@@ -41,7 +41,7 @@ def test_the_oracle_knows_a_smuggled_tool(data: bytes) -> None:
 
 
 def test_ten_thousand_hostile_answers_show_no_changed_or_hidden_tool(tmp_path: Path) -> None:
-    session, chance, lines = Wrapped(tmp_path, hostile_policy()), random.Random(20260728), Lines()
+    session, chance, lines = Wrapped(tmp_path, hostile_policy()), random.Random(20260728), LineSplitter()
     passed = changed = 0
     for number in range(FRAMES):
         asked = chance.choice([message(id=number, method="tools/list")] * 4 + [tool_call(number, "plain")])

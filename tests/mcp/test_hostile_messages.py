@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from steno.mcp.globs import Globs
-from steno.mcp.lines import Lines
-from steno.mcp.policy import Policy, Rule
+from steno.lines import LineSplitter
+from steno.mcp.policy.globs import Globs
+from steno.mcp.policy.policy import Policy, Rule
 from steno.mcp.session import Answer, Forward
 from support.mcp_hostile import DENIED, carries_a_denied_call, hostile_frame
 from support.mcp_wrapped import Wrapped, make_policy
@@ -54,7 +54,7 @@ def test_no_known_way_to_smuggle_a_call_works(tmp_path: Path, data: bytes) -> No
 
 def attack(session: Wrapped, frames: int, seed: int) -> tuple[list[bytes], int]:
     """What passed, and how many did not."""
-    chance, lines = random.Random(seed), Lines()
+    chance, lines = random.Random(seed), LineSplitter()
     passed: list[bytes] = []
     refused = 0
     for _ in range(frames):

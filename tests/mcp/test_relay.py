@@ -15,8 +15,8 @@ from support.waiting import until
 # Each look at the server comes too late, as on a machine that is busy with something else.
 _LATE = """
 from steno.cli.entry import main
-from steno.mcp import relay
-relay.SILENCE = -1.0
+from steno.mcp.stdio import wrap
+wrap.SILENCE = -1.0
 main()
 """
 _SERVER = """

@@ -286,7 +286,7 @@ def test_who_gets_no_answer_is_told_why(
     session: Wrapped, outcome: Outcome, why: str | None, says: str
 ) -> None:
     session.from_client(ALLOWED)
-    ticket = session.ticket(1)
+    ticket = session.pending(1)
     assert ticket is not None
     answer = json.loads(session.lost(ticket, outcome, why) or b"")
     assert answer["error"]["message"] == f"steno: tools/call gets no answer: {says}"
@@ -295,7 +295,7 @@ def test_who_gets_no_answer_is_told_why(
 def test_one_request_can_be_lost_alone(session: Wrapped) -> None:
     session.from_client(ALLOWED)
     session.from_client(tool_call(2))
-    ticket = session.ticket(1)
+    ticket = session.pending(1)
     assert ticket is not None
     assert session.lost(ticket, "server_gone") is not None
     assert session.lost(ticket, "server_gone") is None
@@ -304,14 +304,14 @@ def test_one_request_can_be_lost_alone(session: Wrapped) -> None:
 
 def test_a_request_is_not_ended_by_what_comes_to_an_earlier_one_with_its_id(session: Wrapped) -> None:
     session.from_client(ALLOWED)
-    first = session.ticket(1)
+    first = session.pending(1)
     assert first is not None
     session.from_client(message(method="notifications/cancelled", params={"requestId": 1}))
     session.from_client(ALLOWED)
     assert session.from_server(result(1), first) == result(1)
     assert session.lost(first, "client_gone") is None
     assert session.outcomes == [(1, "cancelled")]
-    session.from_server(result(1), session.ticket(1))
+    session.from_server(result(1), session.pending(1))
     assert session.outcomes == [(1, "cancelled"), (2, "result")]
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from steno.mcp.constraints import ArgumentNames, PathConstraint
-from steno.mcp.globs import Globs
-from steno.mcp.path_check import Directories
 from steno.mcp.pins import Pins, of_listing
-from steno.mcp.policy import Policy, Rule
-from steno.mcp.session import Answer, Ask, Forward
+from steno.mcp.policy.constraints import ArgumentNames, PathAllowlist, PathConstraint
+from steno.mcp.policy.globs import Globs
+from steno.mcp.policy.policy import Approval, Policy, Rule
+from steno.mcp.session import Answer, ApprovalRequest, Forward
 from support.mcp_wrapped import Wrapped, make_policy, message, result, said, tool_call
 
 ALLOWED = tool_call(1)
@@ -27,7 +26,7 @@ def session(tmp_path: Path) -> Wrapped:
 
 def ask_first() -> Policy:
     rules = (Rule("rules[0]", Globs(("*",)), Globs(("*",)), "ask"),)
-    return Policy(digest="0" * 64, rules=rules, approval=["true"])
+    return Policy(digest="0" * 64, rules=rules, approval=Approval(["true"], 60))
 
 
 class TestAnApproval:
@@ -37,7 +36,7 @@ class TestAnApproval:
 
     def test_that_is_given_lets_the_call_through(self, asking: Wrapped) -> None:
         step = asking.from_client(ALLOWED)
-        assert isinstance(step, Ask)
+        assert isinstance(step, ApprovalRequest)
         assert step.call.tool == "read_file"
         assert asking.decided == []
         assert step.then(True) == Forward(ALLOWED, call=1)
@@ -45,28 +44,30 @@ class TestAnApproval:
 
     def test_that_is_refused_denies_the_call(self, asking: Wrapped) -> None:
         step = asking.from_client(ALLOWED)
-        assert isinstance(step, Ask)
+        assert isinstance(step, ApprovalRequest)
         assert said(step.then(False))["result"]["isError"] is True
         assert [(line.decision, line.reason) for line in asking.decided] == [("deny", "approval_refused")]
 
     def test_holds_the_id_of_its_request(self, asking: Wrapped) -> None:
         asking.from_client(ALLOWED)
-        assert asking.is_asking
+        assert asking.awaits_approval
         assert said(asking.from_client(ALLOWED))["error"]["data"]["reason"] == "request_id_in_use"
 
     def test_is_not_given_by_a_server_that_answers_before(self, asking: Wrapped) -> None:
         step = asking.from_client(ALLOWED)
-        assert isinstance(step, Ask)
+        assert isinstance(step, ApprovalRequest)
         asking.from_server(result(1))
         assert step.then(True) == Forward(ALLOWED, call=1)
 
     def test_does_not_count_when_the_tool_has_changed_since(self, tmp_path: Path) -> None:
         pins = Pins({"files": of_listing([PINNED])})
         rules = (Rule("rules[0]", Globs(("*",)), Globs(("*",)), "ask"),)
-        session = Wrapped(tmp_path, Policy(digest="0" * 64, rules=rules, approval=["true"], pins=pins))
+        session = Wrapped(
+            tmp_path, Policy(digest="0" * 64, rules=rules, approval=Approval(["true"], 60), pins=pins)
+        )
         pins.check_listing("files", [PINNED])
         step = session.from_client(ALLOWED)
-        assert isinstance(step, Ask)
+        assert isinstance(step, ApprovalRequest)
         session.from_client(message(id=2, method="tools/list"))
         session.from_server(result(2, tools=[CHANGED]))
         assert isinstance(step.then(True), Answer)
@@ -74,11 +75,11 @@ class TestAnApproval:
 
     def test_does_not_count_when_the_path_leads_elsewhere_by_now(self, tmp_path: Path) -> None:
         (tmp_path / "in").mkdir()
-        paths = PathConstraint(ArgumentNames(["path"]), Directories([str(tmp_path / "in")]))
+        paths = PathConstraint(ArgumentNames(["path"]), PathAllowlist([str(tmp_path / "in")]))
         rules = (Rule("rules[0]", Globs(("*",)), Globs(("*",)), "ask", (paths,)),)
-        session = Wrapped(tmp_path, Policy(digest="0" * 64, rules=rules, approval=["true"]))
+        session = Wrapped(tmp_path, Policy(digest="0" * 64, rules=rules, approval=Approval(["true"], 60)))
         step = session.from_client(tool_call(1, arguments={"path": str(tmp_path / "in" / "a")}))
-        assert isinstance(step, Ask)
+        assert isinstance(step, ApprovalRequest)
         (tmp_path / "in" / "a").symlink_to("/etc/passwd")
         assert isinstance(step.then(True), Answer)
         assert [line.reason for line in session.decided] == ["path_not_allowed"]
@@ -86,7 +87,7 @@ class TestAnApproval:
     @pytest.mark.parametrize("end", ["cancelled", "client", "server"])
     def test_that_comes_too_late_has_no_effect(self, asking: Wrapped, end: str) -> None:
         step = asking.from_client(ALLOWED)
-        assert isinstance(step, Ask)
+        assert isinstance(step, ApprovalRequest)
         if end == "cancelled":
             asking.from_client(message(method="notifications/cancelled", params={"requestId": 1}))
         elif end == "client":

@@ -13,18 +13,19 @@ from hypothesis import strategies as st
 from mcp_types import methods
 
 from steno.evidence import intake
-from steno.mcp import wrap
-from steno.mcp.journal import Journal
-from steno.mcp.lines import Lines, LineTooLongError
-from steno.mcp.outlet import Outlet
-from steno.mcp.policy import ALWAYS_PASS, KNOWN, TOOL_CALL, Policy
-from steno.mcp.served import Exit
+from steno.lines import LineSplitter, LineTooLongError
+from steno.mcp.decision_log import DecisionLog
+from steno.mcp.policy.policy import Policy
+from steno.mcp.protocol import ALWAYS_PASS, CALL_TOOL, KNOWN
+from steno.mcp.stdio import wrap
+from steno.mcp.stdio.pipes import NonBlockingWriter
+from steno.mcp.stdio.server_process import ExitStatus
 from support.mcp_wrapped import make_policy, told_in
 
 
 @given(st.binary(max_size=60).map(lambda data: data.replace(b"a", b"\n")), st.integers(1, 9))
 def test_lines_are_the_same_bytes_however_they_arrive(data: bytes, step: int) -> None:
-    lines = Lines()
+    lines = LineSplitter()
     blocks = [data[position : position + step] for position in range(0, len(data), step)]
     found = [line for block in blocks for line in lines.feed(block)]
     assert [*found, lines.rest()] == [
@@ -34,35 +35,35 @@ def test_lines_are_the_same_bytes_however_they_arrive(data: bytes, step: int) ->
 
 
 def test_what_has_no_end_yet_is_kept() -> None:
-    lines = Lines()
+    lines = LineSplitter()
     assert list(lines.feed(b"a\nb")) == [b"a\n"]
     assert list(lines.feed(b"c")) == []
     assert lines.rest() == b"bc"
 
 
 def test_a_line_that_is_too_long_is_skipped_and_told_once() -> None:
-    lines = Lines(most=4)
+    lines = LineSplitter(4)
     found = [*lines.feed(b"123"), *lines.feed(b"45"), *lines.feed(b"6789"), *lines.feed(b"0\nok\n")]
     assert isinstance(found[0], LineTooLongError)
     assert found[1:] == [b"ok\n"]
 
 
-class TestAnOutlet:
+class TestAnNonBlockingWriter:
     @pytest.fixture(params=["pipe", "socket", "own pipe"])
-    def ends(self, request: pytest.FixtureRequest) -> Iterator[tuple[int, Outlet]]:
+    def ends(self, request: pytest.FixtureRequest) -> Iterator[tuple[int, NonBlockingWriter]]:
         if request.param == "socket":
             ours, theirs = (one.detach() for one in socket.socketpair())
         else:
             theirs, ours = os.pipe()
         if request.param == "own pipe":
             os.set_blocking(ours, False)
-        outlet = Outlet(ours, own=request.param == "own pipe")
+        outlet = NonBlockingWriter(ours, own=request.param == "own pipe")
         yield theirs, outlet
         outlet.close()
         for fd in (ours, theirs):
             os.close(fd)
 
-    def test_holds_what_is_not_read_yet_and_never_waits(self, ends: tuple[int, Outlet]) -> None:
+    def test_holds_what_is_not_read_yet_and_never_waits(self, ends: tuple[int, NonBlockingWriter]) -> None:
         theirs, outlet = ends
         data = os.urandom(3_000_000)
         outlet.push(data[:1])
@@ -76,7 +77,7 @@ class TestAnOutlet:
 
     def test_is_broken_when_nobody_reads(self) -> None:
         theirs, ours = os.pipe()
-        outlet = Outlet(ours)
+        outlet = NonBlockingWriter(ours)
         os.close(theirs)
         outlet.push(b"x")
         assert outlet.is_broken
@@ -90,7 +91,7 @@ def test_every_method_of_the_protocol_is_known_to_the_policy() -> None:
     theirs = {
         method for method, _ in requests | {*methods.CLIENT_NOTIFICATIONS, *methods.SERVER_NOTIFICATIONS}
     }
-    ours = ALWAYS_PASS | KNOWN | {TOOL_CALL}
+    ours = ALWAYS_PASS | KNOWN | {CALL_TOOL}
     assert theirs <= ours
     assert all("tasks" in method for method in ours - theirs)  # of one version, and not in this table
 
@@ -108,12 +109,18 @@ def test_handshake_ping_and_listings_always_pass() -> None:
 
 @pytest.mark.parametrize(
     ("ended", "status", "name"),
-    [(Exit(0), 0, None), (Exit(7), 7, None), (Exit(None, 9), 137, "SIGKILL"), (Exit(None, 40), 168, "SIG40")],
+    [
+        (ExitStatus(0), 0, None),
+        (ExitStatus(7), 7, None),
+        (ExitStatus(None, 9), 137, "SIGKILL"),
+        (ExitStatus(None, 40), 168, "SIG40"),
+    ],
 )
-def test_an_exit_is_told_as_a_shell_does(ended: Exit, status: int, name: str | None) -> None:
+def test_an_exit_is_told_as_a_shell_does(ended: ExitStatus, status: int, name: str | None) -> None:
     assert (ended.status, ended.signal) == (status, name)
 
 
+@pytest.mark.process
 def test_when_the_wrap_itself_fails_that_is_told_and_the_server_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,9 +128,9 @@ def test_when_the_wrap_itself_fails_that_is_told_and_the_server_is_ended(
         raise RuntimeError("a defect")
 
     monkeypatch.setattr(wrap, "Relay", fail)
-    journal = Journal.open({}, str(tmp_path / "log"))
+    journal = DecisionLog.open({}, str(tmp_path / "log"))
     with pytest.raises(RuntimeError):
-        wrap.run(make_policy(), ["cat"], label="cat", journal=journal, environ=os.environ)
+        wrap.run(make_policy(), ["cat"], label="cat", log=journal, environ=os.environ)
     opened, closed = told_in(tmp_path / "log")
     assert isinstance(closed, intake.Closed)
     assert closed.reason == "proxy_failed"

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from steno.capture.telling import Intake, start_ticks
+from steno.capture.procfs import start_ticks
+from steno.capture.telling import Intake
 from steno.claims.told_lines import MAX_LOG
 from steno.evidence import intake as names
 from steno.evidence.claims import ProcessKey

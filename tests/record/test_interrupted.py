@@ -21,7 +21,7 @@ from support.program import SECONDS
 _RECORD = """\
 import os, signal, sys
 from pathlib import Path
-from steno.capture import keeper
+from steno.capture import launcher
 from steno.record import run
 
 def interrupted():
@@ -29,7 +29,7 @@ def interrupted():
     yield
 
 def launch(job):
-    started = keeper.launch(job)
+    started = launcher.launch(job)
     signal.raise_signal(signal.SIGINT)
     return started
 
@@ -69,16 +69,17 @@ def recorded(here: Path, script: str, *words: str) -> str:
 _LATE = """\
 import os, sys
 from pathlib import Path
-from steno.bundle.spool import is_live
-from steno.capture import pump
+import steno.bundle.seal
+from steno.bundle.lock import is_live
+from steno.capture import loop
 from steno.record import run
 
 def seal(folder, *others):
     print("held" if is_live(folder) else "let go")
     return sealed(folder, *others)
 
-pump.GRACE_SECONDS = -1.0
-sealed, run.seal = run.seal, seal
+loop.GRACE_SECONDS = -1.0
+sealed, steno.bundle.seal.seal = steno.bundle.seal.seal, seal
 here = Path(sys.argv[1])
 request = run.RunRequest(
     command=["sh", "-c", "printf %0100000d 0"], cwd=here, store=here / "store",
@@ -113,13 +114,13 @@ def test_what_was_written_before_the_end_is_read_however_late_and_the_spool_is_h
 _HEARD_LATE = """\
 import fcntl, os, struct, sys, termios, time
 from pathlib import Path
-from steno.capture import keeper
+from steno.capture import launcher
 from steno.record import run
 
 def launch(job):
-    started = keeper.launch(job)
+    started = launcher.launch(job)
     told = bytearray(4)
-    while struct.unpack("i", told)[0] < 2 * keeper._RECORD.size:  # that it started, and that it ended
+    while struct.unpack("i", told)[0] < 2 * launcher._RECORD.size:  # that it started, and that it ended
         fcntl.ioctl(started.status, termios.FIONREAD, told)
     print(time.monotonic_ns() - int(job.environ["STENO_CLOCK_ORIGIN_NS"]), flush=True)
     return started
@@ -148,3 +149,15 @@ def test_a_command_took_from_its_own_start_to_its_own_end_however_late_the_recor
     assert facts.command_started_ns < facts.command_finished_ns < heard_ns < min(moments)
     assert facts.command_ns == facts.command_finished_ns - facts.command_started_ns
     assert runs.row(tmp_path / "store", RUN_ID).command_ns == facts.command_ns
+
+
+def test_what_is_needed_only_when_the_command_is_over_is_not_loaded_before_it_starts() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", "import steno.cli.run, sys; print(*sys.modules)"],
+        capture_output=True,
+        timeout=SECONDS,
+        check=True,
+    )
+    loaded = set(told.stdout.decode().split())
+    late = {"pyarrow", "cryptography", "steno.bundle.seal", "steno.record.kernel", "steno.record.claims"}
+    assert late & loaded == set()

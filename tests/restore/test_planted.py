@@ -216,6 +216,7 @@ def as_nobody(work: Callable[[], bool]) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@pytest.mark.process
 def test_an_ordinary_user_works_in_read_only_directories_of_their_own(public: Path) -> None:
     def work() -> bool:
         shut = public / "shut"
@@ -243,6 +244,7 @@ def test_an_ordinary_user_works_in_read_only_directories_of_their_own(public: Pa
     assert as_nobody(work)
 
 
+@pytest.mark.process
 def test_an_ordinary_user_does_not_touch_the_files_of_others(public: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can make a file of somebody else's")

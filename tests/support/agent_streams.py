@@ -1,7 +1,8 @@
 """Streams of the agents, as they were recorded, and what is made of each.
 
-Claude Code, Codex, Gemini CLI and opencode were run with a scripted model; ids, times and paths were then
-made neutral. iflow cannot be run without its service: its output is built from what is known of its form.
+Claude Code, Cline, Codex, Gemini CLI, opencode and Qwen Code were run with a scripted model; ids, times and
+paths were then made neutral. iflow cannot be run without its service: its output is built from what is known
+of its form.
 `codex-echo` is `codex-success` with the answer printed once more.
 
 `python tests/agent_streams.py` writes the translations anew; read the difference before you keep it.
@@ -12,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from steno.agents.attempt import Attempt
-from steno.agents.catalogue import Catalogue
-from steno.agents.translate import translate
+from steno.agents.catalog import Catalogue
+from steno.launch.translate import Attempt, translate
 
 CATALOGUE = Catalogue.load({})
 GOLDEN = Path(__file__).parents[1] / "agents" / "logs" / "golden"
@@ -29,6 +29,8 @@ ENDINGS = {
     "claude-success": ("completed", "DONE_MARKER_FOUND", 0),
     "claude-terminal": _WAITS,
     "claude-tool-error": _WAITS,
+    "cline-failed": _BROKE,
+    "cline-success": _WAITS,
     "codex-echo": _WAITS,
     "codex-failed": _BROKE,
     "codex-patch": _WAITS,
@@ -41,6 +43,7 @@ ENDINGS = {
     "opencode-failed": _BROKE,
     "opencode-success": _WAITS,
     "opencode-tool-error": _WAITS,
+    "qwen-success": _WAITS,
 }
 
 
@@ -51,13 +54,13 @@ def recorded(name: str) -> Attempt:
         run_id=RUN_ID,
         number=1,
         agent=agent,
-        stream=agent,
+        stream=CATALOGUE.get(agent).stream.parser,
         stdout=(GOLDEN / name / "stdout").read_bytes(),
         stderr=(GOLDEN / name / "stderr").read_bytes(),
         state=state,
         reason_code=reason_code,
         exit_code=exit_code,
-        terminal_signals=tuple(CATALOGUE.get(agent).terminal_signals),
+        terminal_signals=tuple(CATALOGUE.get(agent).stream.signals),
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from steno.agents.completion import LOGS, Completion, Rules, completion
-from steno.agents.terminal_signal import Log, TerminalSignal
+from steno.agents.definition import Log, TerminalSignal
+from steno.contracts.agent_audit.completion import LOGS, Completion, Rules, completion
 
 CODEX = [
     TerminalSignal("stdout", "json", {"type": "turn.completed"}, "end_of_turn"),

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from steno.mcp.globs import Globs
 from steno.mcp.pins import Pins, of_listing
-from steno.mcp.policy import Methods, Policy, Rule
+from steno.mcp.policy.globs import Globs
+from steno.mcp.policy.policy import Methods, Policy, Rule
 from support.mcp_hostile import LINE_ENDS, MUTATIONS, Pairs, values_in
 
 PINNED: list[dict[str, Any]] = [

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from steno.evidence import intake
-from steno.mcp import http_address
-from steno.mcp.globs import Globs
-from steno.mcp.http_client import Clients
-from steno.mcp.http_gateway import Gateway
-from steno.mcp.journal import Journal
-from steno.mcp.policy import Methods, Policy, Rule
+from steno.mcp.decision_log import DecisionLog
+from steno.mcp.http import headers
+from steno.mcp.http.proxy import Proxy
+from steno.mcp.policy.globs import Globs
+from steno.mcp.policy.policy import Approval, Methods, Policy, Rule
 
 SECONDS = 60.0
 _DENY = Rule("no", Globs(("delete",)), Globs(("*",)), "deny")
@@ -79,29 +78,27 @@ async def bench(
             writer.close()
 
     server = await asyncio.start_server(upstream, "127.0.0.1", 0, backlog=1024)
-    address = http_address.upstream(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp")
+    address = headers.upstream_endpoint(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp")
     policy = Policy(
         digest="0" * 64,
         default="allow",
         rules=(_DENY, _ASK),
         methods=Methods(deny=Globs(denied_methods)),
         hide_denied=hide,
-        approval=approval,
+        approval=None if approval is None else Approval(approval, 60),
     )
-    journal = Journal.open({}, str(made.log))
-    gateway = Gateway(policy, journal, address, "tests")
-    clients = Clients(gateway)
-    proxy = await clients.listen("127.0.0.1", 0)
+    log = DecisionLog.open({}, str(made.log))
+    proxy = Proxy(policy, log, address, "tests")
+    listening = await proxy.listen("127.0.0.1", 0)
     made.upstream = server
-    made.port = proxy.sockets[0].getsockname()[1]
+    made.port = listening.sockets[0].getsockname()[1]
     try:
         yield made
     finally:
-        proxy.close()
+        listening.close()
         server.close()
-        await clients.end()
-        gateway.sessions.end_all()
-        journal.close()
+        await proxy.end()
+        log.close()
 
 
 def post(message: Any, **headers: str) -> bytes:

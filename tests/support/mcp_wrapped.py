@@ -8,9 +8,9 @@ from typing import Any
 
 from steno.evidence import intake
 from steno.evidence.claims import ProcessKey
-from steno.mcp.globs import Globs
-from steno.mcp.journal import Journal
-from steno.mcp.policy import Action, Policy, Rule
+from steno.mcp.decision_log import DecisionLog
+from steno.mcp.policy.globs import Globs
+from steno.mcp.policy.policy import Action, Policy, Rule
 from steno.mcp.session import Answer, Session
 
 CURRENT = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
@@ -40,7 +40,7 @@ class Wrapped(Session):
     def __init__(self, place: Path, policy: Policy | None = None, label: str = "files") -> None:
         self.policy = policy or make_policy()
         self.log = place / "decisions.ndjson"
-        self.journal = Journal.open({}, str(self.log))
+        self.journal = DecisionLog.open({}, str(self.log))
         super().__init__(
             self.policy,
             self.journal,

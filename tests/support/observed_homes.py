@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from steno.agents import observing
-from steno.agents.catalogue import Catalogue
-from steno.agents.isolation import Home
-from steno.agents.observing import Observed
+from steno.agents.catalog import Catalogue
+from steno.launch import agent_settings
+from steno.launch.agent_settings import Instrumentation
+from steno.launch.environment import Home
 
 CATALOGUE = Catalogue.load({})
 STENO = ["/opt/st eno/steno"]
@@ -34,17 +34,17 @@ def observed(
     hooks: bool = False,
     policy: Path | None = None,
     steno: Sequence[str] = STENO,
-) -> AbstractContextManager[Observed]:
+) -> AbstractContextManager[Instrumentation]:
     """Until it is left: as long as the agent would run."""
     description = CATALOGUE.get(name)
-    return observing.observed(
+    return agent_settings.observed(
         description, home, home.path.parent, arguments, hooks=hooks, policy=policy, steno=steno
     )
 
 
 def prepared(
     name: str, home: Home, *arguments: str, hooks: bool = False, policy: Path | None = None
-) -> Observed:
+) -> Instrumentation:
     with observed(name, home, *arguments, hooks=hooks, policy=policy) as found:
         return found
 

@@ -148,6 +148,33 @@ class ResponsesModel(ScriptedModel):
         yield {"type": "response.completed", "response": {**response, "usage": usage}}
 
 
+class ChatModel(ScriptedModel):
+    """The API of Chat Completions, which most other providers speak: the base URL is its `url` and `/v1`."""
+
+    path = "/v1/chat/completions"
+
+    def answered(self, request: dict[str, Any]) -> dict[str, str]:
+        return {
+            message["tool_call_id"]: _text(message["content"])
+            for message in request["messages"]
+            if message["role"] == "tool"
+        }
+
+    def events(self, turn: Turn) -> Iterator[Event]:
+        delta: dict[str, Any]
+        if isinstance(turn, Say):
+            delta, reason = {"role": "assistant", "content": turn.text}, "stop"
+        else:
+            function = {"name": turn.name, "arguments": json.dumps(turn.input)}
+            call = {"index": 0, "id": turn.id, "type": "function", "function": function}
+            delta, reason = {"role": "assistant", "tool_calls": [call]}, "tool_calls"
+        chunk = {"id": "chat_1", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
+        yield {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+        yield {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        yield {**chunk, "choices": [], "usage": usage}
+
+
 class GeminiModel(ScriptedModel):
     """The Gemini API: `GOOGLE_GEMINI_BASE_URL` is its `url`. Its last words come in two pieces."""
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from steno.agents.listing import all_runs
+from steno.launch.status import all_runs
 from support.program import PROGRAM, SECONDS
 
 _SAID = re.compile(r"(?P<run>\S+) attempt (?P<number>\d+): ")
@@ -35,29 +35,33 @@ _DESCRIPTION = """\
 name = "standin"
 program = "standin"
 install = "put it on PATH"
+
+[launch]
 start = ["-p", "{prompt}"]
 resume = ["--resume", "{session}", "-p", "{message}"]
-stream = "claude"
-session_field = "session_id"
-skills = ".standin/skills"
+skills_dir = ".standin/skills"
 home_variables = ["STANDIN_HOME"]
 
-[trust]
+[launch.env]
+STANDIN = "1"
+
+[stream]
+parser = "claude"
+session_field = "session_id"
+
+[settings.trust]
 file = ".standin.json"
 format = "json"
 key = ["projects", "{directory}", "trusted"]
 value = true
 
-[environment]
-STANDIN = "1"
-
-[[terminal_signals]]
+[[stream.signals]]
 stream = "stdout"
 kind = "json"
 match = {type = "result", is_error = "true"}
 means = "failed"
 
-[[terminal_signals]]
+[[stream.signals]]
 stream = "stdout"
 kind = "json"
 match = {type = "result", is_error = "false"}

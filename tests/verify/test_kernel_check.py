@@ -14,15 +14,13 @@ import pytest
 from steno.bundle import manifest as manifests
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import completeness_of
-from steno.bundle.manifest import FileDigest
+from steno.bundle.manifest import FileDigest, completeness_of
 from steno.bundle.reader import digest_of
 from steno.bundle.recover import Keepers, recover
-from steno.bundle.seal import seal
-from steno.bundle.sweep import Sweeper
+from steno.bundle.seal import Sweeper, seal
 from steno.bundle.verify import Status, Verdict, verify
 from steno.evidence import canonical, kinds, layout
-from steno.judge.kernel_rows import ADDED
+from steno.evidence.syscalls import ADDED
 from support.frames_made import ABSENT, KEY, FakeFrames, Found
 from support.kernel_tables import lines_of, observed_spool, older_table, table_of, write_table
 from support.recorded import Recorded

@@ -7,8 +7,8 @@ from errno import ECONNREFUSED, ENOENT
 from pathlib import Path
 from typing import Any
 
+from steno.text.style import Paint
 from steno.views import summary_text
-from steno.views.paint import Paint
 from steno.views.summary import summary
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder
@@ -52,6 +52,7 @@ def test_what_the_kernel_saw_is_told_in_short(tmp_path: Path) -> None:
         "observed": None,
         "processes": 2,
         "outlived": 1,
+        "hook_processes": 0,
         "command_exit": {"code": 0, "signal": None},
         "files_seen": 4,
         "files_read": 2,

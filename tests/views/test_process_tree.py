@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from steno.text.safe import columns
+from steno.text.style import Paint
 from steno.views import process_tree
-from steno.views.paint import Paint
-from steno.views.plain import columns
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 
@@ -259,6 +259,7 @@ def test_as_data_the_processes_are_as_they_were_recorded(tmp_path: Path) -> None
         "exit": {"code": 0},
         "exit_known": "kernel",
         "outlived": False,
+        "role": "command",
         "threads": 1,
         "events": 3,
         "files_changed": 0,

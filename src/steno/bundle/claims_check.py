@@ -10,19 +10,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from steno.evidence import compat, kinds, layout
+from steno.evidence import compat, intake_names, kinds, layout
 from steno.evidence.claims import PolicyLine
 from steno.evidence.layers import Layers
 from steno.evidence.proxy_logs import Connection
-from steno.judge.claim_layers import Claims, claims_of
+from steno.judge.claims import Claims, claims_of
 from steno.judge.facts import RunFacts
-
-DISTURBED = "intake_disturbed"  # the gap: then the events may tell of less than there is
 
 
 def claim_problems(layers: Layers, facts: RunFacts) -> Iterator[str]:
     claims = claims_of(layers)
-    if any(gap.reason == DISTURBED for gap in facts.gaps):
+    if any(gap.reason == intake_names.DISTURBED for gap in facts.gaps):
         return
     if claims.connections is None:
         yield from _folded_problems(claims.policy, facts.connections)

@@ -1,8 +1,9 @@
 """What was concluded from large records, kept beside them in the store, so that the next command is quick.
 
 Only this user's own store has one. An entry belongs to one root, one set of rules, and the files of the run
-as they were: whoever changes a file of a record, or a rule, finds none. It is never part of a bundle, it may
-be removed at any time, and what cannot be kept is made again.
+as they were: whoever changes a file of a record, or a rule, finds none. It ends with a digest that only this
+user's key makes: what was harmed is not there. It is never part of a bundle, it may be removed at any time,
+and what cannot be kept is made again.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from steno import __version__
-from steno.bundle import local_key
 from steno.bundle.folder import BLOCK, Folder
+from steno.bundle.keys import read_keys
 from steno.errors import StoreError
 from steno.evidence import canonical, layout
 from steno.judge.rules import RULES
 
 CACHE = ".judged"
+_LENGTH, _DIGEST = 8, 32
 WORTH_KEEPING = 1 << 20  # of the table of system calls: below that, making is as fast as reading
 MOST_RUNS = 32
 
@@ -33,13 +36,17 @@ def allow(store: Folder) -> None:
 
 
 class JudgementCache:
-    def __init__(self, store: Path, entry: str) -> None:
+    def __init__(self, store: Path, key: bytes, told: bytes) -> None:
         self._store = store
-        self._entry = entry
+        self._key = key
+        self._entry = f"{CACHE}/{hmac.new(key, told, hashlib.sha256).hexdigest()}"
 
     @staticmethod
-    def of(run: Folder, root: str) -> JudgementCache | None:
-        """None: the run is small, or its folder is not in a store of this user."""
+    def of(run: Folder, root: str, types: list[list[str]]) -> JudgementCache | None:
+        """None: the run is small, or its folder is not in a store of this user.
+
+        `types` are those of what is kept: where they have changed, it is of no use.
+        """
         if not run.has(layout.KERNEL_TABLE) or run.size(layout.KERNEL_TABLE) < WORTH_KEEPING:
             return None
         path = run.path.resolve().parent
@@ -47,55 +54,70 @@ class JudgementCache:
             with Folder(path, follow=False) as store:
                 if os.fstat(store.fd).st_uid != os.geteuid() or not store.has_folder(CACHE):
                     return None
-            (key, *_) = local_key.read_all(path)
-            told = canonical.encode([root, RULES, __version__, *_identities(run)])
+            (key, *_) = read_keys(path)
+            told = canonical.encode([root, RULES, __version__, types, *_identities(run)])
         except (OSError, StoreError):
             return None
-        return JudgementCache(path, f"{CACHE}/{hmac.new(key, told, hashlib.sha256).hexdigest()}")
+        return JudgementCache(path, key, told)
 
-    def has(self, path: str) -> bool:
-        try:
-            with Folder(self._store, follow=False) as store:
-                return store.has(f"{self._entry}/{path}")
-        except OSError:
-            return False
+    def has(self, name: str) -> bool:
+        with suppress(OSError), Folder(self._store, follow=False) as store:
+            return store.has(f"{self._entry}/{name}")
+        return False
 
-    def read(self, path: str) -> Iterator[bytes] | None:
-        try:
-            with Folder(self._store, follow=False) as store:
-                return _blocks(store.open(f"{self._entry}/{path}"))
-        except OSError:
-            return None
+    def read(self, name: str) -> Iterator[bytes] | None:
+        """The frames of a part, when they are as they were written."""
+        with suppress(OSError), Folder(self._store, follow=False) as store:
+            file = os.fdopen(store.open(f"{self._entry}/{name}"), "rb")
+            if self._is_whole(file, name):
+                return _frames(file)
+            file.close()
+        return None
 
-    def keep(self, path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
-        """The blocks as they pass. The entry appears when the last one has, if the disk took them all."""
+    def keep(self, name: str, frames: Iterable[bytes]) -> Iterator[bytes]:
+        """The frames as they pass. The part appears when the last one has, if the disk took them all."""
         try:
             store = Folder(self._store, follow=False)
         except OSError:
-            yield from blocks
+            yield from frames
             return
         with store:
-            yield from self._kept(store, f"{self._entry}/{path}", blocks)
+            yield from self._written(store, name, frames)
 
-    def _kept(self, store: Folder, name: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
-        temporary = f"{name}.{os.urandom(4).hex()}"
-        fd = -1
+    def _written(self, store: Folder, name: str, frames: Iterable[bytes]) -> Iterator[bytes]:
+        temporary = f"{self._entry}/{name}.{os.urandom(4).hex()}"
+        digest, fd = self._digest(name), -1
         with suppress(OSError):
             self._make_room(store)
             fd = store.create(temporary)
         try:
-            for block in blocks:
+            for frame in frames:
+                block = len(frame).to_bytes(_LENGTH, "little") + frame
+                digest.update(block)
                 fd = _written(fd, block)
-                yield block
+                yield frame
+            fd = _written(fd, digest.digest())
             if fd >= 0:
                 with suppress(OSError):
                     os.fsync(fd)
-                    store.replace(temporary, name)
+                    store.replace(temporary, f"{self._entry}/{name}")
         finally:
             if fd >= 0:
                 os.close(fd)
             with suppress(OSError):
                 store.remove(temporary)
+
+    def _is_whole(self, file: BinaryIO, name: str) -> bool:
+        digest, left = self._digest(name), os.fstat(file.fileno()).st_size - _DIGEST
+        while left > 0 and (block := file.read(min(left, BLOCK))):
+            digest.update(block)
+            left -= len(block)
+        is_whole = not left and hmac.compare_digest(file.read(), digest.digest())
+        file.seek(0)
+        return is_whole
+
+    def _digest(self, name: str) -> hmac.HMAC:
+        return hmac.new(self._key, f"{self._entry}/{name}".encode(), hashlib.sha256)
 
     def _make_room(self, store: Folder) -> None:
         """The entries that were made first go when there are too many."""
@@ -108,10 +130,13 @@ class JudgementCache:
                 cache.remove_tree(name)
 
 
-def _blocks(fd: int) -> Iterator[bytes]:
-    with os.fdopen(fd, "rb", buffering=0) as file:
-        while block := file.read(BLOCK):
-            yield block
+def _frames(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        left = os.fstat(file.fileno()).st_size - _DIGEST
+        while left > 0:
+            length = int.from_bytes(file.read(_LENGTH), "little")
+            yield file.read(length)
+            left -= _LENGTH + length
 
 
 def _written(fd: int, block: bytes) -> int:

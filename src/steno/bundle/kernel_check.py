@@ -14,7 +14,7 @@ from steno.evidence import layout
 from steno.evidence.layers import Layers
 from steno.judge.facts import RunFacts
 from steno.judge.files import FileLine, file_lines
-from steno.judge.table_held import held
+from steno.judge.scan import held
 
 _TABLES = (layout.KERNEL_TABLE, layout.FILE_LINES, layout.BLOBS)
 

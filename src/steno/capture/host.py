@@ -19,7 +19,8 @@ from pathlib import Path
 
 import msgspec
 
-from steno.evidence.observed import Host
+from steno.agents.made import STATE_VARIABLES
+from steno.evidence.kinds import HookProgram, Host, ProgramFile
 
 _SECONDS = 5.0  # for all of them together, from when they are asked
 _TOOLS = ("git", "node")
@@ -28,13 +29,10 @@ _REMEMBERED = 32
 _HARMLESS = frozenset(
     {
         "CI",
-        "CLAUDE_CONFIG_DIR",
-        "CODEX_HOME",
         "COLORTERM",
         "COLUMNS",
         "EDITOR",
         "FORCE_COLOR",
-        "GEMINI_CLI_HOME",
         "HOME",
         "LANG",
         "LANGUAGE",
@@ -84,7 +82,9 @@ def original_environment() -> dict[str, str]:
 
 def describe_environment(environ: Mapping[str, str]) -> dict[str, str | None]:
     def value(name: str) -> str | None:
-        return environ[name] if name in _HARMLESS or name.startswith("LC_") else None
+        return (
+            environ[name] if name in _HARMLESS or name in STATE_VARIABLES or name.startswith("LC_") else None
+        )
 
     return {name: value(name) for name in sorted(environ)}
 
@@ -130,6 +130,27 @@ class ToolVersions:
                     start_new_session=True,  # so that what it starts ends with it
                 ),
             )
+
+
+def describe_hook_program() -> HookProgram:
+    """What an agent of the run starts as our hook: this very installation."""
+    beside, own = Path(sys.executable).with_name("steno"), Path(sys.argv[0])
+    script = own if own.name == "steno" and own.exists() else beside
+    home = os.path.expanduser("~")  # noqa: PTH111 - unlike pathlib's, it does not raise
+    libraries = {
+        os.path.realpath(path) for path in (*sys.path, sys.prefix, sys.base_prefix) if path.startswith(os.sep)
+    }
+    reads = sorted(path for path in libraries if not f"{home}/".startswith(f"{path.rstrip('/')}/"))
+    return HookProgram(_program_file(script), _program_file(Path(sys.executable)), reads)
+
+
+def _program_file(path: Path) -> ProgramFile | None:
+    try:
+        real = path.resolve(strict=True)
+        found = real.stat()
+    except OSError:
+        return None
+    return ProgramFile(str(real), f"{found.st_dev}:{found.st_ino}:{found.st_ctime_ns}")
 
 
 def find_trusted(name: str, path: str) -> str | None:

@@ -11,14 +11,10 @@ import errno
 import os
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from steno.capture.procfs import start_ticks
 from steno.evidence import intake_names as intake
-
-if TYPE_CHECKING:
-    from steno.evidence.claims import ProcessKey
-
-_START_TICKS = 19  # of the fields behind the name of the program
 
 
 class Intake(NamedTuple):
@@ -62,21 +58,3 @@ class Log:
 
     def close(self) -> None:
         os.close(self._fd)
-
-
-def process_key(pid: int) -> ProcessKey | None:
-    """None: there is no such process any more."""
-    from steno.evidence.claims import ProcessKey
-
-    ticks = start_ticks(pid)
-    return None if ticks is None else ProcessKey(pid, ticks)
-
-
-def start_ticks(pid: int) -> int | None:
-    """When a process began, as /proc tells it: with its number, this is its key."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - hooks have a start-up budget
-            fields = file.read().rpartition(b")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return int(fields[_START_TICKS])

@@ -31,12 +31,15 @@ def take_hooks(data: bytes, run_id: str, latest_ns: int, keep: Callable[[int, Ho
     problems: Counter[str] = Counter()
 
     def take(number: int, raw: bytes) -> None:
+        from steno.agents.hook_payload import interpreted  # late: most runs have no hooks
+
         told = intake.hook_told(raw)
         if told.run_id != run_id or not 0 <= told.at_ns <= latest_ns or not _is_sane(told):
             raise BadIntakeError("of another run, of a time that has not been, or with a name that is none")
         found.append(told)
-        if told.event_type is None:
-            problems[(told.problem or UNKNOWN)[: intake.MAX_NAME]] += 1
+        read = interpreted(told)
+        if read is not None and read.event_type is None:
+            problems[(read.problem or UNKNOWN)[: intake.MAX_NAME]] += 1
         keep(number, told)
 
     damage = take_lines(data, take)

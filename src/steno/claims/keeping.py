@@ -13,26 +13,24 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from steno.bundle.claims_check import DISTURBED
 from steno.bundle.folder import Folder
 from steno.bundle.seal import write_file
 from steno.claims import sdk_contract
 from steno.claims.hook_log import take_hooks
 from steno.claims.sdk_contract import Taken
 from steno.claims.told_lines import MOST_DAMAGED, TOO_LARGE, Damage, LogRead, PolicyLog, take_lines
-from steno.evidence import canonical, intake, kinds, layout, told
+from steno.evidence import canonical, claim_lines, intake, kinds, layout
 from steno.evidence.claims import BadClaimError, FileKey, ProcessKey, ProxyLog
 from steno.evidence.intake import BadIntakeError, HookTold, SdkTold, Told
-from steno.evidence.kinds import EventData
+from steno.evidence.intake_names import DISTURBED, NOT_WANTED
+from steno.evidence.kinds import ANY_SHIM, NO_SHIM, EventData
 from steno.evidence.proxy_logs import Connection, ProxyLogs
-from steno.judge.claim_layers import MAX_CLAIMS
-from steno.judge.facts import ANY_SHIM, NO_SHIM
+from steno.judge.claims import MAX_CLAIMS
 from steno.redact.engine import Redactor
 
 POLICY_DAMAGED = "policy_log_damaged"
 HOOKS_DAMAGED = "hook_log_damaged"
 NOT_UNDERSTOOD = "hook_payload_unreadable"
-NOT_WANTED = "shim_none"
 # Shims that write to the SDK log; the others tell by hooks.
 _WRITES_THE_LOG = frozenset({"openai-agents"})
 # What may hold a secret beside what is somebody else's; the other fields are numbers and words of ours.
@@ -216,7 +214,12 @@ def _kept(sheet: _Sheet, taken: Taken) -> Taken:
 def _first_that_spoke(taken: Taken, hooks: list[HookTold]) -> str:
     if taken.lines:
         return taken.lines[0].source
-    understood = (one for one in hooks if one.event_type is not None)
+    if not hooks:
+        return NO_SHIM
+    from steno.agents.hook_payload import interpreted  # late, as in hook_log
+
+    read = (interpreted(one) for one in hooks)
+    understood = (one for one in read if one is not None and one.event_type is not None)
     first = min(understood, key=lambda one: one.at_ns, default=None)
     return NO_SHIM if first is None else first.agent
 
@@ -252,8 +255,8 @@ class _Sheet:
     def entry(self, log: str, number: int, one: Told) -> _Entry:
         """Masked, and to be kept before another is made."""
         try:
-            raw = told.write(len(self.lines), log, number, self._masking.masked(one))
-            read = told.read(raw, len(self.lines), self._run_id)
+            raw = claim_lines.write(len(self.lines), log, number, self._masking.masked(one))
+            read = claim_lines.read(raw, len(self.lines), self._run_id)
         except (BadClaimError, canonical.NotCanonicalError) as error:
             raise BadIntakeError(str(error)) from None
         if self._size + len(raw) > self.most:
@@ -274,9 +277,22 @@ class _Masking:
 
     def masked(self, one: Told) -> dict[str, Any]:
         raw = self._texts(one)
+        if isinstance(one, HookTold) and one.payload is not None:
+            return self._payload(one, raw)
         if isinstance(one, SdkTold):
             return raw if one.steno is None else raw | {"steno": self._foreign(raw["steno"])}
         return self._foreign(raw)
+
+    def _payload(self, one: HookTold, raw: dict[str, Any]) -> dict[str, Any]:
+        """Where it cannot be kept, what it says is, without what a tool was given and answered."""
+        kept = self._kept(one.payload, f"{_PLACE}.payload", intake.MAX_PAYLOAD_TOLD)
+        if kept is not None:
+            return raw | {"payload": kept}
+        from steno.agents.hook_payload import interpreted
+
+        read = interpreted(one) or msgspec.structs.replace(one, payload=None)
+        facts = msgspec.structs.replace(read, input=None, output=None, message=None, cut=True)
+        return self._texts(facts)
 
     def _texts(self, one: Told) -> dict[str, Any]:
         raw: dict[str, Any] = msgspec.to_builtins(one)
@@ -292,10 +308,10 @@ class _Masking:
                 raw[cut] = raw[cut] or raw[name] is None
         return raw
 
-    def _kept(self, value: Any, where: str) -> Any:
+    def _kept(self, value: Any, where: str, most: int = intake.MAX_TOLD) -> Any:
         """None for what is too much, or cannot be written as deep in a line as it will stand."""
         try:
-            if not self._keep_texts or len(canonical.encode(value)) > intake.MAX_TOLD:
+            if not self._keep_texts or len(canonical.encode(value)) > most:
                 return None
             masked = self._redactor.foreign(value, where)
             canonical.encode([[[masked]]])

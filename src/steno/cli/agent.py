@@ -26,7 +26,7 @@ from steno.cli.opening import (
 from steno.errors import BadRequestError
 
 if TYPE_CHECKING:
-    from steno.agents.launching import Attempted, Surroundings
+    from steno.launch.attempt import AttemptResult, LaunchOptions
 
 INCOMPLETE = 3
 
@@ -84,10 +84,9 @@ def reconstruct(trace: str, out: str, err: str, as_json: bool) -> int:
     """
     import msgspec
 
-    from steno.agents import reconstruct as rebuilding
-    from steno.agents.reconstruct_files import reconstruct_files
-    from steno.agents.trace_lines import NOT_A_TRACE
-    from steno.views.measures import counted
+    from steno.contracts.agent_audit.strace_reader import HINT, MEANINGS, NOT_A_TRACE
+    from steno.launch.reconstruct import reconstruct_files
+    from steno.text.units import counted
 
     made = reconstruct_files(Path(trace), Path(out), Path(err))
     if as_json:
@@ -101,10 +100,10 @@ def reconstruct(trace: str, out: str, err: str, as_json: bool) -> int:
             )
         )
     for diagnostic in made.diagnostics:
-        thing, matter = rebuilding.MEANINGS[diagnostic.code]
+        thing, matter = MEANINGS[diagnostic.code]
         say(f"{diagnostic.code}: {counted(diagnostic.count, thing)} {matter}")
         if diagnostic.code == NOT_A_TRACE:
-            say_hint(rebuilding.HINT)
+            say_hint(HINT)
     return 0 if made.complete else INCOMPLETE
 
 
@@ -163,8 +162,8 @@ def start(
     AGENT is codex, claude, gemini, opencode, iflow, or one that a file in the folder steno/agents of your
     configuration describes.
     """
-    from steno.agents.start import start as start_agent
     from steno.cli.run import tell_of_long_work
+    from steno.launch.start import start as start_agent
 
     require_own_options_first(words)
     around = _surroundings(translate, observer, policy, store, hooks=hooks, as_json=as_json)._replace(
@@ -203,8 +202,8 @@ def resume(
     words: tuple[str, ...],
 ) -> int:
     """Continue the last session of a run, as its next attempt."""
-    from steno.agents.resume import resume as resume_agent
     from steno.cli.run import tell_of_long_work
+    from steno.launch.start import resume as resume_agent
 
     require_own_options_first(words)
     if policy is not None and no_policy:
@@ -239,8 +238,7 @@ def list_all(as_json: bool) -> None:
     that describes it cannot be used. Of a run, how its last attempt ended; on a terminal that is cut to the
     width, and a narrow one has two lines a run. The last eight digits of a run are enough to name it.
     """
-    from steno.agents.list_tables import lines_of_agents, lines_of_list
-    from steno.agents.listing import all_agents, all_runs
+    from steno.launch.status import all_agents, all_runs, lines_of_agents, lines_of_list
 
     agents, runs = all_agents(_root(), _environ()), all_runs(_root())
     if as_json:
@@ -267,7 +265,7 @@ from them.""",
 @json_option
 def status(selector: str, as_json: bool) -> None:
     """Say how each attempt of a run ended."""
-    from steno.agents.crashed import can_be_finished
+    from steno.launch.recover import can_be_finished
 
     _print_run(selector, as_json=as_json)
     if can_be_finished(_root(), selector):
@@ -291,8 +289,8 @@ def recover(selector: str, as_json: bool) -> None:
     What was recorded is sealed, and .audit gets the files that the recording gives. Streams and a meta file
     that are missing from another attempt are written again. An attempt that runs is left alone.
     """
-    from steno.agents.catalogue import Catalogue
-    from steno.agents.crashed import finish_crashed
+    from steno.agents.catalog import Catalogue
+    from steno.launch.recover import finish_crashed
 
     for note in finish_crashed(_root(), selector, Catalogue.load(_environ())):
         say(note)
@@ -303,7 +301,7 @@ command.add_command(agent_translate.command)
 
 
 def _print_run(selector: str, *, as_json: bool) -> None:
-    from steno.agents.listing import lines_of_status, one_run
+    from steno.launch.status import lines_of_status, one_run
 
     run = one_run(_root(), selector)
     if as_json:
@@ -318,7 +316,7 @@ def _home(choice: str) -> str:
 
 
 def _root() -> Path:
-    from steno.agents.run_directory import agents_root
+    from steno.launch.run_dirs import agents_root
 
     return agents_root(_environ())
 
@@ -331,8 +329,8 @@ def _environ() -> Mapping[str, str]:
 
 def _surroundings(
     level: str, observer: str, policy: str | None, store: str | None, *, hooks: bool, as_json: bool
-) -> Surroundings:
-    from steno.agents.launching import Surroundings
+) -> LaunchOptions:
+    from steno.launch.attempt import LaunchOptions
 
     if as_json and level != "0":
         raise BadRequestError(
@@ -340,7 +338,7 @@ def _surroundings(
             hint="leave one out; `steno agent status SEL --json` tells how it ended",
         )
     levels: dict[str, Literal[0, 1, 2, 3]] = {"0": 0, "1": 1, "2": 2, "3": 3}
-    return Surroundings(
+    return LaunchOptions(
         environ=_environ(),
         root=_root(),
         store=chosen_store(store).absolute(),
@@ -359,9 +357,9 @@ def _tell_of_a_long_look(words: str | None) -> None:
         click.echo(f"\r\x1b[K{words or ''}", nl=False, err=True)
 
 
-def _told(made: Attempted, *, as_json: bool) -> int:
-    from steno.agents.listing import how_it_ended, one_attempt
+def _told(made: AttemptResult, *, as_json: bool) -> int:
     from steno.cli.run import tell, troubles
+    from steno.launch.status import how_it_ended, one_attempt
 
     told = one_attempt(made.meta)
     found = troubles(made.outcome, made.meta.launch.command)

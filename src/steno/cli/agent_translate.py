@@ -17,7 +17,7 @@ import click
 from steno.cli.opening import say
 
 if TYPE_CHECKING:
-    from steno.agents.attempt import Attempt
+    from steno.launch.translate import Attempt
 
 
 @click.command(
@@ -41,15 +41,15 @@ after the attempt, at whatever level that was.""",
 )
 def command(selector: str, attempt: int | None, level: int) -> None:
     """Say what an agent said in an attempt that is over."""
-    from steno.agents.read_again import attempt_left
-    from steno.agents.run_directory import agents_root
     from steno.capture.host import original_environment
+    from steno.launch.run_dirs import agents_root
+    from steno.launch.status import attempt_left
 
     show(attempt_left(agents_root(original_environment()), selector, attempt), level)
 
 
 def show(attempt: Attempt, level: int) -> None:
-    from steno.agents.translate import translate
+    from steno.launch.translate import translate
 
     for piece in translate(attempt, level):
         click.echo(piece, nl=False)

@@ -6,17 +6,21 @@ to import the command line takes longer than all that a hook does. Never imports
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from steno.hooks import AGENTS
+from steno.agents.made import HOOK_AGENTS
+from steno.evidence.intake_names import FOLDER
 
 INTERRUPTED = 130
 FAULT = 70  # of Steno's own, which nobody foresaw: never a code that is a verdict
 RUN_FAILURE = 125
 HOOK_FAILURE = 1  # to an agent, 2 says: do not do this
+# What is loaded at a start stays: looking for garbage in it again and again takes 5 % of a short command.
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 # Arrow imports them where they are there, which takes up to a quarter of a second, and no command needs them.
 _LEFT_OUT = (
     *("cloudpickle", "numpy", "pandas"),
@@ -38,11 +42,13 @@ def failure_code(words: list[str]) -> int | None:
 
 def main() -> NoReturn:
     match sys.argv[1:]:
-        case ["hook", agent] if agent in AGENTS and not os.isatty(0):
+        case ["hook", agent] if (agent in HOOK_AGENTS or FOLDER in os.environ) and not os.isatty(0):
+            sys.dont_write_bytecode = True  # a hook changes nothing but its log
             from steno.hooks.program import run
 
             run(agent)
             os._exit(0)
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     sys.modules.update(dict.fromkeys(_LEFT_OUT))  # type: ignore[arg-type]
     try:
         from steno.cli.main import main as command_line

@@ -20,9 +20,9 @@ from steno.cli.opening import (
 )
 from steno.cli.paging import print_paged
 from steno.evidence.wire import OPS
-from steno.model.recorded_calls import Wanted, to_json
+from steno.model.events import Wanted, to_json
+from steno.text.safe import visible_json
 from steno.views import kernel_events
-from steno.views.plain import visible_json
 
 _OPERATIONS = [op.name for op in OPS.values()]
 _CATEGORIES = sorted({op.category for op in OPS.values()})
@@ -51,6 +51,7 @@ state (what was found there before the call). A name that is not UTF-8 has its b
 @click.option("--process", type=click.IntRange(0, 2**31 - 1), metavar="N", help="Only process number N.")
 @click.option("--path", metavar="GLOB", help="Only paths or addresses like this; * stands for any letters.")
 @click.option("--category", type=click.Choice(_CATEGORIES), help="Only events of this kind.")
+@click.option("--all", "every", is_flag=True, help="Also those of Steno's own hooks.")
 @click.option("--limit", type=click.IntRange(0), metavar="N", help="Stop after N events.")
 @store_option
 @json_option
@@ -60,20 +61,21 @@ def command(
     process: int | None,
     path: str | None,
     category: str | None,
+    every: bool,
     limit: int | None,
     store: str | None,
     as_json: bool,
 ) -> None:
     """Print every event that the kernel observer saw, in order.
 
-    Nothing is summed up or left out; `steno tree`, `steno files` and `steno net` are made of these. The
-    options choose, and only what meets all of them is printed. Of a run that is still going on, what was
-    seen so far is shown.
+    Nothing is summed up, and nothing left out but what Steno's own hooks did; `steno tree`, `steno files` and
+    `steno net` are made of these. The options choose, and only what meets all of them is printed. Of a run
+    that is still going on, what was seen so far is shown.
     """
     with open_run(run, store) as opened:
         say_if_not_sealed(opened)
         pattern = None if path is None else os.fsencode(path)
-        wanted = Wanted(op, process, pattern, category, limit)
+        wanted = Wanted(op, process, pattern, category, limit, hooks=every)
         rows = opened.recorded_calls(wanted)
         if as_json:
             _print_objects(to_json(row) for row in rows)

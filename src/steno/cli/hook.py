@@ -6,15 +6,13 @@ import json
 import shlex
 import shutil
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import click
 
+from steno.agents.known import builtin
 from steno.cli.opening import say, say_hint
 from steno.errors import BadRequestError
-from steno.hooks import AGENTS
-from steno.hooks.agent import Agent
 
 
 @click.command(
@@ -32,17 +30,24 @@ Examples:
     help="Print the settings that make AGENT call this hook; where they belong is said on stderr.",
 )
 def command(agent: str, print_settings: bool) -> None:
-    """Tell the recorder what a hook of AGENT (claude, codex or gemini) was given.
+    """Tell the recorder what a hook of AGENT was given.
 
     The agent calls this at every call of a tool, with JSON on stdin. In a recorded run one line is added to
     what the agent said of itself; elsewhere nothing happens. It never stops the agent.
     """
-    if agent not in AGENTS:
-        raise BadRequestError(f"there are no hooks for {agent}", hint=f"agents: {', '.join(AGENTS)}")
+    known = {name: definition.hooks for name, definition in builtin().items() if definition.hooks}
+    hooks = known.get(agent)
+    if hooks is None:
+        raise BadRequestError(f"there are no hooks for {agent}", hint=f"agents: {', '.join(known)}")
+    program = f"{_program()} hook {agent}"
+    if print_settings and hooks.folder is not None:
+        click.echo(f"#!/bin/sh\nexec {program}")
+        names = ", ".join(hooks.settings_names())
+        say(f"this belongs into ~/{hooks.folder}, executable, as each of {names}")
+        return
     if print_settings:
-        described: Agent = import_module(f"steno.hooks.{agent}").AGENT
-        click.echo(json.dumps(described.settings(f"{_program()} hook {agent}"), indent=2))
-        say(f"these belong into {described.settings_file}")
+        click.echo(json.dumps(hooks.settings(program), indent=2))
+        say(f"these belong into ~/{hooks.file}, or {hooks.file} of a project")
         return
     say(f"{agent} calls this by itself, with JSON on stdin")
     say_hint(f"`steno hook {agent} --print-settings` prints the settings for that")

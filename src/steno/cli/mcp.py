@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import click
 
 from steno.errors import BadRequestError
-from steno.views.plain import visible
+from steno.text.safe import visible
 
 MAX_LABEL = 100
 
@@ -105,15 +105,15 @@ def wrap(
     server goes, every open request gets an error.
     """
     from steno.capture.host import original_environment
-    from steno.mcp import policy_file
-    from steno.mcp import wrap as wrapping
-    from steno.mcp.journal import Journal
+    from steno.mcp.decision_log import DecisionLog
+    from steno.mcp.policy import loader
+    from steno.mcp.stdio import wrap as wrapping
 
     _require_server(words, "wrap")
     name = _checked_label(label or default_label(words))
-    policy = policy_file.load(Path(policy_path))
-    journal = Journal.open(os.environ, log_path, optional=log_optional)
-    return wrapping.run(policy, words, label=name, journal=journal, environ=original_environment())
+    policy = loader.load(Path(policy_path))
+    log = DecisionLog.open(os.environ, log_path, optional=log_optional)
+    return wrapping.run(policy, words, label=name, log=log, environ=original_environment())
 
 
 @command.command(
@@ -153,13 +153,14 @@ def proxy(
     The same policy and the same record as for `wrap`. Headers that do not fit the body of a request are an
     error, because a server may go by either.
     """
-    from steno.mcp import http_proxy, policy_file
-    from steno.mcp.journal import Journal
+    from steno.mcp.decision_log import DecisionLog
+    from steno.mcp.http import proxy as proxying
+    from steno.mcp.policy import loader
 
     name = _checked_label(label or _host(upstream))
-    policy = policy_file.load(Path(policy_path))
-    journal = Journal.open(os.environ, log_path, optional=log_optional)
-    return http_proxy.run(policy, listen, upstream, name, journal, as_json=as_json)
+    policy = loader.load(Path(policy_path))
+    log = DecisionLog.open(os.environ, log_path, optional=log_optional)
+    return proxying.run(policy, listen, upstream, name, log, as_json=as_json)
 
 
 @command.command(
@@ -189,11 +190,11 @@ def pin(policy_path: str, label: str | None, as_json: bool, words: tuple[str, ..
     were there is printed.
     """
     from steno.cli.opening import print_json, print_lines, say
-    from steno.mcp import pinning
+    from steno.mcp import pin_command
 
     _require_server(words, "pin")
     name = _checked_label(label or default_label(words))
-    pinned = pinning.pin(Path(policy_path), list(words), name, is_default=label is None)
+    pinned = pin_command.pin(Path(policy_path), list(words), name, is_default=label is None)
     if as_json:
         print_json(pinned.plain())
         return
@@ -210,7 +211,7 @@ def pin(policy_path: str, label: str | None, as_json: bool, words: tuple[str, ..
     epilog="""\b
 Examples:
   steno mcp check --policy policy.yaml
-  steno mcp check --policy policy.yaml --json | jq .doubts
+  steno mcp check --policy policy.yaml --json | jq .warnings
 
 \b
 Exit codes:
@@ -222,13 +223,13 @@ Exit codes:
 def check(policy_path: str, as_json: bool) -> None:
     """Say what a policy file says, or what is wrong with it. Nothing is started."""
     from steno.cli.opening import print_json, print_lines
-    from steno.mcp import policy_summary
+    from steno.mcp.policy.summary import summary, text
 
-    told = policy_summary.summary(Path(policy_path))
+    told = summary(Path(policy_path))
     if as_json:
         print_json(told)
     else:
-        print_lines(visible(line) for line in policy_summary.text(told).splitlines())
+        print_lines(visible(line) for line in text(told).splitlines())
 
 
 def _require_server(words: tuple[str, ...], name: str) -> None:

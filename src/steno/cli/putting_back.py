@@ -41,8 +41,8 @@ from steno.restore.states import (
     read_records,
 )
 from steno.restore.tasks import Direction, User
+from steno.text.safe import visible
 from steno.views.export import trusted
-from steno.views.plain import visible
 
 _NS_PER_MS = 10**6
 _ATTRIBUTES = "its extended attributes, or flags of its inode, were set; what they were is not in the record"
@@ -128,12 +128,12 @@ def put_back(
 
 
 def _read(run: Run, store: Path) -> FileRecords:
-    """`files.json`, and what the table knows beside it: files that were renamed, also from and to where no
+    """What is concluded of files, and what the table knows beside that: files that were renamed, also from
+    and to where no
     state is kept. The store itself is nobody's to put back."""
-    value = run.document(FILES)
-    records = read_records(value)
+    records = read_records(run.files)
     found = run.renamed({record.path for record in records.files})
-    more = read_records(value | {"files": found.strays, "directory_renames": found.renames})
+    more = read_records(found.strays, found.renames)
     home = os.fsencode(store.resolve())
     strays = [record for record in more.files if not is_at_or_below(record.path, home)]
     links = {path: HardLink(*name) for path, name in found.names.items()}

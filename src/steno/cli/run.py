@@ -11,17 +11,16 @@ from typing import NamedTuple
 
 import click
 
+from steno.agents.made import HOOK_AGENTS
 from steno.bundle.store import UNPUBLISHED
 from steno.capture.host import original_environment
-from steno.capture.observer import AUTO, EBPF, NONE, WISHES
-from steno.capture.probe import may_load
-from steno.claims.keeping import NOT_WANTED
+from steno.capture.observer import AUTO, EBPF, NONE, WISHES, may_load
 from steno.cli.opening import chosen_store, complete_command, say, say_hint
 from steno.errors import BadRequestError, CaptureError, StenoError
 from steno.evidence import layout
-from steno.evidence.kinds import MAX_TAIL_BYTES, KernelObserved, SdkIntake
+from steno.evidence.intake_names import NOT_WANTED
+from steno.evidence.kinds import ANY_SHIM, MAX_TAIL_BYTES, NO_SHIM, KernelObserved, SdkIntake
 from steno.evidence.run_id import is_run_id
-from steno.judge.facts import ANY_SHIM, NO_SHIM
 from steno.record.counted_gaps import counted
 from steno.record.run import Outcome, RunRequest, record
 
@@ -30,7 +29,7 @@ _START_HINTS = {
     os.strerror(errno.EMFILE): "raise the limit of open files with `ulimit -n`",
 }
 _DESTINATIONS = {layout.STDOUT: "stdout", layout.STDERR: "stderr", layout.OUTPUT: "stdout and stderr"}
-SHIMS = (ANY_SHIM, NO_SHIM, "openai-agents", "claude", "codex", "gemini")
+SHIMS = (ANY_SHIM, NO_SHIM, "openai-agents", *HOOK_AGENTS)
 LONG_WORK_BYTES = 100_000_000
 FOREVER = "forever"
 _MOST_SECONDS = 10**9
@@ -231,8 +230,8 @@ def _place_of(name: str, directory: Path) -> Path:
 
 
 def _export(outcome: Outcome, name: str, directory: Path) -> None:
-    from steno.model.finding import open_path
     from steno.model.run import Run
+    from steno.model.runs import open_path
     from steno.views.export import export_named
 
     try:

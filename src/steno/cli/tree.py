@@ -39,7 +39,12 @@ With --json the processes are a flat list in the order they appeared; `parent` i
 process, or 0 when the recorder started it or its parent is not known.""",
 )
 @run_argument
-@click.option("--all", "every", is_flag=True, help="Give every process a line; collapse nothing.")
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="Give every process a line, those of Steno's own hooks too; collapse nothing.",
+)
 @store_option
 @json_option
 def command(run: str, every: bool, store: str | None, as_json: bool) -> None:

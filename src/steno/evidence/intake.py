@@ -1,14 +1,13 @@
 """What the programs of a run tell its recorder: the names of the environment, and the lines of three logs.
 
-In: facts that a proxy or a hook has. Out: lines for the intake folder that the run supplies, and the way
-back, or `BadIntakeError`. A writer appends whole lines; nobody rewrites one. Times are nanoseconds on the
-run's monotonic clock: CLOCK_MONOTONIC minus the origin that the environment tells. What a program says here
-is believed as far as the kernel layer shows that it was that program. Never touches a file or a clock.
+A writer appends whole lines; nobody rewrites one. Times are nanoseconds on the run's monotonic clock:
+CLOCK_MONOTONIC minus the origin that the environment tells. What a program says here is believed as far as
+the kernel layer shows that it was that program.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -20,12 +19,14 @@ from steno.evidence.intake_names import (
     MAX_ID,
     MAX_LINE,
     MAX_NAME,
+    MAX_PAYLOAD_TOLD,
     MAX_TOLD,
     ORIGIN_NS,
     RUN_ID,
     SDK,
     SDK_LOG,
     SDK_LOG_SCHEMA,
+    SDK_SCHEMA,
     policy_log,
     policy_log_owner,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "MAX_ID",
     "MAX_LINE",
     "MAX_NAME",
+    "MAX_PAYLOAD_TOLD",
     "MAX_TOLD",
     "ORIGIN_NS",
     "RUN_ID",
@@ -128,9 +130,10 @@ class HookTold(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     at_ns: int
     agent: str
     sdk_version: str | None = None
-    event_type: SdkEventType | None  # None: what came cannot be understood, and `problem` says why
-    tool_call_id: str | None
-    tool: str | None
+    payload: Any = None  # what the agent gave to its hook; None: what follows was read from it by the hook
+    event_type: SdkEventType | None = None  # None: it cannot be understood, and `problem` says why
+    tool_call_id: str | None = None
+    tool: str | None = None
     server: str | None = None
     session: str | None = None
     process: ProcessKey  # of the hook
@@ -151,9 +154,6 @@ class SdkAside(msgspec.Struct, frozen=True, kw_only=True):
     output: Any = None
     message: str | None = None
     cut: bool = False
-
-
-SDK_SCHEMA: Final = "assay.runner.sdk_event.v0"  # the log is written by foreign programs too
 
 
 class SdkTold(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,9 +1,9 @@
 """The names by which a run and its intake are known: variables of the environment, the logs, their bounds.
 
-In: nothing. Out: constants that the recorder, the proxies, the shims and the hooks share, and the name of a
-proxy's own log. Imports nothing: a hook is started for every call of a tool and has no time to load what
-reads the lines.
+It imports nothing: a hook is started for every call of a tool and has no time to load what reads the lines.
 """
+
+from typing import Final
 
 # In the environment of every recorded command.
 RUN_ID = "STENO_RUN_ID"
@@ -23,8 +23,13 @@ SDK = "sdk.ndjson"  # of the contract of assay-runner: see `steno.evidence.intak
 MAX_LINE = 1 << 20
 _MOST_DIGITS = 15  # so that JSON can hold it
 MAX_TOLD = 64 << 10  # of arguments, answers and messages: more is cut, and said to be
+MAX_PAYLOAD_TOLD = 4 * MAX_TOLD  # of all that a hook was given, each of its fields with at most MAX_TOLD
+NOT_UNDERSTOOD = "payload_not_understood"
 MAX_ID = 256  # of the id of a call
 MAX_NAME = 1024
+SDK_SCHEMA: Final = "assay.runner.sdk_event.v0"  # the log is written by foreign programs too
+DISTURBED = "intake_disturbed"  # the gap: then less is recorded than was told
+NOT_WANTED = "shim_none"  # why an intake is refused: nobody was to tell anything
 
 
 def policy_log(pid: int, start_ticks: int) -> str:

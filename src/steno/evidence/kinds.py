@@ -12,10 +12,13 @@ import msgspec
 
 from steno.evidence import canonical
 from steno.evidence.claims import FileKey, NoticedByProxy, ProcessKey, ProxyLog
-from steno.evidence.observed import Host, LeftProcess, Split
 
 # Of `tail_bytes`: a tail is held in memory; a record that asks for more is not believed.
 MAX_TAIL_BYTES = 16 << 20
+
+
+# Which shim was asked for, where it is none by name.
+ANY_SHIM, NO_SHIM = "auto", "none"
 
 
 class BadEventError(ValueError):
@@ -38,6 +41,19 @@ class Terminal(msgspec.Struct, frozen=True):
     cols: int | None
     rows: int | None
     recorded: list[str] = []  # "stdin", "stdout", "stderr", "output"
+
+
+class ProgramFile(msgspec.Struct, frozen=True):
+    path: str
+    identity: str  # device, inode and the time of its last change in ns, with colons between
+
+
+class HookProgram(msgspec.Struct, frozen=True):
+    """What Steno's own hooks are, so that their processes can be told from those of the run."""
+
+    script: ProgramFile | None  # the installed `steno`
+    python: ProgramFile | None  # that runs it
+    reads: list[str] = []  # directories of the interpreter and its libraries
 
 
 class RunStart(EventData, frozen=True):
@@ -63,6 +79,7 @@ class RunStart(EventData, frozen=True):
     intake: str | None = None  # where programs of the run told us of themselves: "memory" or "disk"
     max_blob: int | None = None  # bytes; of a larger file no content is kept
     ignored: list[str] | None = None  # paths of which, and below which, no content is kept
+    hook_program: HookProgram | None = None  # with an observer
 
 
 class RepoSnapshot(EventData, frozen=True):
@@ -401,7 +418,7 @@ class Event(msgspec.Struct, frozen=True):
         return self.data.kind if isinstance(self.data, UnknownKind) else self.data.type
 
 
-class _Line(msgspec.Struct, frozen=True):
+class EventLine(msgspec.Struct, frozen=True):
     seq: int
     ts_ms: int
     mono_ns: int | str  # a string in a run of more than 104 days
@@ -421,12 +438,46 @@ def to_json(event: Event) -> dict[str, Any]:
     }
 
 
-def parse_line(line: bytes) -> Event:
+def parse_outer(line: bytes) -> EventLine:
     try:
-        raw = msgspec.convert(canonical.decode_line(line), _Line)
+        return msgspec.convert(canonical.decode_line(line), EventLine)
+    except (canonical.NotCanonicalError, msgspec.ValidationError) as error:
+        raise BadEventError(str(error)) from None
+
+
+def parse_line(line: bytes) -> Event:
+    raw = parse_outer(line)
+    try:
         kind = KINDS.get(raw.type)
         data = UnknownKind(raw.type, raw.data) if kind is None else msgspec.convert(raw.data, kind)
         mono_ns = canonical.integer(raw.mono_ns)
     except (canonical.NotCanonicalError, msgspec.ValidationError) as error:
         raise BadEventError(str(error)) from None
     return Event(raw.seq, raw.ts_ms, mono_ns, raw.run_id, data)
+
+
+class Host(msgspec.Struct, frozen=True):
+    """Where the command ran."""
+
+    os: str
+    release: str
+    machine: str
+    platform: str
+    name: str
+
+
+class LeftProcess(msgspec.Struct, frozen=True):
+    """One process of the run that was still there when the record ended."""
+
+    pid: int
+    name: str
+
+
+class Split(msgspec.Struct, frozen=True):
+    """How many bytes of the terminal were written by which descriptor; `unwatched` counts descriptors."""
+
+    stdout: int
+    stderr: int
+    tty: int
+    unattributed: int
+    unwatched: int

@@ -1,9 +1,10 @@
-"""`steno hook AGENT`: one event of an agent, told to the recorder of the run that it is part of.
+"""`steno hook AGENT`: one event of an agent, forwarded to the recorder of the run that it is part of.
 
-In: the agent's JSON on stdin, the environment of a recorded command. Out: one line in the run's intake, and
-on stdout what the agent wants to see. Outside of a run it does nothing. It never fails the agent: whatever
-happens, it returns, with one line on stderr if something is lost. What cannot be understood is told as such,
-so that the record knows of it. The environment is never written; what would reach a disk is masked first.
+In: the agent's JSON on stdin, the environment of a recorded command. Out: one line in the run's intake, with
+what the agent gave us, made small; readers of the record know what it means. Outside of a run it does
+nothing. It never fails the agent: whatever happens, it returns, with one line on stderr if something is lost.
+The environment is never written; what would reach a disk is masked first. It is started at every call of a
+tool, so it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -11,39 +12,39 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from importlib import import_module
 from typing import Any
 
-from steno.capture.telling import Intake, start_ticks
+from steno.capture.procfs import parent, start_ticks
+from steno.capture.telling import Intake
 from steno.evidence.intake_names import HOOKS
-from steno.hooks.agent import Agent
-from steno.hooks.fitting import encoded
-from steno.hooks.reading import MAX_PAYLOAD, NotUnderstoodError, read
-from steno.hooks.whereabouts import is_in_memory, who_asked
+from steno.hooks.payload import MAX_PAYLOAD, NotUnderstoodError, encoded, read
 
+# Gemini CLI takes stderr for an answer when stdout is empty; to all of them an empty object says nothing.
+_ANSWER = b"{}\n"
 _PIECE = 1 << 20
+_SHELLS = frozenset({"sh", "dash", "bash", "zsh", "ksh", "mksh", "ash", "fish", "busybox"})
+_SEPARATORS = frozenset(";|&\n")
+_MOST_SHELLS = 8
+_MOST_BYTES = 128 << 10
+_IN_MEMORY = frozenset({"tmpfs", "ramfs"})
 
 
-def run(name: str) -> None:
-    agent: Agent = import_module(f"steno.hooks.{name}").AGENT
+def run(agent: str) -> None:
     try:
         _tell(agent)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a hook that fails would stop its agent
         _complain(f"this was not recorded: {error or type(error).__name__}")
     with suppress(OSError):
-        os.write(1, agent.answer)
+        os.write(1, _ANSWER)
 
 
-def _tell(agent: Agent) -> None:
+def _tell(agent: str) -> None:
     intake = Intake.of(os.environ)
     if intake is None:
         _payload(keep=False)  # whoever writes it must not meet a closed pipe
         return
     at_ns = intake.now()
-    told = _read(agent)
-    if told is None:
-        return
-    line = {"run_id": intake.run_id, "at_ns": at_ns, "agent": agent.name, **_processes(agent.name), **told}
+    line = {"run_id": intake.run_id, "at_ns": at_ns, "agent": agent, **_processes(agent), **_given(agent)}
     if not is_in_memory(intake.folder):
         line = _masked(line)
     log = intake.log(HOOKS)
@@ -53,12 +54,13 @@ def _tell(agent: Agent) -> None:
         log.close()
 
 
-def _read(agent: Agent) -> dict[str, Any] | None:
+def _given(agent: str) -> dict[str, Any]:
     try:
-        return read(_payload(keep=True), agent)
+        payload, cut = read(_payload(keep=True))
     except NotUnderstoodError as error:
-        _complain(f"what {agent.name} said cannot be understood: {error}")
-        return {"event_type": None, "tool_call_id": None, "tool": None, "problem": str(error)}
+        _complain(f"what {agent} said cannot be understood: {error}")
+        return {"problem": str(error)}
+    return {"payload": payload, "cut": cut}
 
 
 def _payload(*, keep: bool) -> bytes:
@@ -72,14 +74,12 @@ def _payload(*, keep: bool) -> bytes:
 
 
 def _processes(agent: str) -> dict[str, Any]:
-    return {"process": _key(os.getpid()), "parent": _key(who_asked(agent))}
+    return {"process": _key(os.getpid()), "parent": _key(find_agent_pid(agent))}
 
 
 def _key(pid: int) -> dict[str, int] | None:
-    with suppress(OSError):  # /proc may hide the processes of others
-        ticks = start_ticks(pid)
-        return None if ticks is None else {"pid": pid, "start_ticks": ticks}
-    return None
+    ticks = start_ticks(pid)  # /proc may hide the processes of others
+    return None if ticks is None else {"pid": pid, "start_ticks": ticks}
 
 
 def _masked(line: dict[str, Any]) -> dict[str, Any]:
@@ -88,9 +88,9 @@ def _masked(line: dict[str, Any]) -> dict[str, Any]:
 
     redactor = Redactor(findings=Findings())
     redactor.learn(redactor.secrets_in_env(os.environ))
-    said = {name: line[name] for name in ("input", "output", "message", "tool") if name in line}
-    masked: dict[str, Any] = redactor.foreign(said, "hook")
-    return line | masked
+    if "payload" in line:
+        line["payload"] = redactor.foreign(line["payload"], "hook")
+    return line
 
 
 def _complain(message: str) -> None:
@@ -98,3 +98,55 @@ def _complain(message: str) -> None:
         return
     with suppress(OSError):
         os.write(2, f"steno: {message}\n".encode("utf-8", "replace"))
+
+
+def find_agent_pid(agent: str) -> int:
+    """The nearest process above us that is not a shell whose command text is this hook."""
+    pid = os.getppid()
+    for _ in range(_MOST_SHELLS):
+        above = parent(pid) if _is_only_for(agent, _words(pid)) else 0
+        if above <= 0:
+            break
+        pid = above
+    return pid
+
+
+def is_in_memory(path: str) -> bool:
+    """By the table of mounts; False also when it does not tell."""
+    try:
+        device = os.stat(path).st_dev  # noqa: PTH116 - hooks have a start-up budget
+        table = _read("/proc/self/mountinfo").decode("utf-8", "replace")
+    except OSError:
+        return False
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    for line in table.splitlines():
+        mount, _, filesystem = line.partition(" - ")
+        if mount.split(" ")[2:3] == [wanted]:
+            return filesystem.split(" ")[0] in _IN_MEMORY
+    return False
+
+
+def _is_only_for(agent: str, words: list[str]) -> bool:
+    """`sh -c 'steno hook claude'`: a text of one command. A shell that does more is somebody's program."""
+    if len(words) < 3 or words[0].rpartition("/")[2].lstrip("-") not in _SHELLS:  # noqa: PLR2004 - sh -c TEXT
+        return False
+    has_text = any(word.startswith("-") and not word.startswith("--") and "c" in word for word in words[1:-1])
+    return has_text and any(f"hook {agent}" in word and not _SEPARATORS & set(word) for word in words[2:])
+
+
+def _words(pid: int) -> list[str]:
+    try:
+        return _read(f"/proc/{pid}/cmdline").decode("utf-8", "replace").rstrip("\0").split("\0")
+    except OSError:
+        return []
+
+
+def _read(path: str) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        found = b""
+        while len(found) < _MOST_BYTES and (piece := os.read(fd, _MOST_BYTES)):
+            found += piece
+        return found
+    finally:
+        os.close(fd)

@@ -1,7 +1,4 @@
-"""The facts of one run, gathered from its events in one pass.
-
-In: layers. Out: `RunFacts`, which every other derivation asks. Never reads a stream.
-"""
+"""The facts of one run, gathered from its events in one pass."""
 
 from __future__ import annotations
 
@@ -14,8 +11,6 @@ import msgspec
 from steno.evidence import kinds
 from steno.evidence.kinds import Event
 from steno.evidence.layers import Layers
-
-ANY_SHIM, NO_SHIM = "auto", "none"
 
 
 class RunFacts(msgspec.Struct, frozen=True):
@@ -92,7 +87,7 @@ class RunFacts(msgspec.Struct, frozen=True):
         """The shim that spoke, or was to speak; "none" when nobody was named and nobody came."""
         if self.sdk_intake is not None:
             return self.sdk_intake.shim
-        return NO_SHIM if self.start.shim == ANY_SHIM else self.start.shim
+        return kinds.NO_SHIM if self.start.shim == kinds.ANY_SHIM else self.start.shim
 
     @property
     def command_line(self) -> str:

@@ -21,5 +21,9 @@ CHANGES = [
     Change(4, "that tests pass is claimed only by words that limit it to no time and no part"),
     Change(5, "the terminals of containers and serial lines, and random devices, are no files that change"),
     Change(6, "surface, health and correlation have schemas of our own, and no more those of a contract"),
+    Change(
+        7, "qwen and cline are agents, with their tools and places; so are the places of opencode and iflow"
+    ),
+    Change(8, "the processes of Steno's own hooks are no part of what a run did; each process has a role"),
 ]
 RULES = CHANGES[-1].rules

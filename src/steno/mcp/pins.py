@@ -1,10 +1,8 @@
-"""Pins: the definitions of a server's tools as somebody once saw and accepted them.
+"""Pins: the definitions of a server's tools as somebody once saw and accepted them, as digests.
 
-In: the bytes of a pin file; listings of tools, from a server that may be hostile. Out: which tools are not as
-they were pinned, and in what; from then on `refusal` says so. What has no meaning for whoever calls the tool
-makes no difference (docs/policy.md has the list), because who is warned at every change stops reading. A tool
-that the server has not listed yet is refused: nobody has compared it. Keeps digests only. Never reads a file
-itself.
+What has no meaning for whoever calls the tool makes no difference (docs/policy.md has the list), because
+who is warned at every change stops reading. A tool that the server has not listed yet is refused: nobody
+has compared it.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from steno.evidence import canonical
-from steno.mcp.constraints import quoted
+from steno.mcp.policy.constraints import quoted
 
 MAX_TITLE = 80
 OnChange = Literal["block", "warn"]
@@ -37,9 +35,9 @@ class BadPinsError(ValueError):
     """The bytes are not a pin file."""
 
 
-class Unpinned(NamedTuple):
+class PinViolation(NamedTuple):
     reason: str
-    says: str
+    message: str
 
 
 class ToolPin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
@@ -92,20 +90,20 @@ class Pins:
         with self._lock:
             self._listed = {one for one in self._listed if one[0] != server}
 
-    def refusal(self, server: str, tool: str) -> Unpinned | None:
+    def refusal(self, server: str, tool: str) -> PinViolation | None:
         if self.on_change == "warn":
             return None
         if tool not in self.servers.get(server, {}):
-            return Unpinned("not_pinned", f"The tool {quoted(tool)} is not among those that were pinned.")
+            return PinViolation("not_pinned", f"The tool {quoted(tool)} is not among those that were pinned.")
         with self._lock:
             is_listed = (server, tool) in self._listed
             what = self._changed.get((server, tool))
         if what is not None:
-            return Unpinned(
+            return PinViolation(
                 "pin_mismatch", f"The definition of the tool {quoted(tool)} is not the pinned one: {what}."
             )
         if not is_listed:
-            return Unpinned(
+            return PinViolation(
                 "not_listed",
                 f"The server has not listed the tool {quoted(tool)} yet, so it was not compared with "
                 "its pin: list the tools first.",

@@ -8,15 +8,16 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
-from steno.bundle import plain_tar
 from steno.bundle.claims_check import claim_problems
 from steno.bundle.folder import Folder
+from steno.bundle.pack import keep_file
 from steno.bundle.reader import FolderLayers
 from steno.evidence import canonical, kinds, layout
-from steno.judge.catalogue import derivations
+from steno.evidence.syscalls import RowBatch, batches
 from steno.judge.facts import RunFacts
-from steno.judge.kernel_rows import RowBatch, batches
-from steno.judge.table_held import held
+from steno.judge.judgement import Judgement
+from steno.judge.scan import held
+from steno.model.documents import Documents
 
 
 class LooseEvidence:
@@ -44,7 +45,7 @@ class LooseEvidence:
         self.facts = RunFacts.from_events(run_id, events)
 
     def put(self, path: str, blocks: Iterable[bytes]) -> None:
-        plain_tar.keep(self._folder, path, blocks)
+        keep_file(self._folder, path, blocks)
 
     def claim_problems(self) -> Iterator[str]:
         """Where what programs told is not what the events tell of."""
@@ -61,6 +62,6 @@ class LooseEvidence:
 
     def documents(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """What follows from the evidence, by name."""
-        derived = derivations(self._layers)
+        documents = Documents(Judgement(self._layers), self._folder.path)
         for path in paths:
-            yield path, b"".join(derived[path](self._layers))
+            yield path, documents.read_all(path)

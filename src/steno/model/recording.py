@@ -1,17 +1,14 @@
-"""A recording by its facts and its streams: a run, or what there is of one before it is sealed.
-
-In: layers. Out: what the events say of it, and the timeline of its terminal. An attempt of an agent is
-described while nothing can be opened yet.
-"""
+"""A recording by its facts and its streams: a run, or what there is of one before it is sealed."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from typing import Protocol
 
+from steno.evidence.kinds import ANY_SHIM, NO_SHIM
 from steno.evidence.layers import Layers
-from steno.judge.facts import ANY_SHIM, NO_SHIM, RunFacts
-from steno.judge.streams import (
+from steno.judge.facts import RunFacts
+from steno.judge.terminal import (
     INPUT,
     RESIZE,
     Clock,
@@ -21,7 +18,7 @@ from steno.judge.streams import (
     tape_moments,
     timeline,
 )
-from steno.judge.summaries import diff_hash
+from steno.model.documents import diff_hash
 
 __all__ = [
     "ANY_SHIM",

@@ -13,22 +13,22 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from steno.capture.shadow import memory_directories, room_in
+from steno.capture.tmpfs import memory_directories, room_in
 from steno.claims.told_lines import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
 from steno.contracts import assay
-from steno.evidence import canonical, intake, intake_names, layout
+from steno.evidence import canonical, layout
+from steno.evidence import intake_names as intake
 from steno.evidence.claims import FileKey, ProcessKey
 from steno.evidence.ignored import IgnoreRules
 from steno.evidence.run_id import is_run_id
 
-PREFIX, ON_DISK = intake_names.FOLDER_PREFIX, intake_names.ON_DISK
+PREFIX, ON_DISK = intake.FOLDER_PREFIX, intake.ON_DISK
 MEMORY, DISK = "memory", "disk"
 LOGS = (intake.HOOKS, intake.SDK)
 NOT_REGULAR = "not_a_regular_file"
@@ -93,6 +93,18 @@ class IntakeFolder:
         if mode != _PRIVATE:
             return MODE_CHANGED
         return None if self._is_in_its_place() else REMOVED
+
+    def is_silent(self) -> bool:
+        """Nobody told anything, and nobody touched what was made for it."""
+        try:
+            untouched = self.problem() is None and set(os.listdir(self._fd)) == {_RUN, *self._logs}
+            return untouched and all(self._is_empty(name, fd) for name, fd in self._logs.items())
+        except OSError:
+            return False
+
+    def _is_empty(self, name: str, held: int) -> bool:
+        found = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
+        return os.path.samestat(found, os.fstat(held)) and found.st_size == 0
 
     def _is_in_its_place(self) -> bool:
         try:
@@ -296,6 +308,6 @@ def _bring_up(name: str, fd: int) -> None:
     try:
         for each in os.listdir(below):
             with suppress(OSError):
-                os.rename(each, secrets.token_hex(16), src_dir_fd=below, dst_dir_fd=fd)
+                os.rename(each, os.urandom(16).hex(), src_dir_fd=below, dst_dir_fd=fd)
     finally:
         os.close(below)

@@ -13,50 +13,57 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import NamedTuple, NoReturn, Self
 
 from steno import __version__
-from steno.bundle import judgement_cache, local_key
+from steno.bundle import judgement_cache
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL, LOGS
-from steno.bundle.known_secrets import KnownSecrets
-from steno.bundle.local_key import HeldKeys
+from steno.bundle.keys import HeldKeys, KnownSecrets, keys_path, make_or_read_key
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers
-from steno.bundle.seal import seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, earlier_runs, publish_run_folder
-from steno.bundle.sweep import Sweeper
-from steno.capture.closed import close_to_others, limits_of
-from steno.capture.host import ToolVersions, describe_environment, describe_host
-from steno.capture.keeper import Keeper, Launch, launch
-from steno.capture.observer import NONE, Frames, Observer, choose_observer, launch_observed, why_unobserved
-from steno.capture.probe import hint_of
-from steno.capture.pump import Pump
-from steno.capture.repo import RepoWatch
-from steno.capture.repo_git import ending_at
-from steno.capture.signals import ignore_library_signals
+from steno.capture.git.process import ending_at
+from steno.capture.git.snapshot import RepoWatch
+from steno.capture.host import ToolVersions, describe_environment, describe_hook_program, describe_host
+from steno.capture.launcher import Keeper, Launch, close_to_others, launch, limits_of
+from steno.capture.loop import Pump
+from steno.capture.observer import (
+    NONE,
+    Frames,
+    Observer,
+    choose_observer,
+    hint_of,
+    launch_observed,
+    why_unobserved,
+)
+from steno.capture.signals import ignore_library_signals, signals_kept, undisturbed
 from steno.capture.streams import wire
 from steno.capture.terminal import DEFAULT_SIZE
 from steno.errors import CaptureError, SealError, StoreError
 from steno.evidence import kinds, layout
+from steno.evidence.kinds import ANY_SHIM
 from steno.evidence.run_id import format_run_id
-from steno.judge.facts import ANY_SHIM
 from steno.record.counted_gaps import OUTLIVED, counted
-from steno.record.kernel import keep_kernel_layer, load_libraries
 from steno.record.repository import RepositoryRecord
 from steno.record.run_claims import RunClaims
 from steno.record.scope import RunScope
 from steno.record.syncing import Syncing
-from steno.record.undisturbed import signals_kept, undisturbed
 from steno.record.witness import SpoolWitness
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 
 OWN_FAILURE = 125
 STATUS_UNKNOWN = "exit_status_unknown"
+_OF_THE_KERNEL_LAYER = (
+    "steno.record.kernel",
+    "cryptography.hazmat.primitives.ciphers.aead",
+    "pyarrow.parquet",
+)
 _ELSEWHERE = "/var/tmp"  # noqa: S108 - a directory that nobody else can know is made there
 
 After = Callable[[FolderLayers], Iterable[kinds.EventData]]  # it is given the spool
@@ -145,6 +152,11 @@ def _check_cwd(cwd: Path) -> None:
     os.close(fd)
 
 
+def _load(with_kernel: bool) -> None:
+    for name in (*(_OF_THE_KERNEL_LAYER if with_kernel else ()), "steno.bundle.seal"):
+        import_module(name)
+
+
 class _Recording:
     def __init__(
         self, request: RunRequest, redactor: Redactor, findings: Findings, secrets: Sequence[bytes]
@@ -158,14 +170,13 @@ class _Recording:
         self._tools = ToolVersions(ours)
         self._unobserved = why_unobserved(request.observer, ours)
         self._observer = choose_observer(request.observer, ours)
-        if self._observer is not None:
-            threading.Thread(target=load_libraries, name="steno-load", daemon=True).start()
         stops = self._observer is not None and self._observer.stops
         self._wiring = wire(request.pty, split=request.split and stops, shown=request.shown)
         self._ended_by = ignore_library_signals()
         self._origin_ns = time.monotonic_ns()
         self._observed: kinds.KernelObserved | None = None
         self._unsealable: str | None = None  # what the spool holds would be lost
+        self._is_loading = False
         self._launched = False
         self._finished = False  # everything is in the spool
         self._run_id = request.run_id or new_run_id()
@@ -224,6 +235,7 @@ class _Recording:
 
     def look_before(self) -> None:
         if self._repository is not None:
+            self._load_the_rest()  # while git works
             self._repository.look_before()
         for event in self._request.before:
             self._witness.event(event)
@@ -283,7 +295,7 @@ class _Recording:
 
     @property
     def stream_bytes(self) -> int:
-        return sum(tape.kept_bytes for tape in self._spool.tapes)
+        return sum(writer.kept_bytes for writer in self._spool.streams)
 
     def finish(self) -> None:
         witness = self._witness
@@ -304,7 +316,7 @@ class _Recording:
     def seal(self) -> Outcome:
         """A failure here leaves the spool, and says so."""
         witness = self._witness
-        manifest, failure = self._seal(Sweeper(self._secrets))
+        manifest, failure = self._seal()
         self._spool.let_go()
         return Outcome(
             self._run_id,
@@ -368,6 +380,7 @@ class _Recording:
             ignored=[os.fsdecode(path) for path in self._observer.ignored.prefixes()]
             if self._observer
             else None,
+            hook_program=describe_hook_program() if self._observer else None,
         )
 
     def run_command(self) -> None:
@@ -375,6 +388,7 @@ class _Recording:
         with signals_kept() as kept:
             keeper = self._launch()
             self._launched = True
+            self._load_the_rest()
             with Syncing(self._spool) as syncing:
                 awaited = self._scope.awaited(keeper, self._request.wait_descendants) if self._scope else None
                 pump = Pump(keeper, self._wiring, self._witness, awaited)
@@ -397,6 +411,13 @@ class _Recording:
             self._witness.close_tapes()
         if self._witness.refused_by_probe is not None:
             self._give_up(self._witness.refused_by_probe)
+
+    def _load_the_rest(self) -> None:
+        """What is needed when the command is over is loaded while it runs, and not before it can start."""
+        if not self._is_loading:
+            self._is_loading = True
+            with_kernel = self._observer is not None
+            threading.Thread(target=_load, args=(with_kernel,), name="steno-load", daemon=True).start()
 
     def _learn(self, value: bytes) -> None:
         """A secret that was typed: masked from now on, here and by whoever recovers the run."""
@@ -430,7 +451,7 @@ class _Recording:
             self._keys = HeldKeys(request.store)
             return launch(job)
         with Folder(request.store) as store:
-            self._key = local_key.make_or_read(store)
+            self._key = make_or_read_key(store)
             judgement_cache.allow(store)
         self._keys = HeldKeys(request.store)
         self._folder.make_folder(f"{layout.SPOOL}/{KERNEL}")
@@ -443,7 +464,7 @@ class _Recording:
                 folder.fd,
                 self._spool.lock,
                 request.store,
-                local_key.keys_path() if self._keys.are_apart else None,
+                keys_path() if self._keys.are_apart else None,
                 self._run_id,
                 self._key,
                 self._origin_ns,
@@ -467,6 +488,8 @@ class _Recording:
         except OSError as error:  # the command may have removed the store
             self._witness.gap("kernel_record_damaged", f"{layout.SPOOL}: {error.strerror}")
             return
+        from steno.record.kernel import keep_kernel_layer
+
         with spool:
             try:
                 kept = keep_kernel_layer(
@@ -498,11 +521,13 @@ class _Recording:
             finder=lambda data: bool(self._redactor.find(data)),
         )
 
-    def _seal(self, sweeper: Sweeper) -> tuple[Manifest | None, str | None]:
+    def _seal(self) -> tuple[Manifest | None, str | None]:
+        from steno.bundle.seal import Sweeper, seal
+
         if self._unsealable is not None:
             return None, self._unsealable
         try:
-            return seal(self._folder, self._run_id, sweeper, self._spool.held), None
+            return seal(self._folder, self._run_id, Sweeper(self._secrets), self._spool.held), None
         except SealError as error:
             return None, str(error)
         except OSError as error:

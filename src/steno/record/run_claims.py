@@ -8,15 +8,15 @@ that cannot be made is an error; after that nothing here is.
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
-from steno.bundle.claims_check import DISTURBED
 from steno.bundle.folder import Folder
-from steno.bundle.local_key import keys_path
-from steno.claims.keeping import Heard, keep_claims
+from steno.bundle.keys import keys_path
 from steno.errors import StoreError
 from steno.evidence import kinds, layout
 from steno.evidence.ignored import IgnoreRules
+from steno.evidence.intake_names import DISTURBED
 from steno.record import intake
 from steno.record.witness import SpoolWitness
 from steno.redact.engine import Redactor
@@ -55,8 +55,7 @@ class RunClaims:
     def keep(self, run: Folder, witness: SpoolWitness, redactor: Redactor, now_ns: int) -> None:
         try:
             with run.sub(layout.SPOOL) as spool:
-                how = Heard(self._run_id, self._shim, now_ns)
-                events = keep_claims(spool, self._intake, redactor, how)
+                events = self._events(spool, redactor, now_ns)
         except OSError as error:  # the command may have removed the store
             events = [kinds.Gap(DISTURBED, f"what was told could not be kept: {error.strerror}")]
         for event in events:
@@ -66,6 +65,16 @@ class RunClaims:
             witness.event(event)
             if isinstance(event, kinds.SdkIntake):
                 self.sdk_intake = event
+
+    def _events(self, spool: Folder, redactor: Redactor, now_ns: int) -> list[kinds.EventData]:
+        silent = self._intake is not None and self._intake.is_silent()
+        if silent and self._shim in {kinds.ANY_SHIM, kinds.NO_SHIM}:
+            with suppress(FileNotFoundError):
+                spool.remove_tree(layout.CLAIMS)  # the command may have made one
+            return []
+        from steno.claims.keeping import Heard, keep_claims  # late: in most runs nobody tells anything
+
+        return keep_claims(spool, self._intake, redactor, Heard(self._run_id, self._shim, now_ns))
 
     def close(self, *, needed: bool) -> None:
         """What is still needed stays, for `steno recover`."""

@@ -6,17 +6,17 @@ can be seen in one argument alone, such as a token's shape; the engine looks at 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from steno.redact import values
 from steno.redact.names import Strength, strength_in_environment
+from steno.redact.rule import regex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_NAMED = re.compile(rb"(-{0,2})([A-Za-z_][A-Za-z0-9_.-]*)=")
-_OPTION = re.compile(rb"--?([A-Za-z][A-Za-z0-9_.-]*)\Z")
+_NAMED = regex(rb"(-{0,2})([A-Za-z_][A-Za-z0-9_.-]*)=")
+_OPTION = regex(rb"--?([A-Za-z][A-Za-z0-9_.-]*)\Z")
 # Short options that carry a secret, by program: `-p X` apart, `-pX` joined, `-u name:X` after the colon.
 _APART: Mapping[bytes, frozenset[bytes]] = {
     b"sshpass": frozenset((b"-p",)),

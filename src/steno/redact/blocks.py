@@ -7,10 +7,9 @@ no key material (a marker quoted in a source file is followed by code), or after
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from steno.redact.rule import compile_rule
+from steno.redact.rule import compile_rule, regex
 from steno.redact.sequences import ESCAPE, strip
 from steno.redact.values import is_masked
 
@@ -44,12 +43,12 @@ _MATERIAL = compile_rule(
     rb"[A-Za-z0-9+/=]{24,}|^[^A-Za-z0-9*]*[A-Za-z0-9+/]+={0,2}[^A-Za-z0-9*]*$|^[A-Za-z-]+: "
 )
 # A string literal that holds nothing but the marker: only strings of key material continue it.
-_LITERAL = re.compile(rb"(?:\\[nr])*[\"'`]")
-_QUOTED_MATERIAL = re.compile(rb"[^A-Za-z0-9]*[\"'`][A-Za-z0-9+/=]{16,}(?:\\[nr])*[\"'`]")
+_LITERAL = regex(rb"(?:\\[nr])*[\"'`]")
+_QUOTED_MATERIAL = regex(rb"[^A-Za-z0-9]*[\"'`][A-Za-z0-9+/=]{16,}(?:\\[nr])*[\"'`]")
 _FIRST_MATERIAL = compile_rule(
     rb"[A-Za-z0-9+/=]{24,}|^[+ >-]?(?:Version|Comment|Proc-Type|DEK-Info|Charset|Hash|MessageID): "
 )
-_QUOTES = re.compile(rb"(?:\\[nrt]|[\"',;+\\)\s`])*\Z")
+_QUOTES = regex(rb"(?:\\[nrt]|[\"',;+\\)\s`])*\Z")
 
 
 def begin_in(data: bytes) -> Any:

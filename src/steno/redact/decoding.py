@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steno.redact.lines import extents, run_end
 from steno.redact.names import WORD
-from steno.redact.rule import compile_rule
+from steno.redact.rule import compile_rule, regex
 from steno.redact.sequences import ANY_SEQUENCE, ESCAPE, strip
 from steno.redact.shapes import OPENS_NEXT_LINE
 
@@ -40,25 +40,23 @@ _UNFINISHED = (
     rb"(?P<unfinished>(?:" + _HIGH + rb"(?:\\(?:u(?:[dD](?:[c-fC-F]" + _HEX + rb"?)?)?)?)?"
     rb"|u" + _HEX + rb"{0,3}|x" + _HEX + rb"?)?\Z)"
 )
-_ESCAPED = re.compile(
-    rb"\\(?:[\"'\\/bfnrt]|%s|%s\\%s|u%s{4}|x%s{2})" % (_UNFINISHED, _HIGH, _LOW, _HEX, _HEX)
-)
-_TO_LINE_END = re.compile(rb"\\(?:[\"'\\/bfnrtux]|\Z)[^\n]*\n?")
+_ESCAPED = regex(rb"\\(?:[\"'\\/bfnrt]|%s|%s\\%s|u%s{4}|x%s{2})" % (_UNFINISHED, _HIGH, _LOW, _HEX, _HEX))
+_TO_LINE_END = regex(rb"\\(?:[\"'\\/bfnrtux]|\Z)[^\n]*\n?")
 _ANY_BACKSLASHED = compile_rule(rb"\\(?:[\"'\\/bfnrtux]|\z)")
 _BETWEEN = (b";", b",", b"}")  # never a part of an escape
 _BLANKS = frozenset((b" ", b"\t", b"\n", b"\r"))
-_NONBLANK = re.compile(rb"[^\s]*")
-_CODED = re.compile(rb"(\\(?:%s\\%s|u%s{4}|x%s{2}))" % (_HIGH, _LOW, _HEX, _HEX))
-_CUT = re.compile(rb"\\" + _UNFINISHED)
+_NONBLANK = regex(rb"[^\s]*")
+_CODED = regex(rb"(\\(?:%s\\%s|u%s{4}|x%s{2}))" % (_HIGH, _LOW, _HEX, _HEX))
+_CUT = regex(rb"\\" + _UNFINISHED)
 _LONGEST_ESCAPE = 12
 _LETTERS = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _SIMPLE = [(b"\\" + letter, _LETTERS.get(letter, letter)) for letter in (b'"', b"'", b"/", *_LETTERS)]
-_PERCENT = re.compile(rb"%%(?:%s{2}|%s?\Z)" % (_HEX, _HEX))
+_PERCENT = regex(rb"%%(?:%s{2}|%s?\Z)" % (_HEX, _HEX))
 _ANY_PERCENT = compile_rule(rb"%%(?:%s{2}|%s?\z)" % (_HEX, _HEX))
-_PERCENT_TWICE = re.compile(rb"%%(?:25)*(?:%s{2}|%s?\Z)" % (_HEX, _HEX))
-_IS_TWICE = re.compile(rb"%%25%s" % _HEX)
+_PERCENT_TWICE = regex(rb"%%(?:25)*(?:%s{2}|%s?\Z)" % (_HEX, _HEX))
+_IS_TWICE = regex(rb"%%25%s" % _HEX)
 # `+`, `-`, `<`, `>` of diffs and quotations, the number of `cat -n` and of editors, the place of `grep`.
-_PREFIX = re.compile(
+_PREFIX = regex(
     rb"^(?:[ \t]*[0-9]{1,9}(?:\xe2\x86\x92|\t|[:|-] ?)|[^\s:\"'=]{1,200}:[0-9]{1,9}:"
     rb"|[^\s:\"'=/.]{0,100}[/.][^\s:\"'=]{0,200}:|[+<>|-] ?){1,3}",
     re.MULTILINE,

@@ -8,7 +8,7 @@ anywhere and dies with the run, so a short secret cannot be guessed from the rep
 from __future__ import annotations
 
 import hmac
-import secrets
+import os
 from typing import Any
 
 EXAMPLE_LIMIT = 50
@@ -23,7 +23,7 @@ class Findings:
     __slots__ = ("_counts", "_examples", "_key", "_left_off", "_places", "_total")
 
     def __init__(self, key: bytes | None = None) -> None:
-        self._key = secrets.token_bytes(KEY_BYTES) if key is None else key
+        self._key = os.urandom(KEY_BYTES) if key is None else key
         self._counts: dict[str, int] = {}
         self._places: set[str] = set()
         self._left_off = 0

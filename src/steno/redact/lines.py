@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from steno.redact.rule import compile_rule
+from steno.redact.rule import compile_rule, regex
 from steno.redact.sequences import ESCAPE, strip
 from steno.redact.shapes import OPENS_NEXT_LINE
 
-_REST = re.compile(rb"[^\r\n\x00]*")
+_REST = regex(rb"[^\r\n\x00]*")
 
 
 class Lines:

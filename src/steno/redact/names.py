@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import enum
 import functools
-import re
+
+from steno.redact.rule import regex
 
 
 class Strength(enum.IntEnum):
@@ -24,7 +25,7 @@ class Strength(enum.IntEnum):
 
 # In every name that may be one of a secret.
 WORD = rb"(?i:token|secret|pass|pwd|key|credential|bearer|auth|cookie)"
-_WORDS = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_WORDS = regex(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 _PASSWORD_WORDS = frozenset((b"password", b"passwd", b"passphrase", b"passcode", b"pwd", b"passwort"))
 _PASSWORD_ENDINGS = (b"password", b"passwd", b"passphrase", b"sshpass")

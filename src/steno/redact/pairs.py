@@ -20,7 +20,7 @@ from steno.redact.names import (
     strength_of_option,
 )
 from steno.redact.pair import QUOTES, REACH, Pair, is_secret
-from steno.redact.rule import compile_rule
+from steno.redact.rule import compile_rule, regex
 from steno.redact.tokens import CODED_BLANK
 
 _NAME_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
@@ -84,23 +84,21 @@ HINT = b"|".join(
 
 # RE2 finds the bytes. Which of them is what is told by the standard module, which is faster at small
 # matches; these match at one place and do not go back over what they matched, so they are linear too.
-_ASSIGNMENT = re.compile(b"".join(b"(" + part + b")" for part in _PARTS))
-_OPTION = re.compile(_OPTION_NAME + rb"(?=" + _OPTION_GAP + rb"[^\s]\Z)", re.MULTILINE)
-_LOGIN = re.compile(rb"\b(?:login|machine|account)[ \t]+[^\s]+[ \t]+\Z")
-_NETRC_ENTRY = re.compile(_NETRC, re.MULTILINE)
-_BARE = re.compile(rb"[^\s\"'`\x00\x1b,;&<>(){}\[\]|]*")
-_QUERY = re.compile(rb"[^\s\"'`\x00\x1b&#<>;]*")
-_NONBLANK = re.compile(rb"[^\s\x00\x1b]*")
-_OPENING = re.compile(rb"(?:[bBrRuUfF$@]{0,2}|(?:\[\]byte|String::from|SecretStr)\()([\"'`])")
-_DEFINED = re.compile(_DEFINITION)
-_CALLED = re.compile(b"(" + _CALL + b")" + _CALL_GAP)
-_WORDS = re.compile(
+_ASSIGNMENT = regex(b"".join(b"(" + part + b")" for part in _PARTS))
+_OPTION = regex(_OPTION_NAME + rb"(?=" + _OPTION_GAP + rb"[^\s]\Z)", re.MULTILINE)
+_LOGIN = regex(rb"\b(?:login|machine|account)[ \t]+[^\s]+[ \t]+\Z")
+_NETRC_ENTRY = regex(_NETRC, re.MULTILINE)
+_BARE = regex(rb"[^\s\"'`\x00\x1b,;&<>(){}\[\]|]*")
+_QUERY = regex(rb"[^\s\"'`\x00\x1b&#<>;]*")
+_NONBLANK = regex(rb"[^\s\x00\x1b]*")
+_OPENING = regex(rb"(?:[bBrRuUfF$@]{0,2}|(?:\[\]byte|String::from|SecretStr)\()([\"'`])")
+_DEFINED = regex(_DEFINITION)
+_CALLED = regex(b"(" + _CALL + b")" + _CALL_GAP)
+_WORDS = regex(
     rb"(?![^\r\n]*\b(?:and|or|if|else|not|in|is|new|await|then)\b)"
     rb"[^\s()\[\]{}\"'`;=+*|&<>$,._]+(?: +[^\s()\[\]{}\"'`;=+*|&<>$,._]+)* *(?:\#.*)?"
 )
-_SCHEME = re.compile(
-    rb"(?:bearer|basic|digest|token|negotiate|apikey|ntlm|aws4-hmac-sha256)[ \t]+", re.IGNORECASE
-)
+_SCHEME = regex(rb"(?:bearer|basic|digest|token|negotiate|apikey|ntlm|aws4-hmac-sha256)[ \t]+", re.IGNORECASE)
 
 
 _STRENGTHS = {

@@ -13,7 +13,10 @@ A pair rule has no patterns: `steno.redact.pairs` reads key and value; here are 
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, cast
 
 import msgspec
 import re2
@@ -55,9 +58,42 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         return self.trigger or self.before
 
 
+class _CompiledLate:
+    """Stands for a pattern, and compiles it when it is first asked for anything: clean bytes need few of all
+    patterns, and to compile them takes as long as all else that a start of the redactor does."""
+
+    def __init__(self, compiled: Callable[[], Any]) -> None:
+        self._compiled: Callable[[], Any] | None = compiled
+
+    def __getattr__(self, name: str) -> Any:
+        if self._compiled is not None:
+            self._pattern, self._compiled = self._compiled(), None
+        found = getattr(self._pattern, name)
+        setattr(self, name, found)  # so that the next time nobody comes here
+        return found
+
+
+def regex(pattern: bytes, flags: int = 0) -> re.Pattern[bytes]:
+    """For values and lines that were found already; whole texts are looked through with RE2."""
+    return cast("re.Pattern[bytes]", _CompiledLate(partial(re.compile, pattern, flags)))
+
+
 def compile_rule(pattern: bytes) -> Any:
     """Compile for bytes: every byte is one character, so that invalid UTF-8 cannot hide a secret."""
-    return re2.compile(pattern, options())
+    return _CompiledLate(lambda: re2.compile(pattern, options()))
+
+
+def compile_set(patterns: Sequence[bytes]) -> Any:
+    """Tells at one look which of the patterns are found."""
+
+    def compiled() -> Any:
+        together = re2.Set.SearchSet(options())
+        for pattern in patterns:
+            together.Add(pattern)
+        together.Compile()
+        return together
+
+    return _CompiledLate(compiled)
 
 
 def options() -> Any:

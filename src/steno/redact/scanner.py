@@ -10,7 +10,6 @@ an escape inside or beside a secret hides it. A span of a view covers what its b
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from functools import cached_property, partial
 from operator import itemgetter
@@ -33,7 +32,7 @@ from steno.redact.decoding import (
 )
 from steno.redact.lines import extents, opens_next_line
 from steno.redact.pair import JUDGED
-from steno.redact.rule import Rule, compile_rule, options
+from steno.redact.rule import Rule, compile_rule, compile_set, regex
 from steno.redact.sequences import ESCAPE, hide
 from steno.redact.shapes import SHAPES
 from steno.redact.strings import Strings
@@ -58,8 +57,8 @@ class Span(NamedTuple):
     rule: str
 
 
-_NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
-_NAMED = re.compile(rb"(\\*\")[ \t]*:[ \t]*\Z")
+_NUMBER = regex(rb"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
+_NAMED = regex(rb"(\\*\")[ \t]*:[ \t]*\Z")
 NEAR = 64
 
 
@@ -118,20 +117,11 @@ def _is_on_next_line(data: bytes, view: View, start: int) -> bool:
     return not breaks or opens_next_line(data, data.rfind(b"\n", 0, before) + 1, data.find(b"\n", before) + 1)
 
 
-def _set_of(patterns: Iterable[bytes]) -> Any:
-    """Tells at one look which of the patterns are found."""
-    together = re2.Set.SearchSet(options())
-    for pattern in patterns:
-        together.Add(pattern)
-    together.Compile()
-    return together
-
-
 _SHAPES = tuple(map(_Shape, SHAPES))
 _SHAPE_TRIGGERS = b"|".join(b"(?:" + rule.prefilter + b")" for rule in SHAPES)
 _ANY_SHAPE = compile_rule(_SHAPE_TRIGGERS)
 _ANY = _SHAPE_TRIGGERS + b"|" + pairs.PREFILTER
-_SHAPE_SET = _set_of(b"(?m)" + rule.prefilter for rule in SHAPES)
+_SHAPE_SET = compile_set([b"(?m)" + rule.prefilter for rule in SHAPES])
 # What tells of a rule or a name also where escapes are in between, and an escape that may hide a letter of
 # it: lines without any of them are not worth decoding.
 _HIDING = (
@@ -140,7 +130,7 @@ _HIDING = (
 _HINTS = b"|".join((*dict.fromkeys(rule.hint or rule.before for rule in SHAPES), pairs.HINT, _HIDING, ESCAPE))
 # Of tokens and names the hint is found wherever the plain form is; of the others both are needed.
 _PLAIN = b"|".join(b"(?:" + rule.prefilter + b")" for rule in SHAPES if rule not in TOKENS)
-_LETTERS = re.compile(rb"[A-Za-z0-9]{3,}")
+_LETTERS = regex(rb"[A-Za-z0-9]{3,}")
 _ANY_HEAD = compile_rule(b"|".join(b"(?:%s)(?:%s)\\z" % (rule.before, rule.partial) for rule in SHAPES))
 
 

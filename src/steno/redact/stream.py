@@ -11,12 +11,11 @@ to its closing quote or the next blank.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from steno.redact.blocks import RULE, KeyBlock, begin_in, end_in
 from steno.redact.lines import opens_next_line
-from steno.redact.rule import compile_rule
+from steno.redact.rule import compile_rule, regex
 from steno.redact.scanner import MASK, Scanner, Span, masked, merged
 from steno.redact.sequences import strip
 from steno.redact.strings import Strings
@@ -32,7 +31,7 @@ PROGRESS = WINDOW // 4
 OVERSIZED = "oversized-value"
 
 _QUOTED_END = compile_rule(rb"[\r\n\"'`]")
-_DOCUMENT = re.compile(rb"[ \t]*\{[^\n]*\}\s*\Z")  # a key that ends on such a line does not go on below
+_DOCUMENT = regex(rb"[ \t]*\{[^\n]*\}\s*\Z")  # a key that ends on such a line does not go on below
 _BARE_END = compile_rule(rb"[\s\"'`]")
 
 

@@ -15,16 +15,17 @@ from bisect import bisect_left
 from typing import NamedTuple
 
 from steno.redact.decoding import View, unescaped
+from steno.redact.rule import regex
 
 _QUOTES = b"\"'"
 _OPENERS = frozenset((b"", b"{", b"[", b"(", b",", b":", b"="))
 _FOLLOWERS = frozenset((b"", b"}", b"]", b")", b",", b":", b";"))
-_TO_QUOTE = re.compile(rb"[^\"']*+")
-_ONLY_PREFIX = re.compile(rb"[\s+<>|:0-9\xe2\x86\x92-]*+\Z")
-_STRING = re.compile(rb"\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'")
-_BETWEEN = re.compile(rb"(?:[\s{}\[\](),:;=0-9.eE+-]|true|false|null|None|True|False)*+")
-_BREAK = re.compile(rb"\\[nr]")
-_HALF_CODED = re.compile(rb"\\(?:u[0-9A-Fa-f]{0,3}|x[0-9A-Fa-f]?)\Z")
+_TO_QUOTE = regex(rb"[^\"']*+")
+_ONLY_PREFIX = regex(rb"[\s+<>|:0-9\xe2\x86\x92-]*+\Z")
+_STRING = regex(rb"\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'")
+_BETWEEN = regex(rb"(?:[\s{}\[\](),:;=0-9.eE+-]|true|false|null|None|True|False)*+")
+_BREAK = regex(rb"\\[nr]")
+_HALF_CODED = regex(rb"\\(?:u[0-9A-Fa-f]{0,3}|x[0-9A-Fa-f]?)\Z")
 _LONGEST_ESCAPE = 6
 DEPTH_MOST = 8
 

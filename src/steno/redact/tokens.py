@@ -6,6 +6,7 @@ In: nothing. Out: `TOKENS`, a tuple of rules with patterns, and the pieces patte
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from steno.redact.rule import Example, Rule
 
@@ -26,8 +27,13 @@ _FAKE_LETTERS = b"EXAMPLEexample0123456789NOTREALabcdef"
 
 def fake(letters: bytes, count: int) -> bytes:
     """A value of the right form that is nobody's secret."""
-    allowed = b"".join(re.findall(letters, _FAKE_LETTERS))
+    allowed = _allowed(letters)
     return (allowed * (count // len(allowed) + 1))[:count]
+
+
+@cache
+def _allowed(letters: bytes) -> bytes:
+    return b"".join(re.findall(letters, _FAKE_LETTERS))
 
 
 def _prefixed(

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 
+from steno.redact.rule import regex
 from steno.redact.sequences import HARMLESS, HARMLESS_PARTIAL
 
 # The standard module goes back when it fails, so no pattern here may match one text in two ways.
 # A value that is nothing but masks is not a secret any more; this is what makes redaction idempotent.
 # Masking leaves escape sequences, and a value may be looked at up to the middle of one.
-_MASKED = re.compile(
+_MASKED = regex(
     rb"(?:\*|\[REDACTED:[a-z0-9-]+:[0-9]+\]|[ \t\r\n]|" + HARMLESS + rb")*(?:" + HARMLESS_PARTIAL + rb")?\Z"
 )
-_REFERENCE = re.compile(
+_REFERENCE = regex(
     rb"""(?: \$[A-Z_][A-Z0-9_]* | \$[a-z_]+ | \$\{[A-Za-z0-9_.]*\} | \$\(.* | \$\{\{.*\}\}
          | %[A-Z_][A-Z0-9_]*% | <[^<>]*> | \{\{.*\}\} | \{[^{}]*\} | %\(?\w*\)?[sdr] | \.\.\. | [xX]{3,}
          | __[a-z]+__ | \#\{[^{}]*\} | @\w+@ | \$\w+::\w+ | :\w+:\w+: | \xe2\x80\xa6 | \w{0,8}\.\.\.
@@ -33,43 +34,43 @@ _CONSTANTS = frozenset(
     b" tuple type unknown callable iterable sequence mapping literal final classvar const let var static"
     b" public private omit include same-origin bearer basic eof eol var arg val value header headers".split()
 )
-_IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*\Z")
-_DOTTED = re.compile(rb"&?\*?[A-Za-z_][A-Za-z0-9_]*(?:(?:[?!]?\.|->|::)[A-Za-z_][A-Za-z0-9_]*)+\Z")
-_TYPE = re.compile(rb"_?(?:[A-Z][a-z]+|[A-Z]+[0-9]*(?=[A-Z][a-z]))(?:[A-Z][a-z]+)+[A-Z]?\Z")
-_PATH = re.compile(
+_IDENTIFIER = regex(rb"[A-Za-z_][A-Za-z0-9_]*\Z")
+_DOTTED = regex(rb"&?\*?[A-Za-z_][A-Za-z0-9_]*(?:(?:[?!]?\.|->|::)[A-Za-z_][A-Za-z0-9_]*)+\Z")
+_TYPE = regex(rb"_?(?:[A-Z][a-z]+|[A-Z]+[0-9]*(?=[A-Z][a-z]))(?:[A-Z][a-z]+)+[A-Z]?\Z")
+_PATH = regex(
     rb"(?:~|\.{1,2})?/[A-Za-z0-9_.@+/-]*\Z|[A-Za-z0-9_.@+/-]+\.(?:pem|key|crt|cer|pub|p12|jks|asc|json|ya?ml|txt|toml)\Z"
 )
-_PROSE = re.compile(rb"[A-Za-z][a-z]*(?:[ ,.-]+(?:[A-Za-z][a-z']*|[A-Z]+)){2,}[.!?:]*\Z")
-_WORDS_ONLY = re.compile(rb"[A-Za-z`'\"_.,:;()/-]+\Z")
+_PROSE = regex(rb"[A-Za-z][a-z]*(?:[ ,.-]+(?:[A-Za-z][a-z']*|[A-Z]+)){2,}[.!?:]*\Z")
+_WORDS_ONLY = regex(rb"[A-Za-z`'\"_.,:;()/-]+\Z")
 _ABOUT_SECRETS = frozenset(b"password passwords token tokens secret key keys credential credentials".split())
-_ANNOTATION = re.compile(
+_ANNOTATION = regex(
     rb"[A-Za-z_][\w.]*(?:\[[\w., |\[\]]*\])?(?: \| [A-Za-z_][\w.\[\]]*)+(?: = [^ ]+)?[,)]?\Z"
     rb"|(?:str|string|bytes|bool|int|float|Optional\[\w+\]|SecretStr)\??(?: = [^ ]+)?[,;)]?\Z"
     rb"|(?:[A-Z][a-z]+|[A-Z]+(?=[A-Z][a-z]))(?:[A-Z][a-z]+)+;\Z"
 )
-_EXPRESSION = re.compile(
+_EXPRESSION = regex(
     rb"[A-Za-z_$][\w.$?\[\]]* (?:\|\||&&|\?\?|or|and|if) |[A-Za-z_$]{1,2}[+-][0-9]{1,2}\Z"
     rb"|new [A-Z]\w*\("
 )
-_PATTERN = re.compile(rb"\(\?[:=!<iPsmx]|\[\^|[\])][+*](?:[^A-Za-z0-9]|\Z)|\\[swdb]|\.\*")
-_COLOUR = re.compile(rb"#(?:[0-9a-fA-F]{3,4}){1,2}\Z|0[xb]\Z")
-_PLAIN_URL = re.compile(rb"[a-z][a-z0-9+.-]{1,15}://[^@?]*\Z")
-_URL_PARTS = re.compile(rb"[/?#&=.-]")
+_PATTERN = regex(rb"\(\?[:=!<iPsmx]|\[\^|[\])][+*](?:[^A-Za-z0-9]|\Z)|\\[swdb]|\.\*")
+_COLOUR = regex(rb"#(?:[0-9a-fA-F]{3,4}){1,2}\Z|0[xb]\Z")
+_PLAIN_URL = regex(rb"[a-z][a-z0-9+.-]{1,15}://[^@?]*\Z")
+_URL_PARTS = regex(rb"[/?#&=.-]")
 # What public keys begin with in base64, and as a line of OpenSSH.
-_PUBLIC_KEY = re.compile(
+_PUBLIC_KEY = regex(
     rb"MFkwEwYHKoZIzj0CAQ|MIIBIjANBgkqh|MIICIjANBgkqh|MIGfMA0GCSqGSIb3|MCowBQYDK2VwAyEA|ssh-|ecdsa-sha2-"
 )
-_CAMEL = re.compile(rb"[A-Z]?[a-z]{3,}")
-_RUNS = re.compile(rb"[0-9]+|[A-Z]+|[a-z]+")
-_RANDOM_LETTERS = re.compile(rb"[A-Za-z0-9+/=_.~!@#$%^&*:-]+\Z")
-_VERSION = re.compile(
+_CAMEL = regex(rb"[A-Z]?[a-z]{3,}")
+_RUNS = regex(rb"[0-9]+|[A-Z]+|[a-z]+")
+_RANDOM_LETTERS = regex(rb"[A-Za-z0-9+/=_.~!@#$%^&*:-]+\Z")
+_VERSION = regex(
     rb"(?:npm:[@a-z0-9/._-]+@)?[\^~<>=v ]{0,4}[0-9]{1,5}(?:\.(?:[0-9]{1,8}|[x*])){1,3}"
     rb"(?:[-+][0-9A-Za-z.+-]{1,40})?"
     rb"(?:[ |,<>=^~-]{1,4}[0-9][0-9.x*]{0,20}){0,3}\Z|workspace:[*^~]\Z"
 )
-_HEX = re.compile(rb"[0-9a-fA-F]{16,}\Z")
+_HEX = regex(rb"[0-9a-fA-F]{16,}\Z")
 
-_PLACES = re.compile(rb"%[-#0-9.]*[sdrx]|%\([A-Za-z0-9_]*\)[sdr]|\$?\{[^{}:]*(?::[^-{}][^{}]*)?\}")
+_PLACES = regex(rb"%[-#0-9.]*[sdrx]|%\([A-Za-z0-9_]*\)[sdr]|\$?\{[^{}:]*(?::[^-{}][^{}]*)?\}")
 _SMALL_WORDS = frozenset(
     b"the a an to is are be of for with and or your my this that must will should not by as in on"
     b" from if it".split()

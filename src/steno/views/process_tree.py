@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from steno.evidence import layout
-from steno.model.descent import TOP
-from steno.model.rows import Process
+from steno.judge.types import TOP, Process
+from steno.model.documents import process_json
 from steno.model.run import Run
-from steno.views import measures
-from steno.views.paint import Paint
-from steno.views.plain import ELLIPSIS, columns, cut, visible
+from steno.text import units
+from steno.text.safe import ELLIPSIS, columns, cut, visible
+from steno.text.style import Paint
 
 SCHEMA = "steno.tree.v1"
 _DOCUMENTS = (layout.FILES, layout.KERNEL_LINES, layout.PROCESSES)
@@ -50,8 +50,7 @@ def to_json(run: Run) -> dict[str, Any]:
     run.expect(*_DOCUMENTS)
     changed = run.files_changed()
     told = [
-        {**process, "files_changed": changed.get(process.get("process", 0), 0)}
-        for process in run.kernel.told_processes()
+        {**process_json(one), "files_changed": changed.get(one.process, 0)} for one in run.judgement.processes
     ]
     return {"schema": SCHEMA, "run_id": run.run_id, "processes": told}
 
@@ -60,7 +59,8 @@ def lines(run: Run, paint: Paint, *, width: int | None, every: bool = False) -> 
     """`width` is that of the terminal, if there is one; `every` process gets a line of its own."""
     run.expect(*_DOCUMENTS)
     changed = run.files_changed()
-    rows = list(_Tree(run).rows(every=every))
+    tree = _Tree(run, every=every)
+    rows = list(tree.rows())
     cells = [_HEADINGS[:-1], *(_cells(row, changed) for row in rows)]
     widths = [max(columns(line[place]) for line in cells) for place in range(len(_HEADINGS) - 1)]
     shown = _columns_that_fit(widths, width)
@@ -73,6 +73,8 @@ def lines(run: Run, paint: Paint, *, width: int | None, every: bool = False) -> 
         else:
             padded[0] = paint(_role(row), padded[0])
             yield _GAP.join([*padded, _fitted(row, room)])
+    if tree.hooks:
+        yield paint("faint", f"and {units.counted(len(tree.hooks), 'process', 'processes')} of Steno's hooks")
 
 
 def _columns_that_fit(widths: list[int], width: int | None) -> list[int]:
@@ -119,17 +121,19 @@ def _role(row: _Row) -> str:
 
 def _time(members: list[Process]) -> str:
     lasted = [one.ended_ns - one.started_ns for one in members if one.ended_ns is not None]
-    return measures.duration(sum(lasted)) if lasted else "-"
+    return units.duration(sum(lasted)) if lasted else "-"
 
 
 class _Tree:
     """Who started whom, below one imagined process that started those whose parent is not known."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, *, every: bool) -> None:
+        self._every = every
         self._known = {one.process: one for one in run.processes}
         self._below = run.descent.below
+        self.hooks = set() if every else {one.process for one in run.processes if one.is_our_hook}  # left out
 
-    def rows(self, *, every: bool) -> Iterator[_Row]:
+    def rows(self) -> Iterator[_Row]:
         waiting = [_Group([TOP], "", "")]
         while waiting:
             group = waiting.pop()
@@ -140,11 +144,13 @@ class _Tree:
                 count = f"{len(group.numbers)} x " if len(group.numbers) > 1 else ""
                 members = [self._known[number] for number in group.numbers]
                 yield _Row(group.branch, count + self._known[group.numbers[0]].title, members)
-            waiting += reversed(list(self._groups_below(group, every=every)))
+            waiting += reversed(list(self._groups_below(group)))
 
-    def _groups_below(self, group: _Group, *, every: bool) -> Iterator[_Group]:
-        below = [child for number in group.numbers for child in self._below[number]]
-        found = [(False, [child]) for child in below] if every else self._alike(below)
+    def _groups_below(self, group: _Group) -> Iterator[_Group]:
+        below = [
+            child for number in group.numbers for child in self._below[number] if child not in self.hooks
+        ]
+        found = [(False, [child]) for child in below] if self._every else self._alike(below)
         top = group.numbers == [TOP]
         for place, (is_rest, numbers) in enumerate(found, 1):
             last = place == len(found)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.hooks.fitting import MAX_DEPTH, encoded, fitted, fitted_text
+from steno.hooks.payload import MAX_DEPTH, encoded, shrink, shrink_text
 
 MOST = 1000
 
@@ -22,17 +22,17 @@ def nested(depth: int) -> Any:
 
 def test_what_fits_stays_as_it_is() -> None:
     value = {"a": [1, "two", None], "b": {"c": 1.5}}
-    assert fitted(dict(value), MOST) == (value, False)
+    assert shrink(dict(value), MOST) == (value, False)
 
 
 def test_the_longest_text_goes_first_and_only_as_many_as_need_to() -> None:
     value = {"long": "x" * 2000, "short": "y" * 500}
-    assert fitted(value, MOST) == ({"long": {"steno_cut": 2000}, "short": "y" * 500}, True)
+    assert shrink(value, MOST) == ({"long": {"steno_cut": 2000}, "short": "y" * 500}, True)
 
 
 def test_what_rules_read_goes_last() -> None:
     value = {"command": "c" * 600, "file_path": "p" * 300, "content": "x" * 500, "exit_code": 3}
-    kept = fitted(value, MOST).value
+    kept = shrink(value, MOST).value
     assert kept == {**value, "content": {"steno_cut": 500}}
 
 
@@ -52,20 +52,20 @@ def test_what_rules_read_goes_last() -> None:
 def test_a_text_that_is_cut_keeps_the_line_that_says_how_a_command_ended(
     text: str, kept: dict[str, str]
 ) -> None:
-    assert fitted(text, MOST) == ({"steno_cut": len(text), **kept}, True)
+    assert shrink(text, MOST) == ({"steno_cut": len(text), **kept}, True)
 
 
 def test_numbers_without_end_are_cut_by_parts_and_then_whole() -> None:
-    assert fitted({"path": "/a", "rows": list(range(1000))}, MOST) == (
+    assert shrink({"path": "/a", "rows": list(range(1000))}, MOST) == (
         {"path": "/a", "rows": {"steno_cut": 3891}},
         True,
     )
-    assert fitted(list(range(5000)), MOST) == ({"steno_cut": 23891}, True)
+    assert shrink(list(range(5000)), MOST) == ({"steno_cut": 23891}, True)
 
 
 def test_what_is_nested_too_deep_is_cut_there() -> None:
-    assert fitted(nested(MAX_DEPTH), MOST) == (nested(MAX_DEPTH), False)
-    kept, cut = fitted(nested(MAX_DEPTH + 5), MOST)
+    assert shrink(nested(MAX_DEPTH), MOST) == (nested(MAX_DEPTH), False)
+    kept, cut = shrink(nested(MAX_DEPTH + 5), MOST)
     assert cut
     assert encoded(kept).count(b"[") == MAX_DEPTH
 
@@ -83,14 +83,14 @@ def test_half_a_surrogate_pair_is_written_as_a_question_mark() -> None:
 )
 def test_anything_fits(value: Any) -> None:
     before = encoded(value)
-    kept, cut = fitted(value, MOST)
+    kept, cut = shrink(value, MOST)
     assert len(encoded(kept)) <= MOST
     assert cut == (encoded(kept) != before)
 
 
 @given(st.text(max_size=3000))
 def test_a_text_keeps_its_beginning(text: str) -> None:
-    kept, cut = fitted_text(text, MOST)
+    kept, cut = shrink_text(text, MOST)
     assert text.startswith(kept)
     assert len(encoded(kept)) <= MOST
     assert cut == (kept != text)

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from steno.hooks.whereabouts import is_in_memory, who_asked
+from steno.hooks.program import find_agent_pid, is_in_memory
 
 
 @pytest.fixture
 def hook(tmp_path: Path) -> str:
     """One command, as an agent's settings have it, that says who asked."""
     script = tmp_path / "ask.py"
-    script.write_text("from steno.hooks.whereabouts import who_asked\nprint(who_asked('claude'))\n")
+    script.write_text("from steno.hooks.program import find_agent_pid\nprint(find_agent_pid('claude'))\n")
     return shlex.join([sys.executable, str(script), "hook", "claude"])
 
 
@@ -28,7 +28,7 @@ def asked(*words: str) -> int:
 
 def test_without_a_shell_it_is_the_parent(hook: str) -> None:
     assert asked(*shlex.split(hook)) == os.getpid()
-    assert who_asked("claude") == os.getppid()
+    assert find_agent_pid("claude") == os.getppid()
 
 
 def test_a_shell_that_gave_its_place_to_the_hook_is_no_shell_any_more(hook: str) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from steno.agents.catalogue import Catalogue
-from steno.agents.streams.reading import read
-from steno.agents.streams.said import (
+from steno.agents.catalog import Catalogue
+from steno.agents.events import (
     AssistantText,
     Event,
     Failed,
@@ -21,12 +20,12 @@ from steno.agents.streams.said import (
     TurnEnded,
     Warned,
 )
-from steno.agents.streams.session import Session, session_of
+from steno.agents.stream import Session, read, session_of
 from support.agent_streams import recorded
 
 
 def said(name: str, *records: dict[str, Any]) -> list[Event]:
-    signals = Catalogue.load({}).get(name).terminal_signals
+    signals = Catalogue.load({}).get(name).stream.signals
     return read(name, "\n".join(map(json.dumps, records)).encode(), b"", signals)
 
 
@@ -201,7 +200,7 @@ def test_iflow_a_block_that_is_quoted_open_before_the_real_one_does_not_hide_it(
 
 
 def test_iflow_what_it_writes_to_stderr_is_the_answer_where_stdout_has_none() -> None:
-    signals = Catalogue.load({}).get("iflow").terminal_signals
+    signals = Catalogue.load({}).get("iflow").stream.signals
     block = b'<Execution Info>\n{"session-id": "s"}\n</Execution Info>\n'
     events = read("iflow", b"", b"I am done.\n" + block, signals)
     assert [type(event) for event in events] == [AssistantText, SessionStarted, TurnEnded]
@@ -219,7 +218,7 @@ GEMINI_DOCUMENT = {"session_id": "s-1", "response": "Done.\n{}", "stats": {"mode
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_gemini_one_document_on_stderr_is_the_answer_and_ends_the_turn(indent: int | None) -> None:
-    signals = Catalogue.load({}).get("gemini").terminal_signals
+    signals = Catalogue.load({}).get("gemini").stream.signals
     stderr = b"Loaded cached credentials.\n" + json.dumps(GEMINI_DOCUMENT, indent=indent).encode() + b"\n"
     events = read("gemini", b"noise\n", stderr, signals)
     assert [type(event) for event in events] == [Other, Other, SessionStarted, AssistantText, TurnEnded]

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.agents import completion as judgement
-from steno.agents.catalogue import Catalogue
-from steno.agents.completion import DIAGNOSTICS, Rules, completion, endings
+from steno.agents.catalog import Catalogue
+from steno.contracts.agent_audit import completion as judgement
+from steno.contracts.agent_audit.completion import DIAGNOSTICS, Rules, completion, endings
 from support.judged_logs import CODEX, END, FAILED, MARKER, SKILL, done, reason, told, told_by
 
 REASONS = {
@@ -92,7 +92,7 @@ def test_the_end_of_a_turn_without_a_marker_waits_for_the_user() -> None:
 
 
 def test_the_document_of_gemini_ends_the_turn_and_its_response_is_the_agents_word() -> None:
-    signals = Catalogue.load({}).get("gemini").terminal_signals
+    signals = Catalogue.load({}).get("gemini").stream.signals
 
     def judged(response: str) -> tuple[str, str, str | None, list[str]]:
         document = json.dumps({"session_id": "s", "response": response}, indent=2).encode()
@@ -209,7 +209,7 @@ def test_a_hostile_log_is_read_in_one_go(name: str) -> None:
 
 
 def test_a_line_that_is_too_long_is_told_and_the_rest_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steno.agents.log_text.MAX_LINE", 1000)
+    monkeypatch.setattr("steno.contracts.agent_audit.log_scan.MAX_LINE", 1000)
     found = told(stdout=b"x" * 2000 + b"\n" + MARKER)
     assert found.state == "completed"
     assert found.diagnostics == ["DONE_SIGNAL_NOT_FOUND", "LOG_LINE_TOO_LONG"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from steno.agents.conversation_text import MAX_LINES, MAX_WIDTH, conversation
+from steno.launch.translate import MAX_LINES, MAX_WIDTH, conversation
 from support.agent_streams import attempt, recorded
 
 TEXTS = st.text(st.sampled_from("`~#<>&[]()!*_|- \t\n\r\x1b\\ab:") | st.characters(), max_size=40)

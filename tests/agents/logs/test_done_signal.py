@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steno.agents.completion import LOGS
+from steno.contracts.agent_audit.completion import LOGS
 from support.judged_logs import MARKER, SIGNAL, done, told
 
 

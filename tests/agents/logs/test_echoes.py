@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.agents.echoes import Raw, raw_of
-from steno.agents.streams.lines import MAX_RAW, lines
-from steno.agents.streams.said import AssistantText, Event, Span
+from steno.agents.events import AssistantText, Event, Span
+from steno.agents.json_lines import MAX_RAW, lines
+from steno.launch.translate import Raw, raw_of
 
 SAID = AssistantText((), "one\n\n  two\nthree\nfour")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from steno.agents.envelopes import envelopes
+from steno.launch.translate import envelopes
 from support.agent_streams import ENDINGS, RUN_ID, attempt, recorded
 
 ORDER = ["conversation.started", "assistant.message.final", "diagnostic.warning", "raw.stdout", "raw.stderr"]

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from steno.agents.completion import Rules, completion, endings
-from steno.agents.given_words import LETTERS, words_of_command
-from steno.agents.terminal_signal import Log
+from steno.agents.definition import Log
+from steno.contracts.agent_audit.completion import Rules, completion, endings
+from steno.contracts.agent_audit.log_scan import LETTERS, words_of_command
 from support.judged_logs import MARKER, SKILL, done, reason, told, told_by
 
 

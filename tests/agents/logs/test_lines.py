@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.agents.streams import lines as module
-from steno.agents.streams.lines import MAX_DEPTH, MAX_RAW, TERMINAL, at, lines, record, text_at, text_of_parts
+from steno.agents import json_lines as module
+from steno.agents.json_lines import MAX_DEPTH, MAX_RAW, TERMINAL, at, lines, record, text_at, text_of_parts
 
 
 @given(st.binary(max_size=200))

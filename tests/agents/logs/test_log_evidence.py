@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.agents import log_text
-from steno.agents.catalogue import Catalogue
-from steno.agents.completion import Completion, Rules, completion
-from steno.agents.terminal_signal import Log, TerminalSignal
+from steno.agents.catalog import Catalogue
+from steno.agents.definition import Log, TerminalSignal
+from steno.contracts.agent_audit import log_scan
+from steno.contracts.agent_audit.completion import Completion, Rules, completion
 from support.judged_logs import CODEX, END, FAILED, MARKER, SKILL, done, reason, told
 
 CATALOGUE = Catalogue.load({})
@@ -78,7 +78,7 @@ def lines(*records: dict[str, Any]) -> bytes:
 
 def judged(agent: str, log: str, *records: dict[str, Any]) -> str:
     logs: dict[str, Any] = {log: lines(*records)}
-    return told(parser=agent, signals=CATALOGUE.get(agent).terminal_signals, **logs).state
+    return told(parser=agent, signals=CATALOGUE.get(agent).stream.signals, **logs).state
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
@@ -110,7 +110,7 @@ def test_a_line_that_is_no_record_of_the_agents_counts_as_it_is() -> None:
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
 @pytest.mark.parametrize("line", [MARKER, done(), b"I say " + MARKER, b'{"said":' + MARKER + b"}"])
 def test_between_the_records_of_a_stream_nobody_else_has_a_word(agent: str, line: bytes) -> None:
-    stream, signals = lines(own(agent, "I failed.")), CATALOGUE.get(agent).terminal_signals
+    stream, signals = lines(own(agent, "I failed.")), CATALOGUE.get(agent).stream.signals
     foreign_logs: list[dict[str, bytes]] = [
         {"pty": line + b"\n" + stream},
         {"pty": stream + line},
@@ -168,7 +168,7 @@ def test_to_pass_over_lines_that_cannot_matter_changes_nothing(data: st.DataObje
     agent = data.draw(st.sampled_from(sorted(_POOLS)))
     picked = data.draw(st.lists(st.sampled_from(_POOLS[agent]), max_size=12))
     log = b"".join(line + b"\r\n" for line in picked)
-    signals = CODEX if agent == "plain" else CATALOGUE.get(agent).terminal_signals
+    signals = CODEX if agent == "plain" else CATALOGUE.get(agent).stream.signals
     given_words = data.draw(st.sampled_from([(), (SKILL,)]))
 
     def judged_in(size: int) -> Completion:
@@ -178,7 +178,7 @@ def test_to_pass_over_lines_that_cannot_matter_changes_nothing(data: st.DataObje
         return completion(exit_code=0, signal=None, logs=logs, rules=rules, given=given_words)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(log_text, "_places", _every_line)
+        patched.setattr(log_scan, "_places", _every_line)
         wanted = judged_in(1 << 20)
     assert judged_in(data.draw(st.integers(1, 99))) == wanted
 
@@ -187,7 +187,7 @@ def test_to_pass_over_lines_that_cannot_matter_changes_nothing(data: st.DataObje
 def test_words_without_a_signal_are_heard_as_well(agent: str) -> None:
     """After the first record only those are read that have to do with what is said: these have."""
     head, piece = SKILL.decode().split('{"__')[0], {"delta": True} if agent == "gemini" else {}
-    signals = CATALOGUE.get(agent).terminal_signals
+    signals = CATALOGUE.get(agent).stream.signals
 
     def state(*records: dict[str, Any]) -> str:
         rules = Rules(parser=agent, terminal_signals=signals)
@@ -205,7 +205,7 @@ def test_words_without_a_signal_are_heard_as_well(agent: str) -> None:
         assert state(answer) == "awaiting_user_input", "it has spoken: this is no new word"
 
 
-def _every_line(text: bytes, _: log_text.Wanted) -> list[tuple[int, int]]:
+def _every_line(text: bytes, _: log_scan.Wanted) -> list[tuple[int, int]]:
     ends = [place for place, byte in enumerate(text) if byte == ord("\n")]
     return list(zip([0, *(end + 1 for end in ends)], ends, strict=False))
 
@@ -213,14 +213,15 @@ def _every_line(text: bytes, _: log_text.Wanted) -> list[tuple[int, int]]:
 def test_of_lines_that_cannot_matter_none_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """So the work is that of a few searches, however many lines there are."""
     looked_at: list[bytes] = []
+    every = log_scan.log_lines
 
-    def noting(*given: Any) -> Iterator[Any]:
-        for line in log_text.log_lines(*given):
-            if isinstance(line, log_text.LogLine):
-                looked_at.append(line.record)
+    def collect_errors(*given: Any) -> Iterator[Any]:
+        for line in every(*given):
+            if isinstance(line, log_scan.LogLine):
+                looked_at.append(line.json)
             yield line
 
-    monkeypatch.setattr("steno.agents.log_evidence.log_lines", noting)
+    monkeypatch.setattr("steno.contracts.agent_audit.log_scan.log_lines", collect_errors)
     start = lines({"type": "thread.started", "thread_id": "1"})
     call = lines(foreign("codex", "hello")[0])
     blocks = [start, *[call * 100, b"words { of a tool }\n" * 100, b"\x1b[1mred\x1b[0m\n" * 100], END]

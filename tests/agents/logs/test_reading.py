@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.agents.streams.lines import record
-from steno.agents.streams.reading import PARSERS, parser, read
-from steno.agents.streams.said import Event, SessionStarted
+from steno.agents.events import Event, SessionStarted
+from steno.agents.json_lines import record
+from steno.agents.stream import parser, parser_names, read
 from steno.errors import BadRequestError
 from support.agent_streams import ENDINGS, recorded
 
@@ -89,7 +89,7 @@ def uncovered(data: bytes, stream: str, events: list[Event]) -> bytes:
 
 @given(stdout=HOSTILE, stderr=HOSTILE)
 def test_hostile_bytes_lose_nothing_and_stop_nobody(stdout: bytes, stderr: bytes) -> None:
-    for name in PARSERS:
+    for name in parser_names():
         events = read(name, stdout, stderr)
         assert not uncovered(stdout, "stdout", events)
         assert not uncovered(stderr, "stderr", events)
@@ -98,7 +98,7 @@ def test_hostile_bytes_lose_nothing_and_stop_nobody(stdout: bytes, stderr: bytes
 @given(records=st.lists(RECORDS, max_size=4))
 def test_records_of_any_form_lose_nothing_and_stop_nobody(records: list[dict[str, Any]]) -> None:
     stdout = "\n".join(map(json.dumps, records)).encode()
-    for name in PARSERS:
+    for name in parser_names():
         assert not uncovered(stdout, "stdout", read(name, stdout, b""))
 
 

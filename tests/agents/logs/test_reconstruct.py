@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.agents.reconstruct import MEANINGS, FirstUnoccupied, Reconstruction, reconstruct, trace_file_lines
-from steno.agents.trace_lines import unquoted
-from steno.mcp.lines import LineTooLongError
+from steno.contracts.agent_audit.strace_reader import (
+    MEANINGS,
+    FirstUnoccupied,
+    Reconstruction,
+    reconstruct,
+    trace_file_lines,
+    unquoted,
+)
+from steno.lines import LineTooLongError
 
 PAGE = Path(__file__).parents[3] / "docs" / "agents.md"
 TTY = b"</dev/pts/3<char 136:3>>"
@@ -311,7 +317,7 @@ def test_calls_without_beginning_or_end_are_counted() -> None:
 
 
 def test_what_is_begun_is_held_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steno.agents.trace_lines.MOST_BEGUN", 10_000)
+    monkeypatch.setattr("steno.contracts.agent_audit.strace_reader.MOST_BEGUN", 10_000)
     out, _, made = rebuilt(
         *(BEGUN % (b"%d" % process, TTY, b"held", 4) for process in range(100)),
         *(b"%d <... write resumed>) = 4" % process for process in range(100)),

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from steno.agents.streams.lines import MAX_RECORD
-from steno.agents.streams.said import SessionStarted
-from steno.agents.streams.session import Session, session_of
+from steno.agents.events import SessionStarted
+from steno.agents.json_lines import MAX_RECORD
+from steno.agents.stream import Session, session_of
 from support.agent_streams import ENDINGS, recorded
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steno.agents.steps import Step, Steps
+from steno.launch.attempt import Step, Steps
 
 
 def test_the_steps_are_numbered_from_one_without_a_hole() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from steno.agents.catalogue import Catalogue
-from steno.agents.streams.reading import read
-from steno.agents.streams.said import TurnEnded
-from steno.agents.terminal_signal import TerminalSignal, Values
+from steno.agents.catalog import Catalogue
+from steno.agents.definition import TerminalSignal, Values
+from steno.agents.events import TurnEnded
+from steno.agents.stream import read
 from support.agent_streams import ENDINGS, recorded
 from support.judged_logs import END, reason
 
@@ -118,7 +118,7 @@ STATES = {True: "awaiting_user_input", False: "interrupted", None: "unknown"}
 def test_judgement_and_translation_agree_on_how_a_turn_ended(
     agent: str, record: dict[str, Any], ok: bool | None
 ) -> None:
-    signals = Catalogue.load({}).get(agent).terminal_signals
+    signals = Catalogue.load({}).get(agent).stream.signals
     line = json.dumps(record).encode()
     assert reason(stdout=line, signals=signals, parser=agent)[0] == STATES[ok]
     told = [event.ok for event in read(agent, line, b"", signals) if isinstance(event, TurnEnded)]
@@ -136,7 +136,7 @@ def test_the_recorded_turns_are_judged_as_they_are_translated(name: str) -> None
 
 
 def test_iflow_tells_of_an_error_on_stderr() -> None:
-    signals = Catalogue.load({}).get("iflow").terminal_signals
+    signals = Catalogue.load({}).get("iflow").stream.signals
     stderr = b"[API Error: no such model]\n"
     assert reason(stdout=b"hm", stderr=stderr, signals=signals, parser="iflow")[0] == "interrupted"
     (end,) = (event for event in read("iflow", b"", stderr, signals) if isinstance(event, TurnEnded))

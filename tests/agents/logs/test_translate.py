@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.agents.streams.reading import PARSERS
-from steno.agents.translate import structured, translate
+from steno.agents.stream import parser_names
 from steno.errors import BadRequestError
+from steno.launch.translate import structured, translate
 from support.agent_streams import ENDINGS, GOLDEN, attempt, recorded, translations
 
 TEXTS = st.text(st.characters(codec=None), max_size=30)  # with halves of surrogate pairs
@@ -60,7 +60,7 @@ def test_level_1_tells_the_attempt_first_and_then_every_event() -> None:
 
 @pytest.mark.parametrize("level", [1, 2, 3])
 @given(
-    stream=st.sampled_from(sorted(PARSERS)),
+    stream=st.sampled_from(sorted(parser_names())),
     records=st.lists(RECORDS, max_size=4),
     stdout=st.binary(max_size=60),
     stderr=st.binary(max_size=60),

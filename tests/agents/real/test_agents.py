@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import pytest
 
-from steno.agents.steps import Step
 from steno.evidence import layout
+from steno.launch.attempt import Step
 from steno.views.export.contracts import agent_audit
 from support.program import PROGRAM, SECONDS
 from support.reading import opened

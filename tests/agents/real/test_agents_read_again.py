@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from steno.agents.listing import lines_of_status, one_run
-from steno.agents.read_again import attempt_left
-from steno.agents.translate import translate
 from steno.errors import BadRequestError
+from steno.launch.status import attempt_left, lines_of_status, one_run
+from steno.launch.translate import translate
 from support.program import PROGRAM, SECONDS
 from support.recorded import only_run
 from support.stand_in_agent import Started, stand_in

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from steno.agents.catalogue import Catalogue, described
-from steno.agents.description import AgentDescription
-from steno.agents.isolation import Home, ManagedPaths, build_environment, check_home, inside, open_home
+from steno.agents.catalog import Catalogue
+from steno.agents.definition import AgentDefinition
+from steno.agents.known import parse_definition
 from steno.errors import AgentSetupError, BadRequestError
+from steno.launch.environment import Home, ManagedPaths, build_environment, check_home, inside, open_home
 
 USER = {
     "HOME": "/home/user",
@@ -31,7 +32,7 @@ USER = {
 }
 
 
-def agent(name: str) -> AgentDescription:
+def agent(name: str) -> AgentDefinition:
     return Catalogue.load({}).get(name)
 
 
@@ -120,9 +121,11 @@ def test_what_the_agent_needs_is_set(tmp_path: Path) -> None:
     assert world(tmp_path, name="claude")["DISABLE_AUTOUPDATER"] == "1"
 
 
-def described_with(variables: str) -> AgentDescription:
-    words = 'program = "x"\ninstall = ""\nstart = ["{prompt}"]\nresume = ["{session}"]\n'
-    return described("mine", f'{words}home_variables = ["X_HOME"]\n[environment]\n{variables}\n'.encode())
+def described_with(variables: str) -> AgentDefinition:
+    words = 'program = "x"\ninstall = ""\n[launch]\nstart = ["{prompt}"]\nresume = ["{session}"]\n'
+    return parse_definition(
+        "mine", f'{words}home_variables = ["X_HOME"]\n[launch.env]\n{variables}\n'.encode()
+    )
 
 
 def test_a_home_variable_may_be_set_below_the_home(tmp_path: Path) -> None:
@@ -142,8 +145,10 @@ def test_a_home_variable_that_leads_out_of_the_home_is_refused(tmp_path: Path, v
 
 
 def test_a_home_variable_is_not_passed_on_with_those_that_begin_like_it(tmp_path: Path) -> None:
-    words = 'program = "x"\ninstall = ""\nstart = ["{prompt}"]\nresume = ["{session}"]\n'
-    mine = described("mine", f'{words}home_variables = ["X_HOME"]\npasses_on = ["X_*", "HOME"]\n'.encode())
+    words = 'program = "x"\ninstall = ""\n[launch]\nstart = ["{prompt}"]\nresume = ["{session}"]\n'
+    mine = parse_definition(
+        "mine", f'{words}home_variables = ["X_HOME"]\nenv_allow = ["X_*", "HOME"]\n'.encode()
+    )
     paths = ManagedPaths(tmp_path)
     user = {"X_HOME": "/home/user/x", "X_KEY": "k", "HOME": "/home/user"}
     environment = build_environment(user, paths, mine, open_home("isolated", paths, user))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.agents import json_edit
+from steno.launch import json_edit
 
 VALUES = st.recursive(
     st.none()

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from steno.agents import skills
-from steno.agents.done_signal import done_signals
+from steno.contracts.agent_audit.log_scan import done_signals
 from steno.errors import AgentSetupError, BadRequestError
+from steno.launch import skills
 
 TEXT = b"---\nname: greet\ndescription: Says hello.\n---\n\nSay hello.\n"
 
@@ -210,7 +210,7 @@ def test_a_folder_that_holds_the_world_is_not_read(run: Path, monkeypatch: pytes
     def read(*_: object) -> None:
         raise AssertionError("it was read")
 
-    monkeypatch.setattr("steno.agents.skills._Reader.read", read)
+    monkeypatch.setattr("steno.launch.skills._Reader.read", read)
     with pytest.raises(BadRequestError, match=r"^/.* has no SKILL\.md"):
         skills.inject([Path("/")], run, "skills")
 

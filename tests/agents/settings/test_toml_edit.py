@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.agents import toml_edit
+from steno.launch import toml_edit
 
 DIRECTORY = '/home/user/a "strange" \\ way.to/ü'
 KEYS = ["projects", DIRECTORY, "trust_level"]

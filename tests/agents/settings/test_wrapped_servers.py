@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from steno.agents import observing, wrapped_servers
-from steno.agents.isolation import Home
-from steno.agents.wrapped_servers import own_command
 from steno.errors import AgentSetupError
+from steno.launch import agent_settings, mcp_servers
+from steno.launch.environment import Home
+from steno.launch.mcp_servers import own_command
 from support.observed_homes import CODEX, STENO, observed, prepared, put
 
 
@@ -44,7 +44,7 @@ def test_the_servers_of_codex_are_wrapped_and_comments_stay(
     assert servers["files"] == {"command": STENO[0], "args": words, "startup_timeout_sec": 60}
     assert servers["bare"] == {"command": STENO[0], "args": [*wrapped[1:], "bare", "--", "./bare"]}
     assert servers["far"] == {"url": "https://example.com/mcp"}
-    assert done.unguarded == [observing.WITHOUT_COMMAND.format(name="far")]
+    assert done.uncovered == [agent_settings.WITHOUT_COMMAND.format(name="far")]
     assert [(one.name, one.changed) for one in done.written] == [("files", True), ("bare", True)]
     for comment in ("# servers of mine\n", "# local\n", "# the runner\n"):
         assert comment in file.read_text()
@@ -78,7 +78,7 @@ def test_without_a_policy_servers_get_their_own_commands_back(home: Home, policy
     digest = hashlib.sha256(policy.read_bytes()).hexdigest()
     assert wrapped.written[0].told == f"server files behind {policy} ({digest[:12]})"
     assert freed.written[0].told == "server files: own command again"
-    assert (wrapped.freed, freed.freed[0]) == ([], observing.NO_LONGER.format(name="files"))
+    assert (wrapped.freed, freed.freed[0]) == ([], agent_settings.NO_LONGER.format(name="files"))
 
 
 def test_claude_keeps_servers_for_all_and_for_a_directory(
@@ -103,7 +103,7 @@ def test_the_servers_of_opencode_are_one_list_of_words(home: Home, policy: Path,
     made = json.loads(file.read_bytes())["mcp"]
     assert made["one"] == {**local, "command": [*wrapped, "one", "--", "bun", "x", "server"]}
     assert made["two"] == mcp["mcp"]["two"]
-    assert done.unguarded == [observing.WITHOUT_COMMAND.format(name="two")]
+    assert done.uncovered == [agent_settings.WITHOUT_COMMAND.format(name="two")]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,9 @@ def test_the_servers_of_opencode_are_one_list_of_words(home: Home, policy: Path,
 def test_what_is_no_server_is_named_and_left_alone(home: Home, policy: Path, server: str) -> None:
     file = put(home, ".gemini/settings.json", f'{{"mcpServers": {{"odd": {server}}}}}')
     before = file.read_text()
-    assert observing.WITHOUT_COMMAND.format(name="odd") in prepared("gemini", home, policy=policy).unguarded
+    assert (
+        agent_settings.WITHOUT_COMMAND.format(name="odd") in prepared("gemini", home, policy=policy).uncovered
+    )
     assert file.read_text() == before
 
 
@@ -151,7 +153,7 @@ def test_a_command_that_is_not_our_wrapper_is_the_users_own(command: list[str]) 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wrapped_servers, "PATIENCE", 0.0)
+    monkeypatch.setattr(mcp_servers, "PATIENCE", 0.0)
 
 
 @pytest.mark.usefixtures("impatient")

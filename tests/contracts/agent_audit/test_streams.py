@@ -7,7 +7,7 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.agents.reconstruct import reconstruct
+from steno.contracts.agent_audit.strace_reader import reconstruct
 from steno.contracts.agent_audit.streams import chunks, file_name, stream_files, typescript_header
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import Event

@@ -7,8 +7,7 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.agents.reconstruct import reconstruct
-from steno.agents.trace_lines import unquoted
+from steno.contracts.agent_audit.strace_reader import reconstruct, unquoted
 from steno.contracts.agent_audit.streams import MOST_SHOWN, Piece, quoted, trace
 
 _BYTES = st.one_of(st.binary(max_size=50), st.text('é\x1b0189"\\\n\r\t\x7f', max_size=50).map(str.encode))

@@ -7,8 +7,9 @@ import socket
 
 import pytest
 
+from steno.capture import procfs
 from steno.errors import BadRequestError
-from steno.mcp import http_address, http_process
+from steno.mcp.http import headers
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ from steno.mcp import http_address, http_process
     ],
 )
 def test_loopback_is_listened_on(text: str, address: tuple[str, int]) -> None:
-    assert http_address.listening(text) == address
+    assert headers.listen_address(text) == address
 
 
 @pytest.mark.parametrize(
@@ -29,19 +30,25 @@ def test_loopback_is_listened_on(text: str, address: tuple[str, int]) -> None:
 )
 def test_nothing_else_is_listened_on(text: str) -> None:
     with pytest.raises(BadRequestError) as caught:
-        http_address.listening(text)
+        headers.listen_address(text)
     assert "127.0.0.1:0" in caught.value.hint
 
 
 def test_an_upstream_is_one_url() -> None:
-    assert http_address.upstream("http://127.0.0.1:8000/mcp") == (False, "127.0.0.1", 8000, "/mcp", "/mcp")
-    assert http_address.upstream("https://example.org") == (True, "example.org", 443, "/", "/")
-    assert http_address.upstream("http://[::1]:1/a?key=b") == (False, "::1", 1, "/a", "/a?key=b")
+    assert headers.upstream_endpoint("http://127.0.0.1:8000/mcp") == (
+        False,
+        "127.0.0.1",
+        8000,
+        "/mcp",
+        "/mcp",
+    )
+    assert headers.upstream_endpoint("https://example.org") == (True, "example.org", 443, "/", "/")
+    assert headers.upstream_endpoint("http://[::1]:1/a?key=b") == (False, "::1", 1, "/a", "/a?key=b")
 
 
 def test_the_host_that_the_upstream_is_told() -> None:
-    assert http_address.upstream("http://[::1]:1/a").authority == b"[::1]:1"
-    assert http_address.upstream("https://example.org/a").authority == b"example.org"
+    assert headers.upstream_endpoint("http://[::1]:1/a").authority == b"[::1]:1"
+    assert headers.upstream_endpoint("https://example.org/a").authority == b"example.org"
 
 
 @pytest.mark.parametrize(
@@ -60,19 +67,19 @@ def test_the_host_that_the_upstream_is_told() -> None:
 )
 def test_what_is_no_url_is_refused(text: str) -> None:
     with pytest.raises(BadRequestError):
-        http_address.upstream(text)
+        headers.upstream_endpoint(text)
 
 
 def test_a_user_in_the_url_is_refused_and_not_repeated() -> None:
     with pytest.raises(BadRequestError) as caught:
-        http_address.upstream("http://ada:hunter2@example.org/mcp?token=hunter2")
+        headers.upstream_endpoint("http://ada:hunter2@example.org/mcp?token=hunter2")
     assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize("value", [b"127.0.0.1", b"127.0.0.1:80", b"localhost:9", b"LOCALHOST", b"[::1]:7"])
 def test_names_of_loopback_are_ours(value: bytes) -> None:
-    assert http_address.is_own_host(value)
-    assert http_address.is_own_origin(b"http://" + value)
+    assert headers.is_own_host(value)
+    assert headers.is_own_origin(b"http://" + value)
 
 
 @pytest.mark.parametrize(
@@ -94,15 +101,15 @@ def test_names_of_loopback_are_ours(value: bytes) -> None:
     ],
 )
 def test_other_names_are_foreign(value: bytes) -> None:
-    assert not http_address.is_own_host(value)
-    assert not http_address.is_own_origin(b"http://" + value)
+    assert not headers.is_own_host(value)
+    assert not headers.is_own_origin(b"http://" + value)
 
 
 @pytest.mark.parametrize(
     "value", [b"null", b"", b"localhost", b"file://localhost", b"http://localhost, http://localhost"]
 )
 def test_other_origins_are_foreign(value: bytes) -> None:
-    assert not http_address.is_own_origin(value)
+    assert not headers.is_own_origin(value)
 
 
 @pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
@@ -110,10 +117,10 @@ def test_the_process_that_listens_is_found(family: socket.AddressFamily, host: s
     with socket.socket(family, socket.SOCK_STREAM) as sock:
         sock.bind((host, 0))
         port = sock.getsockname()[1]
-        assert http_process.listener(host, port) is None
+        assert procfs.listener(host, port) is None
         sock.listen()
         for name in (host, "localhost"):
-            found = http_process.listener(name, port)
+            found = procfs.listener(name, port)
             assert found is not None
             assert found.pid == os.getpid()
-        assert http_process.listener("192.0.2.1", port) is None
+        assert procfs.listener("192.0.2.1", port) is None

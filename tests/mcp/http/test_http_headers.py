@@ -6,12 +6,13 @@ import base64
 
 import pytest
 
-from steno.mcp import http_headers
-from steno.mcp.http_headers import Message
-from steno.mcp.http_heads import Headers
+from steno.mcp.http import headers as http_headers
+from steno.mcp.http.headers import Headers
+from steno.mcp.messages import ClientMessage
+from steno.mcp.protocol import VERSION_KEY
 
-_META = {"_meta": {http_headers.VERSION_IN_BODY: "2026-07-28"}}
-_CALL = Message("tools/call", {"name": "read", **_META}, wants_answer=True)
+_META = {"_meta": {VERSION_KEY: "2026-07-28"}}
+_CALL = ClientMessage("request", "tools/call", 1, {"name": "read", **_META})
 _GOOD: Headers = [
     (b"mcp-protocol-version", b"2026-07-28"),
     (b"mcp-method", b"tools/call"),
@@ -34,7 +35,7 @@ def test_in_the_current_era_each_header_is_needed_and_must_agree(name: bytes) ->
 
 
 def test_a_request_without_its_version_in_the_body_cannot_name_one_in_a_header() -> None:
-    assert http_headers.mismatch(_GOOD, Message("tools/call", {"name": "read"}, wants_answer=True))
+    assert http_headers.mismatch(_GOOD, ClientMessage("request", "tools/call", 1, {"name": "read"}))
 
 
 def test_a_legacy_version_beside_a_current_body_is_a_mismatch() -> None:
@@ -44,7 +45,7 @@ def test_a_legacy_version_beside_a_current_body_is_a_mismatch() -> None:
 
 
 def test_a_legacy_request_needs_none_and_what_it_has_must_agree() -> None:
-    legacy = Message("tools/call", {"name": "read"}, wants_answer=True)
+    legacy = ClientMessage("request", "tools/call", 1, {"name": "read"})
     assert http_headers.mismatch([], legacy) is None
     assert http_headers.mismatch([(b"mcp-protocol-version", b"2025-06-18")], legacy) is None
     assert http_headers.mismatch([(b"mcp-method", b"tools/list")], legacy)
@@ -52,7 +53,7 @@ def test_a_legacy_request_needs_none_and_what_it_has_must_agree() -> None:
 
 
 def test_an_answer_has_no_method_that_a_header_could_name() -> None:
-    answer = Message(None, None, wants_answer=False)
+    answer = ClientMessage("response")
     assert http_headers.mismatch([(b"mcp-protocol-version", b"2026-07-28")], answer) is None
     assert http_headers.mismatch([(b"mcp-method", b"tools/call")], answer)
 
@@ -60,7 +61,7 @@ def test_an_answer_has_no_method_that_a_header_could_name() -> None:
 @pytest.mark.parametrize(("name", "agrees"), [("lösen", True), (" a", True), ("a", True)])
 def test_a_name_that_no_header_can_hold_comes_coded(name: str, agrees: bool) -> None:
     coded = b"=?base64?" + base64.b64encode(name.encode()) + b"?="
-    message = Message("tools/call", {"name": name, **_META}, wants_answer=True)
+    message = ClientMessage("request", "tools/call", 1, {"name": name, **_META})
     assert (http_headers.mismatch([*_without(b"mcp-name"), (b"mcp-name", coded)], message) is None) is agrees
 
 
@@ -69,7 +70,7 @@ def test_a_name_that_no_header_can_hold_comes_coded(name: str, agrees: bool) -> 
 )
 def test_a_damaged_name_agrees_with_nothing(coded: bytes) -> None:
     for name in ("read", "räd", ""):
-        message = Message("tools/call", {"name": name, **_META}, wants_answer=True)
+        message = ClientMessage("request", "tools/call", 1, {"name": name, **_META})
         assert http_headers.mismatch([*_without(b"mcp-name"), (b"mcp-name", coded)], message)
 
 

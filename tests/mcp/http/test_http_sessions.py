@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from steno.evidence import intake
-from steno.mcp.http_sessions import Sessions
-from steno.mcp.journal import Journal
-from steno.mcp.policy import Policy
+from steno.mcp.decision_log import DecisionLog
+from steno.mcp.http.proxy import Sessions
+from steno.mcp.policy.policy import Policy
 from steno.mcp.session import Session
 
 
@@ -15,7 +15,7 @@ class _Made:
     def __init__(self, log: Path, most: int = 10) -> None:
         self._log = log
         self._count = 0
-        self._journal = Journal.open({}, str(log))
+        self._journal = DecisionLog.open({}, str(log))
         self.sessions = Sessions(self._make, most)
 
     def _make(self) -> Session:

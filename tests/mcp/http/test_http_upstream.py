@@ -16,8 +16,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from steno.mcp import http_address
-from steno.mcp.http_upstream import Upstream, UpstreamGoneError
+from steno.mcp.http import headers
+from steno.mcp.http.connection import Protocol, Upstream, UpstreamError
 
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -73,8 +73,8 @@ async def _serving(
     await asyncio.gather(*served)
 
 
-def _endpoint(server: asyncio.Server, scheme: str) -> http_address.Endpoint:
-    return http_address.upstream(f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp")
+def _endpoint(server: asyncio.Server, scheme: str) -> headers.Endpoint:
+    return headers.upstream_endpoint(f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp")
 
 
 def test_a_certificate_that_nobody_trusts_is_refused_and_a_trusted_one_is_not(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_certificate_that_nobody_trusts_is_refused_and_a_trusted_one_is_not(tm
     async def run() -> bytes:
         async with _serving(inside, []) as server:
             endpoint = _endpoint(server, "https")
-            with pytest.raises(UpstreamGoneError, match="CERTIFICATE_VERIFY_FAILED"):
+            with pytest.raises(UpstreamError, match="CERTIFICATE_VERIFY_FAILED"):
                 await Upstream(endpoint, endpoint.tls()).ask(b"GET", [], b"")
             trusted = endpoint.tls()
             assert trusted is not None
@@ -125,7 +125,7 @@ def test_what_is_no_whole_answer_is_the_end_of_the_upstream(answer: bytes) -> No
     async def run() -> None:
         async with _serving(None, [], answer) as server:
             upstream = Upstream(_endpoint(server, "http"), None)
-            with pytest.raises(UpstreamGoneError):
+            with pytest.raises(UpstreamError):
                 await _asked(upstream)
             upstream.leave()
 
@@ -135,3 +135,13 @@ def test_what_is_no_whole_answer_is_the_end_of_the_upstream(answer: bytes) -> No
 async def _asked(upstream: Upstream) -> bytes:
     await upstream.ask(b"GET", [], b"")
     return await upstream.whole()
+
+
+def test_what_came_before_a_connection_broke_is_read() -> None:
+    async def run() -> bytes:
+        protocol = Protocol()
+        protocol.data_received(_ANSWER)
+        protocol.connection_lost(ConnectionResetError())
+        return await protocol.reader.read()
+
+    assert asyncio.run(run()) == _ANSWER

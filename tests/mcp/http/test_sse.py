@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.mcp.sse import EventRelay, EventTooLongError
+from steno.mcp.http.sse import EventRelay, EventTooLongError
 
 _LINES = st.sampled_from(
     [

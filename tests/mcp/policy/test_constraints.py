@@ -10,10 +10,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from steno.mcp.argument_schema import BadSchemaError, SchemaConstraint
-from steno.mcp.constraints import ArgumentNames, PathConstraint, UrlConstraint
-from steno.mcp.path_check import Directories
-from steno.mcp.url_check import Addresses
+from steno.mcp.policy.constraints import (
+    ArgumentNames,
+    PathAllowlist,
+    PathConstraint,
+    UrlAllowlist,
+    UrlConstraint,
+)
+from steno.mcp.policy.json_schema import BadSchemaError, SchemaConstraint, check
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,7 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "path", ["", "/", "/file", "//sub/./", "/new/file", "/here/new", "/100%", "/é", "/a b"]
 )
 def test_a_path_inside_is_allowed(inside: Path, path: str) -> None:
-    assert Directories([str(inside)]).breach(f"{inside}{path}") is None
+    assert PathAllowlist([str(inside)]).violation(f"{inside}{path}") is None
 
 
 @pytest.mark.parametrize(
@@ -62,26 +66,26 @@ def test_a_path_inside_is_allowed(inside: Path, path: str) -> None:
     ],
 )  # fmt: skip
 def test_a_path_that_leads_out_or_could_is_refused(inside: Path, path: str) -> None:
-    assert Directories([str(inside)]).breach(path.replace("{in}", str(inside))) is not None
+    assert PathAllowlist([str(inside)]).violation(path.replace("{in}", str(inside))) is not None
 
 
 @pytest.mark.parametrize("value", [None, 1, True, 1.5, [], ["/x"], {}, {"path": "/x"}, b"/x"])
 def test_what_is_no_string_is_no_path_and_no_address(inside: Path, value: Any) -> None:
-    assert Directories(["/"]).breach(value) is not None
-    assert Addresses(hosts=["*"]).breach(value) is not None
+    assert PathAllowlist(["/"]).violation(value) is not None
+    assert UrlAllowlist(hosts=["*"]).violation(value) is not None
 
 
 def test_a_directory_may_be_named_by_its_link_and_by_what_the_link_leads_to(inside: Path) -> None:
-    directories = Directories([str(inside.parent / "alias")])
-    assert directories.breach(f"{inside.parent}/alias/file") is None
-    assert directories.breach(f"{inside}/file") is None
-    assert directories.breach(f"{inside.parent}/alias/out/secret") is not None
+    directories = PathAllowlist([str(inside.parent / "alias")])
+    assert directories.violation(f"{inside.parent}/alias/file") is None
+    assert directories.violation(f"{inside}/file") is None
+    assert directories.violation(f"{inside.parent}/alias/out/secret") is not None
 
 
 def test_a_directory_that_becomes_a_link_later_leads_nowhere_else(tmp_path: Path) -> None:
-    directories = Directories([str(tmp_path / "later")])
+    directories = PathAllowlist([str(tmp_path / "later")])
     (tmp_path / "later").symlink_to("/etc")
-    assert directories.breach(f"{tmp_path}/later/passwd") is not None
+    assert directories.violation(f"{tmp_path}/later/passwd") is not None
 
 
 PIECES = st.sampled_from(
@@ -93,13 +97,13 @@ PIECES = st.sampled_from(
 @example(["here", "hop", "secret"])
 def test_whatever_is_allowed_is_inside_when_it_is_opened(inside: Path, pieces: list[str]) -> None:
     path = "/".join([str(inside), *pieces])
-    if Directories([str(inside)]).breach(path) is None:
+    if PathAllowlist([str(inside)]).violation(path) is None:
         real = os.path.realpath(path)
         assert real == str(inside) or real.startswith(f"{inside}/")
 
 
 def paths(*names: str, under: str = "/srv") -> PathConstraint:
-    return PathConstraint(ArgumentNames(names), Directories([under]))
+    return PathConstraint(ArgumentNames(names), PathAllowlist([under]))
 
 
 @pytest.mark.parametrize(
@@ -112,46 +116,46 @@ def paths(*names: str, under: str = "/srv") -> PathConstraint:
     ],
 )  # fmt: skip
 def test_an_argument_is_found_wherever_and_however_a_server_would_find_it(arguments: dict[str, Any]) -> None:
-    assert paths("path", "src").breach(arguments) is not None
+    assert paths("path", "src").violation(arguments) is not None
 
 
 def test_other_arguments_are_left_alone() -> None:
     others = {"content": "/etc", "paths": ["/etc"], "deep": [{"x": ["/etc"]}]}
-    assert paths("path").breach({"path": "/srv/a", **others}) is None
+    assert paths("path").violation({"path": "/srv/a", **others}) is None
 
 
 @pytest.mark.parametrize("arguments", [{}, {"file_path": "/etc/passwd"}, {"paths": []}])
 def test_a_call_with_nothing_to_check_is_refused_unless_that_is_optional(arguments: dict[str, Any]) -> None:
-    names, directories = ArgumentNames(["path", "paths[]"]), Directories(["/srv"])
-    why = PathConstraint(names, directories).breach(arguments)
+    names, directories = ArgumentNames(["path", "paths[]"]), PathAllowlist(["/srv"])
+    why = PathConstraint(names, directories).violation(arguments)
     assert why == "The call needs one of the arguments that the policy checks: 'path', 'paths[]'."
-    assert UrlConstraint(names, Addresses(hosts=["*"])).breach(arguments) == why
-    assert PathConstraint(names, directories, optional=True).breach(arguments) is None
-    assert UrlConstraint(names, Addresses(hosts=["*"]), optional=True).breach(arguments) is None
+    assert UrlConstraint(names, UrlAllowlist(hosts=["*"])).violation(arguments) == why
+    assert PathConstraint(names, directories, optional=True).violation(arguments) is None
+    assert UrlConstraint(names, UrlAllowlist(hosts=["*"]), optional=True).violation(arguments) is None
 
 
 def test_what_is_optional_is_checked_where_it_is() -> None:
-    optional = PathConstraint(ArgumentNames(["path"]), Directories(["/srv"]), optional=True)
-    assert optional.breach({"path": "/etc"}) is not None
-    assert optional.breach({"path": None}) is not None
+    optional = PathConstraint(ArgumentNames(["path"]), PathAllowlist(["/srv"]), optional=True)
+    assert optional.violation({"path": "/etc"}) is not None
+    assert optional.violation({"path": None}) is not None
 
 
 def test_a_list_of_paths_is_taken_where_the_policy_says_that_it_is_one() -> None:
-    assert paths("paths[]").breach({"paths": ["/srv/a", "/srv/b"]}) is None
-    assert paths("paths[]").breach({"paths": ["/srv/a", "/etc"]}) is not None
-    assert paths("paths[]").breach({"paths": "/srv/a"}) is not None
-    assert paths("paths[]").breach({"paths": [["/srv/a"]]}) is not None
-    assert paths("paths", "paths[]").breach({"paths": "/srv/a"}) is None
+    assert paths("paths[]").violation({"paths": ["/srv/a", "/srv/b"]}) is None
+    assert paths("paths[]").violation({"paths": ["/srv/a", "/etc"]}) is not None
+    assert paths("paths[]").violation({"paths": "/srv/a"}) is not None
+    assert paths("paths[]").violation({"paths": [["/srv/a"]]}) is not None
+    assert paths("paths", "paths[]").violation({"paths": "/srv/a"}) is None
 
 
 def test_what_is_too_deep_to_be_read_is_refused() -> None:
     deep: Any = "x"
     for _ in range(5000):
         deep = {"a": deep}
-    assert paths("path").breach({"a": deep}) is not None
+    assert paths("path").violation({"a": deep}) is not None
 
 
-ADDRESSES = Addresses(
+ADDRESSES = UrlAllowlist(
     hosts=["api.example.org", "*.cdn.example.org", "127.0.0.1", "::1"], schemes=["https", "http"]
 )
 
@@ -164,7 +168,7 @@ ADDRESSES = Addresses(
     ],
 )  # fmt: skip
 def test_an_address_of_a_named_host_is_allowed(address: str) -> None:
-    assert ADDRESSES.breach(address) is None
+    assert ADDRESSES.violation(address) is None
 
 
 @pytest.mark.parametrize(
@@ -185,48 +189,48 @@ def test_an_address_of_a_named_host_is_allowed(address: str) -> None:
     ],
 )  # fmt: skip
 def test_an_address_that_leads_elsewhere_or_could_is_refused(address: str) -> None:
-    assert ADDRESSES.breach(address) is not None
+    assert ADDRESSES.violation(address) is not None
 
 
 @pytest.mark.parametrize(
     "address", ["https://[::ffff:7f00:1]", "https://127.1", "https://0", "https://[::01]"]
 )
 def test_an_odd_notation_of_an_ip_address_is_refused_even_where_every_host_is_allowed(address: str) -> None:
-    assert Addresses(hosts=["*"]).breach(address) is not None
+    assert UrlAllowlist(hosts=["*"]).violation(address) is not None
 
 
 def test_ports_and_schemes_are_those_that_the_policy_names() -> None:
-    addresses = Addresses(hosts=["*"], schemes=["custom", "https"], ports=[8443])
-    assert addresses.breach("https://h:8443") is None
-    assert addresses.breach("custom://h:8443") is None
-    assert addresses.breach("https://h") is not None
-    assert Addresses(hosts=["*"]).breach("http://h") is not None
-    assert Addresses(hosts=["*"], schemes=["custom"]).breach("custom://h") is not None
+    addresses = UrlAllowlist(hosts=["*"], schemes=["custom", "https"], ports=[8443])
+    assert addresses.violation("https://h:8443") is None
+    assert addresses.violation("custom://h:8443") is None
+    assert addresses.violation("https://h") is not None
+    assert UrlAllowlist(hosts=["*"]).violation("http://h") is not None
+    assert UrlAllowlist(hosts=["*"], schemes=["custom"]).violation("custom://h") is not None
 
 
 @given(st.text(max_size=40))
 def test_no_text_upsets_a_check(text: str) -> None:
-    for constraint in (paths("p", under="/"), UrlConstraint(ArgumentNames(["p"]), Addresses(hosts=["*"]))):
-        assert constraint.breach({"p": text}) is None or constraint.breach({"p": text})
+    for constraint in (paths("p", under="/"), UrlConstraint(ArgumentNames(["p"]), UrlAllowlist(hosts=["*"]))):
+        assert constraint.violation({"p": text}) is None or constraint.violation({"p": text})
 
 
 def test_arguments_fit_a_schema_or_it_is_said_where_not() -> None:
     schema = SchemaConstraint(
         {"properties": {"n": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "integer"}}}
     )
-    assert schema.breach({"n": 1}) is None
-    assert "/n" in str(schema.breach({"n": "one"}))
+    assert schema.violation({"n": 1}) is None
+    assert "/n" in str(schema.violation({"n": "one"}))
 
 
 def test_a_pattern_that_is_none_is_an_error_and_nothing_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(BadSchemaError):
-        SchemaConstraint({"properties": {"x": {"pattern": "("}}})
+        check({"properties": {"x": {"pattern": "("}}})
     assert capfd.readouterr().err == ""
 
 
 def test_a_pattern_that_makes_others_slow_is_not() -> None:
     schema = SchemaConstraint({"properties": {"x": {"pattern": "^(a+)+$"}}})
-    assert schema.breach({"x": "a" * 50_000 + "b"}) is not None
+    assert schema.violation({"x": "a" * 50_000 + "b"}) is not None
 
 
 def test_arguments_that_cannot_be_checked_do_not_fit() -> None:
@@ -236,7 +240,7 @@ def test_arguments_that_cannot_be_checked_do_not_fit() -> None:
     deep: dict[str, Any] = {}
     for _ in range(5000):
         deep = {"x": deep}
-    assert "cannot be checked" in str(schema.breach(deep))
+    assert "cannot be checked" in str(schema.violation(deep))
 
 
 @pytest.mark.parametrize(
@@ -254,10 +258,10 @@ def test_arguments_that_cannot_be_checked_do_not_fit() -> None:
 )
 def test_a_bad_schema_is_refused_with_its_place(schema: dict[str, Any], place: tuple[str | int, ...]) -> None:
     with pytest.raises(BadSchemaError) as caught:
-        SchemaConstraint(schema)
+        check(schema)
     assert caught.value.place == place
 
 
 def test_an_argument_may_be_called_like_a_keyword() -> None:
     schema = SchemaConstraint({"properties": {"$ref": {"type": "string"}, "pattern": {"type": "string"}}})
-    assert schema.breach({"$ref": "https://example.org", "pattern": "(?=x)"}) is None
+    assert schema.violation({"$ref": "https://example.org", "pattern": "(?=x)"}) is None

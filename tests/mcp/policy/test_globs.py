@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.mcp.globs import MAX_LENGTH, BadGlobError, Globs, check
+from steno.mcp.policy.globs import MAX_LENGTH, BadGlobError, Globs
 
 LETTERS = "ab*?\n.+^$|()é"
 
@@ -50,4 +50,4 @@ def test_no_name_is_slow() -> None:
 @pytest.mark.parametrize("glob", ["", "[ab]", "{a,b}", "a\\*", "!a", "a\nb", "a\0", "x" * (MAX_LENGTH + 1)])
 def test_a_glob_that_could_mean_something_else_is_refused(glob: str) -> None:
     with pytest.raises(BadGlobError):
-        check(glob)
+        Globs([glob])

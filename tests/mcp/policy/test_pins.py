@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from steno.cli.mcp import default_label
 from steno.errors import BadPolicyError, BadRequestError
-from steno.mcp import pinning, pins
+from steno.mcp import pin_command, pins
+from steno.mcp.pin_command import list_tools
 from steno.mcp.pins import BadPinsError, Pins
-from steno.mcp.policy import Call
-from steno.mcp.policy_file import load
-from steno.mcp.tool_lister import list_tools
+from steno.mcp.policy.loader import load
+from steno.mcp.policy.policy import Call
 from support.waiting import until
 
 TOOL: dict[str, Any] = {
@@ -141,7 +141,7 @@ def test_who_differs_is_refused_from_then_on() -> None:
     refusal = found.refusal("s", "read")
     assert refusal is not None
     assert refusal.reason == "pin_mismatch"
-    assert "description" in refusal.says
+    assert "description" in refusal.message
 
 
 def test_a_tool_that_was_not_listed_yet_is_refused() -> None:
@@ -150,7 +150,7 @@ def test_a_tool_that_was_not_listed_yet_is_refused() -> None:
     refusal = found.refusal("s", "read")
     assert refusal is not None
     assert refusal.reason == "not_listed"
-    assert "list the tools first" in refusal.says
+    assert "list the tools first" in refusal.message
     found.check_listing("s", [TOOL])
     assert found.refusal("s", "read") is None
     found.forget_listings("s")
@@ -221,18 +221,20 @@ def server(tmp_path: Path, era: str, *pages: list[dict[str, Any]]) -> list[str]:
     return [sys.executable, str(path), json.dumps([era, *pages])]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("era", ["legacy", "current"])
 def test_a_server_of_either_era_is_pinned_with_all_its_pages(tmp_path: Path, era: str) -> None:
-    pinned = pinning.pin_server(server(tmp_path, era, [TOOL], [{"name": "b"}]), "s")
-    assert pinned == pinning.Pinned("s", pins.of_listing([TOOL, {"name": "b"}]))
+    pinned = pin_command.pin_server(server(tmp_path, era, [TOOL], [{"name": "b"}]))
+    assert pinned == pins.of_listing([TOOL, {"name": "b"}])
 
 
+@pytest.mark.process
 def test_pinning_again_tells_what_changed_and_keeps_other_servers(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("version: 1\npins: pins.json\ndefault: allow\n")
-    pinning.pin(policy, server(tmp_path, "legacy", [TOOL, {"name": "gone"}]), "a")
-    pinning.pin(policy, server(tmp_path, "legacy", [TOOL]), "b")
-    again = pinning.pin(
+    pin_command.pin(policy, server(tmp_path, "legacy", [TOOL, {"name": "gone"}]), "a")
+    pin_command.pin(policy, server(tmp_path, "legacy", [TOOL]), "b")
+    again = pin_command.pin(
         policy, server(tmp_path, "legacy", [{**TOOL, "description": "x"}, {"name": "new"}]), "a"
     )
     assert again.plain() == {
@@ -247,13 +249,14 @@ def test_pinning_again_tells_what_changed_and_keeps_other_servers(tmp_path: Path
     }
     loaded = load(policy)
     loaded.check_listing("b", [TOOL])
-    assert loaded.decide(Call("b", "read", {}), 0).decision == "allow"
+    assert loaded.decide(Call("b", "read", {}), 0).action == "allow"
     assert loaded.decide(Call("b", "new", {}), 0).reason == "not_pinned"
     assert loaded.check_listing("a", [TOOL]) == [("read", "description")]
     assert loaded.decide(Call("a", "read", {}), 0).reason == "pin_mismatch"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("command", "says"),
     [
@@ -265,26 +268,27 @@ def test_pinning_again_tells_what_changed_and_keeps_other_servers(tmp_path: Path
 )
 def test_a_server_that_does_not_serve_is_told(command: list[str], says: str) -> None:
     with pytest.raises(BadRequestError, match=says):
-        pinning.pin_server(command, "s")
+        pin_command.pin_server(command)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("era", "says"), [("silent", "in time"), ("endless", "without an end"), ("neither", "does not list")]
 )
 def test_a_server_that_never_comes_to_an_end_is_ended(tmp_path: Path, era: str, says: str) -> None:
     with pytest.raises(BadRequestError, match=says):
-        pinning.pin_server(server(tmp_path, era, [TOOL]), "s", 0.5 if era == "silent" else 30)
+        pin_command.pin_server(server(tmp_path, era, [TOOL]), 0.5 if era == "silent" else 30)
 
 
 def test_a_policy_without_a_pin_file_or_with_a_damaged_one_cannot_be_pinned(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("version: 1\n")
     with pytest.raises(BadPolicyError, match="no pin file"):
-        pinning.pin(policy, ["true"], "s")
+        pin_command.pin(policy, ["true"], "s")
     policy.write_text("version: 1\npins: pins.json\n")
     (tmp_path / "pins.json").write_text("{")
     with pytest.raises(BadPolicyError, match=r"pins\.json"):
-        pinning.pin(policy, ["true"], "s")
+        pin_command.pin(policy, ["true"], "s")
 
 
 def test_a_field_that_nobody_here_knows_is_a_change() -> None:
@@ -317,15 +321,16 @@ def test_pins_of_another_server_are_not_replaced_by_chance(
     policy = tmp_path / "policy.yaml"
     policy.write_text("version: 1\ndefault: allow\npins: pins.json\n")
     tools = {"a": [{"name": "one"}, {"name": "read"}], "b": [{"name": "two"}, {"name": "read"}]}
-    monkeypatch.setattr(pinning, "list_tools", lambda command, _: tools[command[0]])
-    pinning.pin(policy, ["a"], "x", is_default=True)
+    monkeypatch.setattr(pin_command, "list_tools", lambda command, _: tools[command[0]])
+    pin_command.pin(policy, ["a"], "x", is_default=True)
     before = (tmp_path / "pins.json").read_bytes()
     with pytest.raises(BadRequestError, match="another server may: 'one'"):
-        pinning.pin(policy, ["b"], "x", is_default=True)
+        pin_command.pin(policy, ["b"], "x", is_default=True)
     assert (tmp_path / "pins.json").read_bytes() == before
-    assert [change.what for change in pinning.pin(policy, ["b"], "x").changes] == ["removed", "added"]
+    assert [change.what for change in pin_command.pin(policy, ["b"], "x").changes] == ["removed", "added"]
 
 
+@pytest.mark.process
 def test_a_server_that_a_shell_started_is_ended_with_its_shell(tmp_path: Path) -> None:
     told = tmp_path / "pid"
     command = ["sh", "-c", f"sleep 600 & echo $! >{told}; wait"]

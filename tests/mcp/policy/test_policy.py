@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from mcp_types import methods
 
-from steno.mcp import policy_summary
-from steno.mcp.policy import ALWAYS_PASS, KNOWN, TOOL_CALL, Call, Policy
-from steno.mcp.policy_file import load
+from steno.mcp.policy import summary
+from steno.mcp.policy.loader import load
+from steno.mcp.policy.policy import Call, Policy
+from steno.mcp.protocol import ALWAYS_PASS, CALL_TOOL, KNOWN
 
 Made = Callable[..., Policy]
 SECOND = 1_000_000_000
@@ -33,9 +34,9 @@ def made(tmp_path: Path) -> Made:
 
 def reason(policy: Policy, tool: str, arguments: Any = None, *, server: str = "s", at: int = 0) -> str:
     ruling = policy.decide(Call(server, tool, arguments), at)
-    assert ruling.says
+    assert ruling.message
     decisions = {"allowed_by_rule": "allow", "allowed_by_default": "allow", "approval_required": "ask"}
-    assert ruling.decision == decisions.get(ruling.reason, "deny")
+    assert ruling.action == decisions.get(ruling.reason, "deny")
     return ruling.reason
 
 
@@ -136,15 +137,15 @@ def test_methods_pass_as_the_protocol_and_the_policy_say(made: Made) -> None:
     assert policy.passes_method("resources/list")
     assert policy.passes_method("prompts/get")
     assert not policy.passes_method("y")
-    for odd in ("Tools/list", "tools/list ", "", "tools/calls", "notifications/other", TOOL_CALL):
+    for odd in ("Tools/list", "tools/list ", "", "tools/calls", "notifications/other", CALL_TOOL):
         assert not made(default="allow").passes_method(odd)
-    assert not made(methods={"allow": ["*"]}).passes_method(TOOL_CALL)
+    assert not made(methods={"allow": ["*"]}).passes_method(CALL_TOOL)
 
 
 def test_every_method_of_the_protocol_is_known() -> None:
     tables = (methods.CLIENT_REQUESTS, methods.CLIENT_NOTIFICATIONS, methods.SERVER_REQUESTS)
     spec = {method for table in (*tables, methods.SERVER_NOTIFICATIONS) for method, _ in table}
-    assert spec - {TOOL_CALL} <= ALWAYS_PASS | KNOWN
+    assert spec - {CALL_TOOL} <= ALWAYS_PASS | KNOWN
     assert all("list" in name or "notif" in name or name in spec for name in ALWAYS_PASS)
 
 
@@ -152,7 +153,7 @@ def test_many_threads_get_together_what_the_limit_allows(made: Made) -> None:
     policy = made(rules=[{"tools": ["t*"], "action": "allow", "rate": {"calls": 100, "seconds": 60}}])
 
     def decide(number: int) -> bool:
-        return policy.decide(Call("s", f"t{number % 7}", {}), number).decision == "allow"
+        return policy.decide(Call("s", f"t{number % 7}", {}), number).action == "allow"
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(decide, range(2000))) == 100
@@ -163,7 +164,7 @@ def test_names_without_end_do_not_fill_the_memory(made: Made) -> None:
     for number in range(10_000):
         policy.decide(Call("s", f"a{number}", {}), 0)
     assert len(policy._first) <= 4096  # noqa: SLF001 - that it stays small is seen nowhere else
-    assert len(policy.decide(Call("s", "b" * 1_000_000, {}), 0).says) < 500
+    assert len(policy.decide(Call("s", "b" * 1_000_000, {}), 0).message) < 500
 
 
 def test_the_summary_says_what_is_hardly_meant(tmp_path: Path) -> None:
@@ -174,14 +175,14 @@ def test_the_summary_says_what_is_hardly_meant(tmp_path: Path) -> None:
         "  - {name: late, tools: [x], servers: [b], action: deny}\n"
         "  - {tools: [x], action: deny}\n"
     )
-    told = policy_summary.summary(path)
-    assert [doubt.partition(":")[0] for doubt in told["doubts"]] == [
+    told = summary.summary(path)
+    assert [warning.partition(":")[0] for warning in told["warnings"]] == [
         "late is never reached",
         "some calls need an approval, and no command can give it",
     ]
-    text = policy_summary.text(told)
+    text = summary.text(told)
     assert "1  allow  * on a b (2 calls in 60 s)" in text
-    assert "doubt: late is never reached" in text
+    assert "warning: late is never reached" in text
     assert json.loads(json.dumps(told)) == told
 
 
@@ -194,7 +195,7 @@ def test_the_summary_says_in_words_what_besides_the_rules_decides(tmp_path: Path
         "  - {tools: [x], action: allow, paths: {arguments: [p], under: [.], optional: true}}\n"
         "  - {tools: [z], action: ask, paths: {arguments: [p], under: [.]}}\n"
     )
-    text = policy_summary.text(policy_summary.summary(path)).splitlines()
+    text = summary.text(summary.summary(path)).splitlines()
     assert text[3:] == [
         "   1  allow  x on * (optional path)",
         "   2  ask    z on * (path)",
@@ -208,7 +209,7 @@ def test_the_summary_says_in_words_what_besides_the_rules_decides(tmp_path: Path
 def test_the_summary_says_which_methods_do_not_pass(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text("version: 1\nmethods: {deny: ['resources/read', 'prompts/*'], allow: ['x/*']}\n")
-    told = policy_summary.summary(path)
+    told = summary.summary(path)
     assert told["methods"]["refused"] == ["prompts/get", "resources/read"]
     says = "all other methods of the protocol but prompts/get, resources/read pass; also x/*"
-    assert f"methods  rules are about tools/call; {says}" in policy_summary.text(told).splitlines()
+    assert f"methods  rules are about tools/call; {says}" in summary.text(told).splitlines()

@@ -10,18 +10,19 @@ import jsonschema
 import pytest
 import yaml
 
-from steno.mcp import policy_schema
 from steno.mcp.pins import write
-from steno.mcp.policy import Call
-from steno.mcp.policy_file import load
+from steno.mcp.policy.loader import load
+from steno.mcp.policy.policy import Call
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "policy.md").read_text()
-SCHEMA = json.loads((ROOT / "src/steno/mcp/policy.schema.json").read_text())
+SCHEMA = json.loads((ROOT / "src/steno/mcp/policy/policy.schema.json").read_text())
 EXAMPLES = re.findall(r"^```yaml\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL)
 DECIDED = re.findall(r"^\| (\w+) \| (\w+) \| `({.*})` \| (\w+) \| `(\w+)` \|$", PAGE, re.MULTILINE)
-CODE = "".join((ROOT / "src/steno/mcp" / f"{name}.py").read_text() for name in ("policy", "pins", "session"))
-WRITTEN = re.compile(r"(?:Ruling\(\s*\"\w+\",\s*|Unpinned\(\s*|_replace\(\s*reason=)\"(\w+)\"")
+CODE = "".join(
+    (ROOT / "src/steno/mcp" / f"{name}.py").read_text() for name in ("policy/policy", "pins", "session")
+)
+WRITTEN = re.compile(r"(?:Decision\(\s*\"\w+\",\s*|PinViolation\(\s*|_replace\(\s*reason=)\"(\w+)\"")
 
 
 def rows(heading: str) -> set[str]:
@@ -43,7 +44,7 @@ def test_the_first_example_decides_as_the_page_says(
 ) -> None:
     (tmp_path / "policy.yaml").write_text(EXAMPLES[0])
     ruling = load(tmp_path / "policy.yaml").decide(Call(server, tool, json.loads(arguments)), 0)
-    assert (ruling.decision, ruling.reason) == (decision, reason)
+    assert (ruling.action, ruling.reason) == (decision, reason)
 
 
 def test_the_page_has_examples() -> None:
@@ -52,7 +53,10 @@ def test_the_page_has_examples() -> None:
 
 
 def test_the_page_has_every_key() -> None:
-    assert rows("Keys") == policy_schema.KEYS | policy_schema.RULE_KEYS
+    assert rows("Keys") == {
+        *SCHEMA["$defs"]["PolicyFile"]["properties"],
+        *SCHEMA["$defs"]["Rule"]["properties"],
+    }
 
 
 def test_the_page_has_every_reason_and_no_other() -> None:

@@ -1,4 +1,4 @@
-// The rows of a run's tables; made by docs/generate_tables.py from src/steno/model/rows.py.
+// The rows of a run's tables; made by docs/generate_tables.py from src/steno/judge/types.py.
 /** A whole number as canonical JSON has it: beyond 2^53 as text. */
 export type Whole = number | string;
 
@@ -84,7 +84,7 @@ export interface Call {
   corroborated_by: string | null;
   decision: string | null;
   reason: string | null;
-  /** What policy decided was not enforced. */
+  /** Whether what policy decided was not enforced. */
   dry_run: boolean;
   /** How the call ended, as its proxy told it. */
   decision_outcome: string | null;
@@ -109,7 +109,7 @@ export interface Call {
 export interface File {
   path: string;
   path_bytes: string | null;
-  /** As `steno files` shows it. */
+  /** As `steno files` shows it: A, M, D, m for metadata, o by somebody else, t, r for read, ? or -. */
   letter: string;
   /** Of what is there: created, modified, deleted, metadata, none or unknown. */
   change: string;
@@ -120,6 +120,7 @@ export interface File {
   after: FileState;
   changed_by_others: boolean;
   git_root: string | null;
+  /** What git makes of it: ignored, untracked, dirty or clean. */
   git_class: string | null;
 }
 
@@ -148,7 +149,7 @@ export interface Connection {
   /** As people write it: 1.2.3.4:80, [::1]:80, a path. */
   name: string;
   operations: string[];
-  /** The same, each with the errors that it ended with. */
+  /** The operations, each with the errors that it ended with. */
   calls: string[];
   /** What came of connecting; null where nobody tried. */
   result: string | null;
@@ -201,14 +202,14 @@ export interface Effects {
   server: string | null;
   n_events: number;
   files_created: string[];
-  /** But for those that were created. */
+  /** Written, but for those that were created. */
   files_written: string[];
   files_deleted: string[];
-  /** Of these three, what is a file. */
+  /** Created, written or deleted. Terminals, sinks and the logs of the run itself are no files. */
   files_changed: string[];
   files_read: string[];
   files_tried: string[];
-  /** That it connected to or sent to, unless that is known to have failed. */
+  /** What it connected to or sent to; whether a connect succeeded is not always known. */
   endpoints: string[];
   sockets: string[];
   programs: string[];
@@ -257,7 +258,7 @@ export interface Exec {
 export interface File {
   path: string;
   path_bytes: string | null;
-  /** As `steno files` shows it. */
+  /** As `steno files` shows it: A, M, D, m for metadata, o by somebody else, t, r for read, ? or -. */
   letter: string;
   /** Of what is there: created, modified, deleted, metadata, none or unknown. */
   change: string;
@@ -268,6 +269,7 @@ export interface File {
   after: FileState;
   changed_by_others: boolean;
   git_root: string | null;
+  /** What git makes of it: ignored, untracked, dirty or clean. */
   git_class: string | null;
 }
 
@@ -335,6 +337,7 @@ export interface Process {
   title: string;
   /** The same number where two, with all that they started, did the same. */
   alike: number;
+  role: string;
 }
 
 /** A git repository that touched paths lie in. */
@@ -381,6 +384,6 @@ export const TABLES: Record<keyof Tables, Shape> = {
   effects: { call: "number?", candidates: "string[]", server: "string?", n_events: "number", files_created: "string[]", files_written: "string[]", files_deleted: "string[]", files_changed: "string[]", files_read: "string[]", files_tried: "string[]", endpoints: "string[]", sockets: "string[]", programs: "string[]", own_state: "string[]" },
   execs: { exec: "number", process: "number", at_ns: "Whole", requested: "string?", executable: "string?", arguments: "string[]", n_arguments: "Whole", arguments_cut: "boolean", interpreter: "string?", outcome: "string", error: "string?", privilege_lost: "boolean" },
   files: { path: "string", path_bytes: "string?", letter: "string", change: "string", operations: "string[]", size_change: "Whole?", before: { kind: "string?", mode: "number?", size: "Whole?", mtime_ns: "Whole?", uid: "number?", gid: "number?", target: "string?", target_bytes: "string?", blob: "string?", no_content_reason: "string?" }, after: { kind: "string?", mode: "number?", size: "Whole?", mtime_ns: "Whole?", uid: "number?", gid: "number?", target: "string?", target_bytes: "string?", blob: "string?", no_content_reason: "string?" }, changed_by_others: "boolean", git_root: "string?", git_class: "string?" },
-  processes: { process: "number", parent: "number?", pid: "number?", program: "string?", command: "string?", started_ns: "Whole", ended_ns: "Whole?", exit_code: "number?", signal: "string?", core_dumped: "boolean", end_known: "string", still_running: "boolean", threads: "number", n_events: "number", label: "string", title: "string", alike: "number" },
+  processes: { process: "number", parent: "number?", pid: "number?", program: "string?", command: "string?", started_ns: "Whole", ended_ns: "Whole?", exit_code: "number?", signal: "string?", core_dumped: "boolean", end_known: "string", still_running: "boolean", threads: "number", n_events: "number", label: "string", title: "string", alike: "number", role: "string" },
   unaddressed: { operation: "string", sockets: "string?", times: "number" },
 };

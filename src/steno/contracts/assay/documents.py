@@ -10,8 +10,8 @@ from typing import Any
 
 from steno.contracts.assay import manifest
 from steno.evidence import canonical
+from steno.evidence.kinds import ANY_SHIM, NO_SHIM
 from steno.model.capabilities import SURFACE_SCHEMA
-from steno.model.recording import ANY_SHIM, NO_SHIM
 
 SCHEMAS = {
     manifest.SURFACE: "assay.runner.capability_surface.v0",

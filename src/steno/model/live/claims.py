@@ -1,9 +1,8 @@
 """What the programs of a run say while it goes on: decisions of policy, and calls as an agent tells of them.
 
-In: the intake of the run, which its programs write to and may have wrecked, and the redactor. Out:
-happenings, masked by the rules of the seal; where nobody knows what is secret in this run, the arguments of
-calls are not shown. Lines that are not ours are passed over. Never follows a link, never trusts a folder of
-somebody else.
+They write to the intake, and may have wrecked it: lines that are not ours are passed over, no link is
+followed, no folder of somebody else is trusted. Where nobody knows what is secret in this run, the arguments
+of calls are not shown.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from steno.agents.hook_payload import interpreted
 from steno.bundle.folder import Folder
 from steno.evidence import canonical, intake, kinds, layout
 from steno.evidence.claims import PolicyLine, SdkLine
@@ -28,7 +28,7 @@ from steno.evidence.intake import (
     PolicyTold,
 )
 from steno.evidence.intake_names import FOLDER_PREFIX, ON_DISK
-from steno.judge.happenings import CALL, Happening, shortened
+from steno.judge.activity import CALL, Happening, shortened
 from steno.model.live.growing import GrowingLines
 from steno.redact.engine import Redactor
 
@@ -131,9 +131,12 @@ class ClaimsWatch:
     def _hook(self, told: HookTold) -> Happening | None:
         if not self._is_of_now(told.run_id, told.at_ns):
             return None
-        tool = f"{told.server}.{told.tool}" if told.server else told.tool
-        said = told.event_type or told.problem or "not understood"
-        return self._mask.said(told.at_ns, said, told.agent, tool, told.input)
+        found = interpreted(told)
+        if found is None:
+            return None
+        tool = f"{found.server}.{found.tool}" if found.server else found.tool
+        said = found.event_type or found.problem or "not understood"
+        return self._mask.said(found.at_ns, said, found.agent, tool, found.input)
 
     def _sdk(self, told: _Said) -> Happening | None:
         at_ns = (told.steno or {}).get("at_ns")

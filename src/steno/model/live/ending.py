@@ -1,17 +1,12 @@
-"""How a run that was followed ended, as its record tells it.
-
-In: the folder of the run. Out: an `End`: the state of the record, the command's exit, what is missing. Never
-verifies (that is `steno verify`), never raises for what it finds.
-"""
+"""How a run that was followed ended, as its record tells it: nothing that is found there raises."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import completeness_of
-from steno.bundle.reader import FolderLayers
-from steno.bundle.sealed import open_sealed
+from steno.bundle.manifest import completeness_of
+from steno.bundle.reader import FolderLayers, open_sealed
 from steno.bundle.store import RunState
 from steno.judge.facts import RunFacts
 from steno.model import runs

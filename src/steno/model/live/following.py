@@ -1,9 +1,8 @@
 """One run, followed: what happened so far, then what happens, until it is sealed or its recorder is gone.
 
-In: the folder of a run and of its store. Out: a `Step` at every look: the newest happenings in order of
-time, how much was passed over, and how it ended once it did. Files are held open, so that a run which is
-sealed between two looks is followed to its end. What is secret was told by the recorder to its spool,
-encrypted: without that, only what is masked already is shown. Never writes, never holds a lock, never waits.
+Files are held open, so that a run which is sealed between two looks is followed to its end. What is secret
+was told by the recorder to its spool, encrypted: without that, only what is masked already is shown. Nothing
+writes, holds a lock, or waits.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from steno.bundle import known_secrets
 from steno.bundle.folder import Folder
+from steno.bundle.keys import KNOWN_SECRETS, key_of_spool, read_known_secrets
 from steno.bundle.store import RunState
 from steno.errors import StoreError
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import Event
-from steno.judge.happenings import RUN, Happening
+from steno.judge.activity import RUN, Happening
 from steno.model.live.claims import ClaimsWatch, intakes, open_intake
 from steno.model.live.growing import GrowingLines, taken
 from steno.model.live.kernel import KernelWatch, Taken, open_kernel_watch
@@ -108,10 +107,10 @@ class Following:
                 self._open_claims(self._spool, self._start)
 
     def _open_kernel(self, spool: Folder, first: Event) -> None:
-        if not spool.has(known_secrets.KNOWN):
+        if not spool.has(KNOWN_SECRETS):
             return  # made when the command is started
         try:
-            key = known_secrets.key_of(spool, self._store)
+            key = key_of_spool(spool, self._store)
         except (OSError, StoreError) as error:
             self.why_no_kernel = str(error)
             return
@@ -126,10 +125,10 @@ class Following:
         if self._spool is None or self._key is None or self._redactor is None:
             return
         with suppress(OSError):  # the spool may be gone
-            size = self._spool.size(known_secrets.KNOWN)
+            size = self._spool.size(KNOWN_SECRETS)
             if size != self._known_bytes:
                 self._known_bytes = size
-                self._redactor.learn(known_secrets.read(self._spool, self._key))
+                self._redactor.learn(read_known_secrets(self._spool, self._key))
 
     def _open_claims(self, spool: Folder, first: Event) -> None:
         start = first.data

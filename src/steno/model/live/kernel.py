@@ -1,8 +1,6 @@
 """What the observer of a run that is going on has seen, as happenings.
 
-In: the spool, the local key, the redactor of the run. Out: the newest happenings since the last time, and how
-many calls were passed over for them. Every string is masked as it will be when the run is sealed, and only
-those that are shown are read at all. Never shows a record that cannot be true.
+Every string is masked as it will be when the run is sealed, and only those that are shown are read at all.
 """
 
 from __future__ import annotations
@@ -15,10 +13,10 @@ from typing import NamedTuple
 from steno.bundle.folder import Folder
 from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import KERNEL, OP_NAMES
-from steno.bundle.growing_frames import GrowingFrames
+from steno.bundle.live_frames import LiveFrames
 from steno.bundle.masked_strings import mask_arguments, mask_path
 from steno.evidence import wire
-from steno.judge.happenings import ALWAYS, OPENS, Happening, Row, Teller, gathered
+from steno.judge.activity import ALWAYS, OPENS, Happening, Row, Teller, gathered
 from steno.judge.operations import MEANING_OF_OPEN
 from steno.redact.engine import Redactor
 
@@ -44,7 +42,7 @@ class KernelWatch:
     def __init__(self, spool: Folder, key: bytes, redactor: Redactor, ours: Sequence[str]) -> None:
         """Raises OSError or FramesError while nothing is there yet."""
         with spool.sub(KERNEL) as folder:
-            self._frames = GrowingFrames(folder, key)
+            self._frames = LiveFrames(folder, key)
         self._redactor = redactor
         self._teller = Teller(ours)
         self._masked: OrderedDict[int, bytes] = OrderedDict()

@@ -1,8 +1,4 @@
-"""The events of a run as happenings.
-
-In: one event, masked when it was written. Out: a happening, or None for what tells of the record and not of
-the run. Never drops a gap.
-"""
+"""The events of a run as happenings; what tells of the record and not of the run is none, but a gap is."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from typing import Any
 
 from steno.evidence import kinds
 from steno.evidence.kinds import Event, EventData
-from steno.judge.happenings import RUN, Happening, shortened
+from steno.judge.activity import RUN, Happening, shortened
 
 _Words = Callable[[Any], str | None]
 

@@ -1,7 +1,6 @@
 """The last happenings of a sealed run, as somebody who had followed it would have seen them.
 
-In: an open record. Out: at most so many happenings, the newest, in order of time, and how many come before
-them. Memory is bounded by what is asked for. Never verifies.
+Memory is bounded by how many are asked for.
 """
 
 from __future__ import annotations
@@ -10,15 +9,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from steno.evidence import layout
-from steno.judge.claim_layers import claims_of
-from steno.judge.happenings import ALWAYS, OPENS, Happening, Row, Teller, gathered
-from steno.judge.kernel_rows import RowBatch, batches
+from steno.evidence.syscalls import RowBatch, batches
+from steno.judge.activity import ALWAYS, OPENS, Happening, Row, Teller, gathered
+from steno.judge.claims import claims_of
 from steno.judge.operations import MEANING_OF_OPEN
-from steno.model.kernel_layer import checked, has_kernel_layer
+from steno.judge.scan import Reading
 from steno.model.live.claims import intakes, of_policy_line, of_sdk_line
 from steno.model.live.kernel import Taken
 from steno.model.live.run_events import of_event
-from steno.model.record import Record, readable
+from steno.model.record import Record, checked, has_kernel_layer, readable
 
 _COLUMNS = (
     *("mono_ns", "process", "op", "path", "resolved", "extra"),
@@ -48,8 +47,9 @@ def _kernel(record: Record) -> Iterator[Happening]:
         return
     teller = Teller(intakes(record.facts.start, record.run_id))
     with checked(record.run, layout.KERNEL_TABLE):
+        own = Reading.of(record.layers).own.processes
         for batch in batches(record.layers, _COLUMNS):
-            for row in _rows(batch):
+            for row in _rows(batch.without(own) if own else batch):
                 if (told := teller.tell(row)) is not None:
                     yield told
 
