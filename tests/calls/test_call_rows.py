@@ -7,21 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from steno.judge.types import (
-    Call,
-    Calls,
-    Check,
-    Claim,
-    Decided,
-    Effects,
-    EndpointNames,
-    FileNames,
-    Names,
-    ProgramNames,
-    Said,
-    SocketNames,
-    Window,
-)
+from steno.judge.calls.types import Call, Calls, Check, Claim, Decided, Effects, Said, Window
+from steno.judge.types import EndpointNames, FileNames, Names, ProgramNames, SocketNames
 from steno.model.tables import plain
 from support.making import FINISHED, make_run, start
 from support.reading import opened

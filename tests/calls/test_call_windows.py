@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from steno.evidence import kinds
 from steno.judge.calls.processes import Process, Processes
+from steno.judge.calls.types import Window
 from steno.judge.calls.windows import Outside, Owner, Windows
-from steno.judge.types import Window
 from support.calls_made import EMPTY, HOOKS_LOG, SCOPE, calls_of, decision, key, said, said_call
 from support.frames_made import FakeFrames
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from steno.bundle import known_secrets, local_key
 from steno.bundle.folder import Folder
-from steno.bundle.spool import holding
+from steno.bundle.keys import keep_known_secrets, make_or_read_key
+from steno.bundle.lock import holding
 from steno.bundle.store import UNPUBLISHED, RunState, state_of
 from steno.bundle.verify import Status, verify
-from steno.capture import shadow
-from steno.capture.shadow import make_shadow, remove_shadow
+from steno.capture import tmpfs
+from steno.capture.tmpfs import make_shadow, remove_shadow
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import intake_names, kinds, layout
 from steno.evidence.kinds import EventData
@@ -40,7 +40,7 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Of this test alone: in the memory that all share lies what other tests are about to recover."""
     path = tmp_path / "memory"
     path.mkdir()
-    for module in (intake, shadow):
+    for module in (intake, tmpfs):
         monkeypatch.setattr(module, "memory_directories", lambda: (path,))
     return path
 
@@ -185,11 +185,11 @@ def test_a_link_that_looks_like_a_folder_of_ours_is_not_followed(tmp_path: Path)
 def test_the_frames_of_a_killed_recorder_are_sealed_and_what_it_knew_is_masked(tmp_path: Path) -> None:
     path = make_run(tmp_path, start(observer="notify"), sealed=False)
     with Folder(tmp_path) as store, Folder(path / layout.SPOOL) as spool:
-        key = local_key.make_or_read(store)
+        key = make_or_read_key(store)
         made = FakeFrames(key=key).header(closed=0).process()
         made.event("unlink", "/srv/value-of-this-run/a", state=Found(size=3))
         made.write(spool.path)
-        known_secrets.keep(spool, key, [b"value-of-this-run"])
+        keep_known_secrets(spool, key, [b"value-of-this-run"])
     report = recover_run(path)
     assert report.gaps == ("after_unknown", "observer_killed", "recorder_killed")
     with Folder(path) as run:
@@ -205,11 +205,11 @@ def test_a_run_lasted_as_long_as_the_kernel_saw_it_though_its_recorder_was_kille
     path = make_run(tmp_path, start(observer="notify"), sealed=False)
     later = 8_000_000_000_000_000  # than anything that this machine's clock gives
     with Folder(tmp_path) as store, Folder(path / layout.SPOOL) as spool:
-        key = local_key.make_or_read(store)
+        key = make_or_read_key(store)
         made = FakeFrames(key=key).header(closed=1).process()
         made.event("unlink", "/srv/a", at=later, state=Found(size=3))
         made.write(spool.path)
-        known_secrets.keep(spool, key, [])
+        keep_known_secrets(spool, key, [])
     recover_run(path)
     run = Recorded(path).json(layout.RUN)
     assert run["duration_ns"] == later

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from steno.bundle.folder import Folder
-from steno.bundle.tape import Tape
+from steno.bundle.stream_writer import StreamWriter
 from steno.capture.terminal import InputMode
 from steno.evidence import index, layout
 from steno.record.witness import SpoolWitness
@@ -38,11 +38,11 @@ class FakeSpool:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._now = 0
-        self.tapes: dict[str, Tape] = {}
+        self.streams: dict[str, StreamWriter] = {}
 
-    def tape(self, name: str) -> Tape:
-        self.tapes[name] = Tape(self._folder, name, Unmasked())
-        return self.tapes[name]
+    def stream(self, name: str) -> StreamWriter:
+        self.streams[name] = StreamWriter(self._folder, name, Unmasked())
+        return self.streams[name]
 
     def now(self) -> int:
         self._now += 1
@@ -69,7 +69,7 @@ def arrivals_of(
                 witness.output(tape, b"x")
             else:
                 witness.told(tape, spool.now(), b"x")
-        for one in spool.tapes.values():
+        for one in spool.streams.values():
             one.close()
     found = (place / layout.index_of(tapes[0])).read_bytes()
     return [arrival.length for arrival in index.unpack([found])]

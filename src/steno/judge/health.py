@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple, Self
 
+import msgspec
+
 from steno.evidence import kinds, wire
 from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
@@ -19,7 +21,6 @@ from steno.judge import surface_names
 from steno.judge.claims import claims_of
 from steno.judge.facts import RunFacts
 from steno.judge.scan import Reading, Scan
-from steno.judge.types import Disagreement, Disagreements, Health, OwnHealth
 
 COMPLETE, PARTIAL, ABSENT = "complete", "partial", "absent"
 # Gaps that take something away from this layer.
@@ -175,6 +176,48 @@ LOST_CLAIMS = frozenset(
 )
 _UNCONFIRMED, _BY_PROBE = wire.NOTES["unconfirmed"], wire.NOTES["by_probe"]
 _OTHER_ROOT = wire.NOTES["other_root"]
+
+
+class Disagreement(msgspec.Struct, frozen=True):
+    op: str
+    path: str
+    seen_by: str
+
+
+class Disagreements(msgspec.Struct, frozen=True):
+    """What one witness saw and the other should have seen: how many, and the first ones by name."""
+
+    count: int
+    listed: list[Disagreement]
+
+
+class OwnHealth(msgspec.Struct, frozen=True):
+    schema: str
+    observer: str
+    observer_asked: str
+    features: list[str]
+    kernel_layer: str
+    counters: dict[str, int]
+    gaps: list[str]
+    witness_disagreements: Disagreements
+    scope: dict[str, Any] | None
+    completed: bool
+    streams: str
+
+
+class Health(msgspec.Struct, frozen=True):
+    """What was observed and what was not; never better than the evidence."""
+
+    schema: str
+    run_id: str
+    platform: str
+    kernel_layer: str
+    ringbuf_drops: int
+    policy_layer: str
+    sdk_layer: str
+    cgroup_correlation: str
+    notes: list[str]
+    steno: OwnHealth
 
 
 class Unconfirmed:

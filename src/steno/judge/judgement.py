@@ -12,13 +12,16 @@ from steno.evidence import layout
 from steno.evidence.layers import Layers
 from steno.judge import accesses as accesses_
 from steno.judge import files, health, processes, surface, types
+from steno.judge.calls import types as calls_types
 from steno.judge.calls.correlation import correlation
 from steno.judge.calls.join import scans as scans_of_calls
+from steno.judge.calls.types import Calls, Correlation
 from steno.judge.calls.verdicts import calls
 from steno.judge.facts import RunFacts
+from steno.judge.health import Health
 from steno.judge.scan import Reading, Scan
-from steno.judge.surface import Seeing
-from steno.judge.types import Access, Calls, Correlation, Files, Health, Process, Surface
+from steno.judge.surface import Seeing, Surface
+from steno.judge.types import Access, Files, Process
 
 _Part = TypeVar("_Part")
 _NOT_THERE = (2, "No such file or directory")  # ENOENT, in the words of no locale
@@ -140,7 +143,8 @@ def _files(reading: Reading) -> Files:
 
 def types_kept() -> list[list[str]]:
     """What the types of the parts are made of: what was kept of others is of no use."""
-    kinds = [kind for kind in vars(types).values() if isinstance(kind, type)]
+    modules = (types, calls_types, surface, health)
+    kinds = [kind for module in modules for kind in vars(module).values() if isinstance(kind, type)]
     return [[kind.__name__, *kind.__struct_fields__] for kind in kinds if issubclass(kind, msgspec.Struct)]
 
 

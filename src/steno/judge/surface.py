@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, ClassVar, NamedTuple, Self
 
+import msgspec
+
 from steno.evidence import wire
 from steno.evidence.claims import PolicyLine
 from steno.evidence.layers import Layers
@@ -30,16 +32,7 @@ from steno.judge.operations import (
     has_failed_to_reach,
 )
 from steno.judge.scan import Reading
-from steno.judge.types import (
-    EndpointNames,
-    FileNames,
-    Names,
-    OwnSurface,
-    ProgramNames,
-    Roots,
-    SocketNames,
-    Surface,
-)
+from steno.judge.types import EndpointNames, FileNames, Names, ProgramNames, SocketNames
 
 _KEYS = ("op", "resolved", "result", "notes", "arg", "exists", "mode")
 COLUMNS = (*_KEYS, "mono_ns", "process", "path", "extra")
@@ -284,6 +277,39 @@ def _absolute(path: bytes | None) -> bytes | None:
 SCHEMA = "steno.capability-surface.v1"
 OWN_SCHEMA = "steno.surface.v1"
 _TMP = "/tmp"  # noqa: S108 - what programs take when TMPDIR is not set
+
+
+class OwnSurface(msgspec.Struct, frozen=True):
+    schema: str
+    files: FileNames
+    endpoints: EndpointNames
+    unix_sockets: SocketNames
+    execs: ProgramNames
+    names: dict[str, list[str]]  # DNS names that were seen to stand for an address
+    roots: Roots
+    kernel_layer: str
+
+
+class Roots(msgspec.Struct, frozen=True):
+    """The directories that a projection may replace."""
+
+    cwd: str | None = None
+    home: str | None = None
+    tmp: str | None = None
+
+
+class Surface(msgspec.Struct, frozen=True):
+    """What a run could do and did, as sorted sets of names."""
+
+    schema: str
+    run_id: str
+    filesystem_prefixes: list[str]
+    filesystem_paths: list[str]
+    network_endpoints: list[str]
+    process_execs: list[str]
+    mcp_tools: list[str]
+    policy_decisions: list[str]
+    steno: OwnSurface
 
 
 def surface(layers: Layers) -> Surface:

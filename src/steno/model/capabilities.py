@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steno.judge.surface import SCHEMA as SURFACE_SCHEMA
+from steno.judge.surface import Surface
 from steno.judge.surface_names import WORDS, is_own_log, project
-from steno.judge.types import EndpointNames, FileNames, ProgramNames, SocketNames, Surface
+from steno.judge.types import EndpointNames, FileNames, ProgramNames, SocketNames
 
 __all__ = [
     "CATEGORIES",

@@ -15,16 +15,12 @@ from steno.evidence import canonical, kinds, layout
 from steno.evidence.layers import Layers
 from steno.evidence.syscalls import named_text
 from steno.judge import terminal
+from steno.judge.calls.types import Call, Calls, Check, Claim, Effects
 from steno.judge.judgement import Judgement
 from steno.judge.types import (
     Access,
-    Call,
-    Calls,
-    Check,
-    Claim,
     Connection,
     DirectoryRename,
-    Effects,
     Exec,
     File,
     FileState,

@@ -24,45 +24,19 @@ from steno.evidence.claims import PolicyLine, SdkLine
 from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
 from steno.evidence.syscalls import RowBatch, batches
+from steno.judge import types
+from steno.judge.calls import types as call_types
 from steno.judge.changed_by_others import SCANS, Destroyed, Others, changed_by_others
 from steno.judge.connections import Network
 from steno.judge.facts import RunFacts
+from steno.judge.health import Health
 from steno.judge.judgement import Judgement
 from steno.judge.processes import Descent
 from steno.judge.renames import Renamed, Things, renamed
 from steno.judge.rules import RULES
 from steno.judge.scan import Reading
 from steno.judge.terminal import Moment, recorded
-from steno.judge.types import (
-    NO_ERROR,
-    Access,
-    Blob,
-    Call,
-    Calls,
-    Capability,
-    Check,
-    Claim,
-    Connection,
-    Correlation,
-    Decision,
-    DirectoryRename,
-    Effects,
-    Event,
-    Exec,
-    File,
-    FileState,
-    Gap,
-    Health,
-    LogEntry,
-    Message,
-    Output,
-    Process,
-    Repository,
-    Row,
-    RunInfo,
-    Surface,
-    Unaddressed,
-)
+from steno.judge.types import NO_ERROR, Access, Row
 from steno.model import events, log, runs, so_far, table_documents
 from steno.model.contents import Contents, NotKept, kept_contents, not_kept, secret_keys
 from steno.model.documents import Documents, Readable
@@ -290,12 +264,6 @@ class Run:
         with checked(documents, name):
             return canonical.decode(documents.read_all(name))
 
-    @property
-    def documents_so_far(self) -> Documents:
-        """Those that a run that is not sealed has without what the kernel saw; some need what is written at
-        its end."""
-        return self.record.documents
-
     @cached_property
     def health(self) -> Health:
         with readable(self.folder):
@@ -359,9 +327,9 @@ class Run:
         """Who started whom, and what each process is."""
         return Descent(self._processes)
 
-    def execs_by_process(self) -> dict[int, list[Exec]]:
+    def execs_by_process(self) -> dict[int, list[types.Exec]]:
         """The rows of `execs`, by the process that became them or tried to."""
-        found: dict[int, list[Exec]] = {}
+        found: dict[int, list[types.Exec]] = {}
         for one in self.execs:
             found.setdefault(one.process, []).append(one)
         return found
@@ -383,21 +351,11 @@ class Run:
 
     def not_kept(self, files: Iterable[bytes]) -> list[NotKept]:
         """The paths that it changed without a kept state; `files` are those that have one."""
-        return not_kept(self.surface_told, files)
+        return not_kept(self.judgement.surface, files)
 
     def contents(self) -> AbstractContextManager[Contents | None]:
         """What files held, by key; None where nothing is kept."""
         return kept_contents(self.record.run)
-
-    @property
-    def surface_told(self) -> Surface:
-        """The capability surface as a whole."""
-        return self.judgement.surface
-
-    @property
-    def correlation(self) -> Correlation:
-        """How well the layers are tied to each other."""
-        return self.judgement.correlation
 
     @property
     def has_contents(self) -> bool:
@@ -407,7 +365,7 @@ class Run:
         """The same where there are some; what is wrong with them is a `ContentsError`."""
         return open_blobs(self.record.run)
 
-    def file(self, path: str | os.PathLike[str]) -> File:
+    def file(self, path: str | os.PathLike[str]) -> types.File:
         """The row of `files` about a path; a relative one is below the directory where the run began."""
         name = os.fsencode(os.path.normpath(os.path.join(self.facts.start.cwd, path)))  # noqa: PTH118
         for found in self.files:
@@ -417,7 +375,7 @@ class Run:
             f"the run did not touch {os.fspath(path)}", hint="`run.files` has the paths that it touched"
         )
 
-    def content(self, state: FileState) -> bytes:
+    def content(self, state: types.FileState) -> bytes:
         """What was in a file in this state, `before` or `after` of a row of `files`.
 
         One that holds a secret can be read with the local key of the user who recorded it.
@@ -435,9 +393,9 @@ class Run:
         return self.is_sealed
 
     @cached_property
-    def info(self) -> RunInfo:
+    def info(self) -> types.RunInfo:
         facts, manifest = self.record.facts, self.record.manifest
-        return RunInfo(
+        return types.RunInfo(
             run_id=facts.run_id,
             name=facts.start.name,
             state=str(self.record.state),
@@ -473,107 +431,107 @@ class Run:
         return {table.name: table for table in sorted(found, key=lambda table: table.name)}
 
     @property
-    def about(self) -> Table[RunInfo]:
+    def about(self) -> Table[types.RunInfo]:
         """`info` as a table of one row, for whoever puts many runs together."""
-        return self._table("about", RunInfo, lambda: [self.info])
+        return self._table("about", types.RunInfo, lambda: [self.info])
 
     @property
-    def processes(self) -> Table[Process]:
-        return self._table("processes", Process, lambda: self._processes)
+    def processes(self) -> Table[types.Process]:
+        return self._table("processes", types.Process, lambda: self._processes)
 
     @property
-    def execs(self) -> Table[Exec]:
+    def execs(self) -> Table[types.Exec]:
         """Every program that a process became, or tried to."""
-        return self._table("execs", Exec, lambda: (run for one in self._processes for run in one.execs))
+        return self._table("execs", types.Exec, lambda: (run for one in self._processes for run in one.execs))
 
     @property
-    def files(self) -> Table[File]:
+    def files(self) -> Table[types.File]:
         """Every path that the run touched, in the order of the paths."""
-        return self._table("files", File, lambda: self.kernel.documents.judgement.files.files)
+        return self._table("files", types.File, lambda: self.kernel.documents.judgement.files.files)
 
     @property
-    def directory_renames(self) -> Table[DirectoryRename]:
+    def directory_renames(self) -> Table[types.DirectoryRename]:
         return self._table(
             "directory_renames",
-            DirectoryRename,
+            types.DirectoryRename,
             lambda: self.kernel.documents.judgement.files.directory_renames,
         )
 
     @property
-    def changes(self) -> Table[File]:
+    def changes(self) -> Table[types.File]:
         """The rows of `files` that the run changed."""
-        return self._table("changes", File, self._changes)
+        return self._table("changes", types.File, self._changes)
 
     @property
     def accesses(self) -> Table[Access]:
         return self._table("accesses", Access, self._accesses)
 
     @property
-    def connections(self) -> Table[Connection]:
-        return self._table("connections", Connection, lambda: self.network.connections)
+    def connections(self) -> Table[types.Connection]:
+        return self._table("connections", types.Connection, lambda: self.network.connections)
 
     @property
-    def unaddressed(self) -> Table[Unaddressed]:
-        return self._table("unaddressed", Unaddressed, lambda: self.network.unaddressed)
+    def unaddressed(self) -> Table[types.Unaddressed]:
+        return self._table("unaddressed", types.Unaddressed, lambda: self.network.unaddressed)
 
     @property
-    def repositories(self) -> Table[Repository]:
+    def repositories(self) -> Table[types.Repository]:
         return self._table(
             "repositories",
-            Repository,
+            types.Repository,
             lambda: self.kernel.documents.judgement.files.repositories,
         )
 
     @property
-    def events(self) -> Table[Event]:
+    def events(self) -> Table[types.Event]:
         """Every call that the kernel saw, in order. There may be millions: read them, or take `batches()`."""
-        return self._table("events", Event, lambda: events.events(self.kernel))
+        return self._table("events", types.Event, lambda: events.events(self.kernel))
 
     @property
-    def calls(self) -> Table[Call]:
-        return self._table("calls", Call, lambda: self.told_calls.calls)
+    def calls(self) -> Table[call_types.Call]:
+        return self._table("calls", call_types.Call, lambda: self.told_calls.calls)
 
     @property
-    def checks(self) -> Table[Check]:
-        return self._table("checks", Check, lambda: self.told_calls.checks)
+    def checks(self) -> Table[call_types.Check]:
+        return self._table("checks", call_types.Check, lambda: self.told_calls.checks)
 
     @property
-    def claims(self) -> Table[Claim]:
-        return self._table("claims", Claim, lambda: self.told_calls.claims)
+    def claims(self) -> Table[call_types.Claim]:
+        return self._table("claims", call_types.Claim, lambda: self.told_calls.claims)
 
     @property
-    def effects(self) -> Table[Effects]:
-        return self._table("effects", Effects, lambda: self.told_calls.effects)
+    def effects(self) -> Table[call_types.Effects]:
+        return self._table("effects", call_types.Effects, lambda: self.told_calls.effects)
 
     @property
-    def decisions(self) -> Table[Decision]:
-        return self._table("decisions", Decision, lambda: log.decisions(self.policy_lines()))
+    def decisions(self) -> Table[types.Decision]:
+        return self._table("decisions", types.Decision, lambda: log.decisions(self.policy_lines()))
 
     @property
-    def messages(self) -> Table[Message]:
-        return self._table("messages", Message, lambda: log.messages(self.sdk_lines()))
+    def messages(self) -> Table[types.Message]:
+        return self._table("messages", types.Message, lambda: log.messages(self.sdk_lines()))
 
     @property
-    def blobs(self) -> Table[Blob]:
-        return self._table("blobs", Blob, lambda: log.blobs(self.record))
+    def blobs(self) -> Table[types.Blob]:
+        return self._table("blobs", types.Blob, lambda: log.blobs(self.record))
 
     @property
-    def surface(self) -> Table[Capability]:
-        return self._table("surface", Capability, lambda: log.surface(self.record))
+    def surface(self) -> Table[types.Capability]:
+        return self._table("surface", types.Capability, lambda: log.surface(self.record))
 
     @property
-    def gaps(self) -> Table[Gap]:
-        return self._table("gaps", Gap, lambda: log.gaps(self.record))
+    def gaps(self) -> Table[types.Gap]:
+        return self._table("gaps", types.Gap, lambda: log.gaps(self.record))
 
     @property
-    def log(self) -> Table[LogEntry]:
+    def log(self) -> Table[types.LogEntry]:
         """The events of the recording itself: how it began and ended, what was configured, what was lost."""
-        return self._table("log", LogEntry, lambda: log.log(self.record))
+        return self._table("log", types.LogEntry, lambda: log.log(self.record))
 
     @property
-    def output(self) -> Table[Output]:
+    def output(self) -> Table[types.Output]:
         """The bytes of every recorded stream, with the times when they came."""
-        return self._table("output", Output, lambda: log.output(self.record))
+        return self._table("output", types.Output, lambda: log.output(self.record))
 
     @property
     def kernel(self) -> Record:
@@ -592,7 +550,7 @@ class Run:
         return with_kernel_layer(self.record, self.path.absolute().parent)
 
     @cached_property
-    def told_calls(self) -> Calls:
+    def told_calls(self) -> call_types.Calls:
         judgement = self._claimed.documents.judgement
         with readable(self.record.run):
             return replace(judgement.calls, correlation=judgement.correlation)
@@ -614,7 +572,7 @@ class Run:
         return Table(name, row, told)
 
     @cached_property
-    def _processes(self) -> list[Process]:
+    def _processes(self) -> list[types.Process]:
         found = self.kernel.documents.judgement.processes
         if self.record.state not in {RunState.RUNNING, RunState.ORPHANED}:
             return found
@@ -625,7 +583,7 @@ class Run:
         found = self.kernel.documents.judgement.accesses()
         return (one for one in found if one.category == "file" and one.name is not None)
 
-    def _changes(self) -> Iterator[File]:
+    def _changes(self) -> Iterator[types.File]:
         return (file for file in self.files if file.is_changed and not file.changed_by_others)
 
 

@@ -17,8 +17,7 @@ from steno.bundle.frames import KERNEL
 from steno.bundle.store import RunState
 from steno.evidence import layout
 from steno.judge import health as healths
-from steno.judge.health import ABSENT
-from steno.judge.types import Health
+from steno.judge.health import ABSENT, Health
 from steno.model.record import Record
 
 UNSEALED = "unsealed"

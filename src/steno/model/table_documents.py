@@ -11,21 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from steno.evidence import canonical, layout
+from steno.judge.calls.types import Call, Check, Claim, Effects
 from steno.judge.connections import Network
 from steno.judge.judgement import Judgement
-from steno.judge.types import (
-    Call,
-    Check,
-    Claim,
-    Connection,
-    DirectoryRename,
-    Effects,
-    Exec,
-    File,
-    Process,
-    Row,
-    Unaddressed,
-)
+from steno.judge.types import Connection, DirectoryRename, Exec, File, Process, Row, Unaddressed
 from steno.model.documents import Documents
 from steno.model.tables import types_of
 

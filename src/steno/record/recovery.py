@@ -17,16 +17,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from steno.bundle import known_secrets
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import completeness_of
+from steno.bundle.keys import KNOWN_SECRETS, key_of_spool, read_known_secrets
+from steno.bundle.lock import is_live
+from steno.bundle.manifest import completeness_of
 from steno.bundle.reader import event_lines
 from steno.bundle.recover import Keepers, Recovered, finish_interrupted_seal, recover
-from steno.bundle.spool import is_live
 from steno.bundle.store import UNPUBLISHED, RunState, run_ids, state_of
-from steno.capture import cgroup_leftovers
+from steno.capture import cgroup
 from steno.capture.ignore import load
-from steno.capture.shadow import abandoned_shadows, remove_shadow
+from steno.capture.tmpfs import abandoned_shadows, remove_shadow
 from steno.claims.keeping import Heard, keep_claims
 from steno.errors import BadRequestError, CaptureError, StenoError, StoreError, UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
@@ -213,9 +213,9 @@ def _known_secrets(run: Folder, store: Path) -> list[bytes] | None:
     """What the recorder knew; without its key the frames cannot be read either. None: nobody knows."""
     try:
         with run.sub(layout.SPOOL) as spool:
-            if not spool.has(known_secrets.KNOWN):
+            if not spool.has(KNOWN_SECRETS):
                 return None
-            return known_secrets.read(spool, known_secrets.key_of(spool, store))
+            return read_known_secrets(spool, key_of_spool(spool, store))
     except (OSError, StoreError):
         return None
 
@@ -258,7 +258,7 @@ def _remove(store: Folder, name: str) -> Report:
 def _remove_around(run: Folder) -> None:
     """What the recorder had outside of the folder. A cgroup with processes stays: theirs is no leftover."""
     _remove_scratch(run, run)
-    for _ in cgroup_leftovers.remove_leftovers(run.path.name):
+    for _ in cgroup.remove_leftovers(run.path.name):
         """It is removed on the way."""
 
 

@@ -19,24 +19,29 @@ from tempfile import mkdtemp
 from typing import NamedTuple, NoReturn, Self
 
 from steno import __version__
-from steno.bundle import judgement_cache, local_key
+from steno.bundle import judgement_cache
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL, LOGS
-from steno.bundle.known_secrets import KnownSecrets
-from steno.bundle.local_key import HeldKeys
+from steno.bundle.keys import HeldKeys, KnownSecrets, keys_path, make_or_read_key
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, earlier_runs, publish_run_folder
-from steno.capture.closed import close_to_others, limits_of
+from steno.capture.git.process import ending_at
+from steno.capture.git.snapshot import RepoWatch
 from steno.capture.host import ToolVersions, describe_environment, describe_hook_program, describe_host
-from steno.capture.keeper import Keeper, Launch, launch
-from steno.capture.observer import NONE, Frames, Observer, choose_observer, launch_observed, why_unobserved
-from steno.capture.probe import hint_of
-from steno.capture.pump import Pump
-from steno.capture.repo import RepoWatch
-from steno.capture.repo_git import ending_at
-from steno.capture.signals import ignore_library_signals
+from steno.capture.launcher import Keeper, Launch, close_to_others, launch, limits_of
+from steno.capture.loop import Pump
+from steno.capture.observer import (
+    NONE,
+    Frames,
+    Observer,
+    choose_observer,
+    hint_of,
+    launch_observed,
+    why_unobserved,
+)
+from steno.capture.signals import ignore_library_signals, signals_kept, undisturbed
 from steno.capture.streams import wire
 from steno.capture.terminal import DEFAULT_SIZE
 from steno.errors import CaptureError, SealError, StoreError
@@ -48,7 +53,6 @@ from steno.record.repository import RepositoryRecord
 from steno.record.run_claims import RunClaims
 from steno.record.scope import RunScope
 from steno.record.syncing import Syncing
-from steno.record.undisturbed import signals_kept, undisturbed
 from steno.record.witness import SpoolWitness
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
@@ -291,7 +295,7 @@ class _Recording:
 
     @property
     def stream_bytes(self) -> int:
-        return sum(tape.kept_bytes for tape in self._spool.tapes)
+        return sum(writer.kept_bytes for writer in self._spool.streams)
 
     def finish(self) -> None:
         witness = self._witness
@@ -447,7 +451,7 @@ class _Recording:
             self._keys = HeldKeys(request.store)
             return launch(job)
         with Folder(request.store) as store:
-            self._key = local_key.make_or_read(store)
+            self._key = make_or_read_key(store)
             judgement_cache.allow(store)
         self._keys = HeldKeys(request.store)
         self._folder.make_folder(f"{layout.SPOOL}/{KERNEL}")
@@ -460,7 +464,7 @@ class _Recording:
                 folder.fd,
                 self._spool.lock,
                 request.store,
-                local_key.keys_path() if self._keys.are_apart else None,
+                keys_path() if self._keys.are_apart else None,
                 self._run_id,
                 self._key,
                 self._origin_ns,
@@ -518,8 +522,7 @@ class _Recording:
         )
 
     def _seal(self) -> tuple[Manifest | None, str | None]:
-        from steno.bundle.seal import seal
-        from steno.bundle.sweep import Sweeper
+        from steno.bundle.seal import Sweeper, seal
 
         if self._unsealable is not None:
             return None, self._unsealable

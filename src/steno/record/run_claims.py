@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from steno.bundle.folder import Folder
-from steno.bundle.local_key import keys_path
+from steno.bundle.keys import keys_path
 from steno.errors import StoreError
 from steno.evidence import kinds, layout
 from steno.evidence.ignored import IgnoreRules

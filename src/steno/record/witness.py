@@ -15,10 +15,10 @@ from contextlib import contextmanager
 import msgspec
 
 from steno.bundle.spool import Spool
-from steno.bundle.tape import Tape
-from steno.capture.keeper import StatusRecord, What
-from steno.capture.probe import READY, state_of
-from steno.capture.repo_types import Skip
+from steno.bundle.stream_writer import StreamWriter
+from steno.capture.git.types import Skip
+from steno.capture.launcher import StatusRecord, What
+from steno.capture.observer import READY, state_of
 from steno.capture.streams import Wiring
 from steno.capture.terminal import InputMode, Size
 from steno.evidence import kinds, layout
@@ -44,7 +44,7 @@ class SpoolWitness:
         self._spool = spool
         self._learn = learn
         self._findings = findings
-        self._tapes = {tape: spool.tape(tape) for tape in wiring.recorded}
+        self._tapes = {tape: spool.stream(tape) for tape in wiring.recorded}
         self._told_bytes = {layout.STDOUT: 0, layout.STDERR: 0} if wiring.split is not None else {}
         self._split: Split | None = None
         self._beside = _beside(self._tapes, set(self._told_bytes))
@@ -261,7 +261,7 @@ class SpoolWitness:
         self._hidden = b""
 
 
-def _beside(tapes: Mapping[str, Tape], told: set[str]) -> dict[str, list[Tape]]:
+def _beside(tapes: Mapping[str, StreamWriter], told: set[str]) -> dict[str, list[StreamWriter]]:
     """By tape, those of the same timeline: what the observer told apart is another than what was shown."""
     return {
         name: [tape for other, tape in tapes.items() if other != name and (other in told) == (name in told)]

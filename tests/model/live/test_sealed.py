@@ -18,8 +18,8 @@ from steno.record.intake import open_left
 from steno.record.kernel import keep_kernel_layer
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.text.style import Paint
 from steno.views import tail
-from steno.views.paint import Paint
 from support.claims_told import hook
 from support.live_runs import LiveRun
 

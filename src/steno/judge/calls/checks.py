@@ -20,12 +20,12 @@ from steno.judge.calls.attribution import TICK_NS, Exec, Found, OwnState, change
 from steno.judge.calls.join import Joined
 from steno.judge.calls.processes import Process, Processes
 from steno.judge.calls.tool_calls import COMPLETED, STARTED, ToldCall
+from steno.judge.calls.types import Check, Claim, Window
 from steno.judge.files import After
 from steno.judge.health import ABSENT
 from steno.judge.operations import CHANGED, READ
 from steno.judge.surface import Seen
 from steno.judge.surface_names import text
-from steno.judge.types import Check, Claim, Window
 
 CONFIRMED, CONTRADICTED, UNOBSERVED = "confirmed", "contradicted", "unobserved"
 DENIED, AMBIGUOUS = "denied", "ambiguous"

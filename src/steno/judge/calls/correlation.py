@@ -16,10 +16,10 @@ from steno.judge import health
 from steno.judge.calls.attribution import Counts
 from steno.judge.calls.join import Joined, join
 from steno.judge.calls.tool_calls import TOOL_CALL, ToldCall, is_of_hook
+from steno.judge.calls.types import Binding, Correlation, WallWindow
 from steno.judge.calls.verdicts import CallScan
 from steno.judge.health import ABSENT, CLEAN, COMPLETE, FAILED, CgroupHealth, cgroup_health
 from steno.judge.scan import Reading
-from steno.judge.types import Binding, Correlation, WallWindow
 
 SCHEMA = "steno.correlation-report.v1"
 # Ids that an agent with hooks gives its calls.

@@ -47,13 +47,14 @@ from steno.judge.calls.checks import (
 )
 from steno.judge.calls.join import Joined, join
 from steno.judge.calls.tool_calls import STARTED, ToldCall
+from steno.judge.calls.types import Call, Calls, Check, Decided, Effects, Said, SaidEvent
 from steno.judge.calls.windows import Outside, Owner, Windows
 from steno.judge.health import ABSENT
 from steno.judge.operations import has_failed
 from steno.judge.scan import Reading
 from steno.judge.surface import Named, Seen
 from steno.judge.surface_names import is_own_log, path_name
-from steno.judge.types import Call, Calls, Check, Decided, Effects, FileNames, Said, SaidEvent
+from steno.judge.types import FileNames
 
 _DEEPEST = canonical.MAX_DEPTH // 2
 _LATER = 2**63  # than any time of a run

@@ -18,7 +18,7 @@ from steno.evidence import intake_names
 from steno.evidence.claims import PolicyLine
 from steno.judge.calls.processes import Process, Processes
 from steno.judge.calls.tool_calls import COMPLETED, STARTED, ToldCall, is_of_hook
-from steno.judge.types import Window
+from steno.judge.calls.types import Window
 
 # Tools that have other tools called: what they do is what those do.
 DELEGATING = of_all(lambda agent: agent.tools.delegate)

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from steno.bundle import kernel_table, known_secrets
+from steno.bundle import kernel_table
 from steno.bundle.folder import BLOCK, Folder
 from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import Frames, Touched, open_frames
+from steno.bundle.keys import KNOWN_SECRETS, key_of_spool, read_known_secrets
 from steno.bundle.masked_strings import mask_path
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, layout
@@ -75,10 +76,10 @@ def with_kernel_layer(record: Record, store: Path) -> Record | None:
     """
     spool = record.layers.folder
     try:
-        if not spool.has(known_secrets.KNOWN):
+        if not spool.has(KNOWN_SECRETS):
             return None  # nobody knows what to mask
-        key = known_secrets.key_of(spool, store)
-        redactor = Redactor(findings=Findings(), literals=known_secrets.read(spool, key))
+        key = key_of_spool(spool, store)
+        redactor = Redactor(findings=Findings(), literals=read_known_secrets(spool, key))
         made = _made(spool, key, redactor, _rules(record.facts.start, store))
         layers = LiveLayers(spool, record.run_id, made, redactor)
     except FileNotFoundError:

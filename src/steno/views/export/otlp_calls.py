@@ -11,7 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 
-from steno.judge.types import Call, Decided, Said
+from steno.judge.calls.types import Call, Decided, Said
 from steno.model.run import Run
 from steno.views.export.otlp_spans import LONGEST_TEXT, Data, Spans, Value
 

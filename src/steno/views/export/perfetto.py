@@ -17,7 +17,8 @@ from typing import IO, Any
 import msgspec
 
 from steno.evidence import layout
-from steno.judge.types import Call, Exec, Process
+from steno.judge.calls.types import Call
+from steno.judge.types import Exec, Process
 from steno.model.record import checked, readable
 from steno.model.run import Run
 from steno.views.export import Exported

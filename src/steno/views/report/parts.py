@@ -187,7 +187,7 @@ def _spooled(run: Run) -> Parts:
         found = [
             _kept(layout.shown(path), _whole_lines(path, blocks)) for path, blocks in run.spooled_files()
         ]
-        documents = run.documents_so_far
+        documents = run.record.documents
         for path in JUDGED:
             if path != layout.HEALTH and _has(documents, path):
                 with suppress(OSError, ValueError, UnreadableBundleError):  # it needs what comes at the end
