@@ -13,6 +13,7 @@ from steno.evidence.layers import Layers
 from steno.judge.calls.attribution import Mounts
 from steno.judge.calls.log_writers import HOOK, PROXY, LogsNamed
 from steno.judge.calls.processes import Processes
+from steno.judge.calls.stream_calls import stream_calls
 from steno.judge.calls.tool_calls import ToldCall, told_calls
 from steno.judge.calls.windows import Windows, windows
 from steno.judge.claims import claims_of
@@ -80,7 +81,7 @@ def join(layers: Layers) -> Joined:
 def _is_told(reading: Reading) -> bool:
     """Whether anybody told anything that came to the recorder."""
     lines = reading.once(claims_of).policy or _sdk(reading)
-    return bool(lines) or reading.once(RunFacts.of).intake_logs is not None
+    return bool(lines) or reading.once(RunFacts.of).intake_logs is not None or bool(reading.once(_calls))
 
 
 def _sdk(reading: Reading) -> Sequence[SdkLine]:
@@ -89,7 +90,9 @@ def _sdk(reading: Reading) -> Sequence[SdkLine]:
 
 def _calls(layers: Layers) -> Sequence[ToldCall]:
     reading = Reading.of(layers)
-    return told_calls(reading.once(claims_of).policy, _sdk(reading))
+    return told_calls(reading.once(claims_of).policy, _sdk(reading)) or told_calls(
+        [], reading.once(stream_calls)
+    )
 
 
 def _proxies(facts: RunFacts, policy: Sequence[PolicyLine], found: Processes) -> frozenset[int]:
