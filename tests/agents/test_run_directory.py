@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from steno.agents.definition import AGENT_NAME
 from steno.bundle.folder import Folder
-from steno.bundle.spool import holding
+from steno.bundle.lock import holding
 from steno.errors import BadRequestError, RunNotFoundError, StoreError
 from steno.evidence.kinds import CommandStarted
 from steno.launch import run_dirs

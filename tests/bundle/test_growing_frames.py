@@ -13,7 +13,7 @@ import pytest
 from steno.bundle.folder import Folder
 from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import BATCH
-from steno.bundle.growing_frames import GrowingFrames
+from steno.bundle.live_frames import LiveFrames
 from steno.evidence import wire
 from support.frames_made import KEY, FakeFrames, Found
 
@@ -32,9 +32,9 @@ class Growing:
         for name, data in self.made.files().items():
             _overwrite(self.kernel / name, data)
 
-    def open(self) -> GrowingFrames:
+    def open(self) -> LiveFrames:
         with Folder(self.kernel) as folder:
-            return GrowingFrames(folder, KEY)
+            return LiveFrames(folder, KEY)
 
 
 def _overwrite(path: Path, data: bytes) -> None:
@@ -49,19 +49,19 @@ def growing(tmp_path: Path) -> Growing:
 
 
 @pytest.fixture
-def frames(growing: Growing) -> Iterator[GrowingFrames]:
+def frames(growing: Growing) -> Iterator[LiveFrames]:
     with growing.open() as found:
         yield found
 
 
-def paths(frames: GrowingFrames) -> list[bytes | None]:
+def paths(frames: LiveFrames) -> list[bytes | None]:
     records = frames.take()
     events = [wire.Event(*fields) for fields in wire.EVENT.iter_unpack(records)]
     return [frames.text(event.path) for event in events]
 
 
 def test_an_event_is_given_at_the_look_after_the_one_that_found_it(
-    growing: Growing, frames: GrowingFrames
+    growing: Growing, frames: LiveFrames
 ) -> None:
     growing.made.event("unlink", "/a")
     growing.write()
@@ -80,7 +80,7 @@ def test_what_is_there_at_the_beginning_is_given_at_the_first_look(growing: Grow
         assert paths(frames) == [b"/a"]
 
 
-def test_the_end_is_given_at_once(growing: Growing, frames: GrowingFrames) -> None:
+def test_the_end_is_given_at_once(growing: Growing, frames: LiveFrames) -> None:
     growing.made.event("unlink", "/a")
     growing.write(closed=1)
     frames.advance()
@@ -92,7 +92,7 @@ def test_the_end_is_given_at_once(growing: Growing, frames: GrowingFrames) -> No
     assert paths(frames) == [b"/b"]
 
 
-def test_files_that_are_removed_are_read_to_their_end(growing: Growing, frames: GrowingFrames) -> None:
+def test_files_that_are_removed_are_read_to_their_end(growing: Growing, frames: LiveFrames) -> None:
     growing.made.event("unlink", "/a")
     growing.write(closed=1)
     for path in growing.kernel.iterdir():
@@ -101,7 +101,7 @@ def test_files_that_are_removed_are_read_to_their_end(growing: Growing, frames: 
     assert paths(frames) == [b"/a"]
 
 
-def test_strings_are_found_wherever_they_lie(growing: Growing, frames: GrowingFrames) -> None:
+def test_strings_are_found_wherever_they_lie(growing: Growing, frames: LiveFrames) -> None:
     names = [b"/" + bytes([65 + number % 26]) * (number * 37 % 5000) for number in range(900)]
     for name in names:
         growing.made.event("unlink", name)
@@ -110,7 +110,7 @@ def test_strings_are_found_wherever_they_lie(growing: Growing, frames: GrowingFr
     assert paths(frames) == names
 
 
-def test_a_string_longer_than_what_is_read_at_once_is_whole(growing: Growing, frames: GrowingFrames) -> None:
+def test_a_string_longer_than_what_is_read_at_once_is_whole(growing: Growing, frames: LiveFrames) -> None:
     long = b"/" + b"x" * (3 << 20)
     growing.made.event("unlink", long).event("unlink", "/after")
     growing.write(closed=1)
@@ -118,7 +118,7 @@ def test_a_string_longer_than_what_is_read_at_once_is_whole(growing: Growing, fr
     assert paths(frames) == [long, b"/after"]
 
 
-def test_at_most_a_batch_is_given_at_once(growing: Growing, frames: GrowingFrames) -> None:
+def test_at_most_a_batch_is_given_at_once(growing: Growing, frames: LiveFrames) -> None:
     growing.made.events = [growing.made.event("stat", "/a").events[0]] * (BATCH + 3)
     growing.write(closed=1)
     frames.advance()
@@ -127,7 +127,7 @@ def test_at_most_a_batch_is_given_at_once(growing: Growing, frames: GrowingFrame
 
 
 def test_a_header_that_claims_more_than_there_is_gives_what_is_there(
-    growing: Growing, frames: GrowingFrames
+    growing: Growing, frames: LiveFrames
 ) -> None:
     growing.made.event("unlink", "/a")
     growing.write(closed=1, events=1 << 60, strings=1 << 60)
@@ -135,7 +135,7 @@ def test_a_header_that_claims_more_than_there_is_gives_what_is_there(
     assert paths(frames) == [b"/a"]
 
 
-def test_a_header_that_was_wrecked_is_passed_over(growing: Growing, frames: GrowingFrames) -> None:
+def test_a_header_that_was_wrecked_is_passed_over(growing: Growing, frames: LiveFrames) -> None:
     growing.made.event("unlink", "/a")
     growing.write()
     frames.advance()
@@ -144,7 +144,7 @@ def test_a_header_that_was_wrecked_is_passed_over(growing: Growing, frames: Grow
     assert paths(frames) == [b"/a"]
 
 
-def test_a_string_that_is_not_there_is_none(growing: Growing, frames: GrowingFrames) -> None:
+def test_a_string_that_is_not_there_is_none(growing: Growing, frames: LiveFrames) -> None:
     growing.made.event("unlink", "/a")
     growing.write(closed=1)
     _overwrite(growing.kernel / wire.STRINGS_FILE, b"")
@@ -155,12 +155,12 @@ def test_a_string_that_is_not_there_is_none(growing: Growing, frames: GrowingFra
 def test_strings_of_another_key_end_the_reading_of_strings(growing: Growing) -> None:
     growing.made.event("unlink", "/a")
     growing.write(closed=1)
-    with Folder(growing.kernel) as folder, GrowingFrames(folder, bytes(32)) as frames:
+    with Folder(growing.kernel) as folder, LiveFrames(folder, bytes(32)) as frames:
         frames.advance()
         assert frames.text(1) is None
 
 
-def test_the_mode_of_what_was_found_is_told(growing: Growing, frames: GrowingFrames) -> None:
+def test_the_mode_of_what_was_found_is_told(growing: Growing, frames: LiveFrames) -> None:
     growing.made.event("open", "/a", state=Found(mode=0o100600))
     growing.write(closed=1)
     frames.advance()

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from steno.bundle import manifest as manifests
-from steno.bundle import plain_tar
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import FileDigest
 from steno.bundle.pack import pack, unpacked
@@ -166,13 +165,13 @@ def test_more_than_there_is_room_for_is_refused_before_it_is_written(tmp_path: P
 def test_what_unpacks_to_far_more_than_records_do_is_refused_before_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plain_tar, "MAX_UNPACKED", 1 << 20)
+    monkeypatch.setattr("steno.bundle.pack.MAX_UNPACKED", 1 << 20)
     said = refused(tmp_path, archive_of(manifest_for(a=2 << 20), member("a", bytes(2 << 20))))
     assert "times its size" in said
 
 
 def test_more_files_than_a_record_has_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain_tar, "MAX_FILES", 1)
+    monkeypatch.setattr("steno.bundle.pack.MAX_FILES", 1)
     said = refused(tmp_path, archive_of(manifest_for(a=1, b=1), member("a", b"x"), member("b", b"x")))
     assert "2 files, more than 1" in said
 

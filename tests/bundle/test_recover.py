@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import completeness_of
+from steno.bundle.manifest import completeness_of
 from steno.bundle.reader import FolderLayers
 from steno.bundle.recover import KILLED, TORN, recover
 from steno.bundle.spool import RESERVE
@@ -36,7 +36,7 @@ def tiny_spool(run: Path, *, finished: bool) -> None:
     """As little as a run can be, so that every one of its bytes can be a place to cut."""
     spool = open_spool(run)
     spool.event(start(env={}, cmd_redacted=["a"]))
-    stdin, output = (spool.tape(tape) for tape in TAPES)
+    stdin, output = (spool.stream(tape) for tape in TAPES)
     stdin.append(spool.now(), b"in\n")
     output.append(spool.now(), b"one\n")
     output.append(spool.now(), b"two\n")

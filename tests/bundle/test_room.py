@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from steno.bundle.folder import Folder
+from steno.bundle.folder import TEMPORARY, Folder
+from steno.bundle.lock import LOCK, holding, is_live
 from steno.bundle.recover import recover
-from steno.bundle.room import TEMPORARY
-from steno.bundle.seal import seal
-from steno.bundle.spool import LOCK, holding, is_live
-from steno.bundle.sweep import Sweeper
+from steno.bundle.seal import Sweeper, seal
 from steno.bundle.verify import Status, verify
 from steno.errors import SealError
 from steno.evidence import kinds, layout

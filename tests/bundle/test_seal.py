@@ -11,14 +11,12 @@ from typing import Any
 
 import pytest
 
-from steno.bundle.folder import Folder
+from steno.bundle.folder import TEMPORARY, Folder
+from steno.bundle.lock import holding
 from steno.bundle.manifest import parse
 from steno.bundle.reader import FolderLayers
 from steno.bundle.recover import finish_interrupted_seal, recover
-from steno.bundle.room import TEMPORARY
-from steno.bundle.seal import seal
-from steno.bundle.spool import holding
-from steno.bundle.sweep import Sweeper
+from steno.bundle.seal import Sweeper, seal
 from steno.bundle.verify import Status, verify
 from steno.errors import SealError
 from steno.evidence import index, kinds, layout
@@ -148,7 +146,7 @@ def test_a_file_in_which_there_is_nothing_is_left_out_and_reads_as_empty(tmp_pat
     spool = open_spool(tmp_path / "run")
     spool.event(START)
     for tape in layout.TAPES:
-        spool.tape(tape).close()
+        spool.stream(tape).close()
     spool.file(layout.STATUS_BEFORE, [])
     spool.event(kinds.CommandFinished(exit_code=0))
     spool.event(kinds.RunFinish(exit_code=0, completed=True))

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from steno.bundle.folder import Folder
-from steno.bundle.spool import LOCK, RESERVE, RESERVE_BYTES, Spool, holding, is_live
+from steno.bundle.lock import LOCK, holding, is_live
+from steno.bundle.spool import RESERVE, RESERVE_BYTES, Spool
 from steno.evidence import kinds, layout
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
@@ -121,7 +122,7 @@ def test_whoever_takes_a_spool_waits_for_one_who_only_looks(
         run.sub(layout.SPOOL) as folder,
         looked_at(tmp_path / "run") as look,
     ):
-        monkeypatch.setattr("steno.bundle.spool.time.sleep", lambda _: fcntl.flock(look, fcntl.LOCK_UN))
+        monkeypatch.setattr("steno.bundle.lock.time.sleep", lambda _: fcntl.flock(look, fcntl.LOCK_UN))
         with holding(folder) as held:
             assert held
 
@@ -230,7 +231,7 @@ def test_a_disk_without_room_for_the_reserve_is_refused_at_once(small_disk: Path
 
 def test_settling_asks_only_the_tapes_that_hold_something_back(tmp_path: Path) -> None:
     spool = open_spool(tmp_path / "run")
-    tape, other = spool.tape(layout.STDOUT), spool.tape(layout.STDERR)
+    tape, other = spool.stream(layout.STDOUT), spool.stream(layout.STDERR)
     tape.append(1, b"$ ")
     assert tape.waiting
     assert not other.waiting

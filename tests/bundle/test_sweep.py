@@ -12,9 +12,7 @@ import pytest
 
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
-from steno.bundle.seal import seal
-from steno.bundle.sweep import Sweeper
-from steno.bundle.swept_table import holds_secret
+from steno.bundle.seal import Sweeper, holds_secret, seal
 from steno.bundle.verify import Status, verify
 from steno.errors import SealError
 from steno.evidence import canonical, index, layout

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from steno.bundle import local_key
+from steno.bundle.keys import read_keys
 from steno.cli import export as export_command
 from steno.errors import BadRequestError
 from steno.evidence import layout
@@ -341,7 +341,7 @@ def with_secret(tmp_path: Path) -> Path:
 
 def test_a_content_with_a_secret_is_left_out_also_where_the_key_is_at_hand(tmp_path: Path) -> None:
     run = with_secret(tmp_path)
-    assert local_key.read_all(run.parent)
+    assert read_keys(run.parent)
     found = exported(run, tmp_path / "snapshot")
     assert "blob" not in found.file("/w/.env")["after"]
     assert found.names == ["manifest.json"]

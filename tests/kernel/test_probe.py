@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from steno.capture import probe
-from steno.capture.probe import Probe, check_probe, hint_of, may_load, ring_bytes, start_probe, state_of
+from steno.capture import observer
+from steno.capture.observer import Probe, check_probe, hint_of, may_load, ring_bytes, start_probe, state_of
 from steno.errors import CaptureError
 from support.waiting import SECONDS, until
 
@@ -50,7 +50,7 @@ def test_loading_needs_capabilities(
     status = tmp_path / "status"
     if held is not None:
         status.write_text(f"Name:\tx\nCapPrm:\t000001ffffffffff\nCapEff:\t{held}\n")
-    monkeypatch.setattr(probe, "_CAPABILITIES", status)
+    monkeypatch.setattr(observer, "_CAPABILITIES", status)
     assert may_load() is enough
 
 
@@ -94,7 +94,7 @@ def test_every_state_has_a_word_and_a_hint() -> None:
     assert state_of(0) == "ready"
     assert state_of(2) == "no_btf"
     assert state_of(99) == "unknown"
-    assert all(hint_of(word) for word in [*probe.STATES.values(), "unknown", "not_built"])
+    assert all(hint_of(word) for word in [*observer.STATES.values(), "unknown", "not_built"])
 
 
 @pytest.mark.process
@@ -110,7 +110,7 @@ def test_every_state_has_a_word_and_a_hint() -> None:
 def test_the_program_is_asked_what_it_can_do(
     script: str, told: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe, "_CHECK_SECONDS", SECONDS)
+    monkeypatch.setattr(observer, "_CHECK_SECONDS", SECONDS)
     program = program_that(tmp_path, f'[ "$*" = --check ] || exit 9\n{script}')
     state, says = check_probe({**PATH, "STENO_PROBE": str(program)})
     assert state == told[0]

@@ -11,17 +11,17 @@ import pytest
 
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
+from steno.claims import folder as claims_folder
 from steno.evidence.run_id import format_run_id
 from steno.judge.facts import RunFacts
 from steno.model import runs
-from steno.record import intake
 from support.program import SECONDS
 
 # Recording is done in a process of its own: it takes over signals, and waits for programs that it asked.
 _RECORD = """\
 import os, signal, sys
 from pathlib import Path
-from steno.capture import keeper
+from steno.capture import launcher
 from steno.record import run
 
 def interrupted():
@@ -29,7 +29,7 @@ def interrupted():
     yield
 
 def launch(job):
-    started = keeper.launch(job)
+    started = launcher.launch(job)
     signal.raise_signal(signal.SIGINT)
     return started
 
@@ -70,15 +70,15 @@ _LATE = """\
 import os, sys
 from pathlib import Path
 import steno.bundle.seal
-from steno.bundle.spool import is_live
-from steno.capture import pump
+from steno.bundle.lock import is_live
+from steno.capture import loop
 from steno.record import run
 
 def seal(folder, *others):
     print("held" if is_live(folder) else "let go")
     return sealed(folder, *others)
 
-pump.GRACE_SECONDS = -1.0
+loop.GRACE_SECONDS = -1.0
 sealed, steno.bundle.seal.seal = steno.bundle.seal.seal, seal
 here = Path(sys.argv[1])
 request = run.RunRequest(
@@ -97,7 +97,7 @@ def test_control_c_before_the_command_is_started_leaves_nothing(tmp_path: Path) 
     assert recorded(tmp_path, _RECORD, "before") == "interrupted\n"
     assert not (tmp_path / "ran").exists()
     assert [path.name for path in (tmp_path / "store").iterdir() if RUN_ID in path.name] == []
-    assert list(Path("/dev/shm").glob(f"{intake.PREFIX}{RUN_ID}*")) == []
+    assert list(Path("/dev/shm").glob(f"{claims_folder.PREFIX}{RUN_ID}*")) == []
 
 
 def test_control_c_while_the_command_is_started_reaches_the_command(tmp_path: Path) -> None:
@@ -114,13 +114,13 @@ def test_what_was_written_before_the_end_is_read_however_late_and_the_spool_is_h
 _HEARD_LATE = """\
 import fcntl, os, struct, sys, termios, time
 from pathlib import Path
-from steno.capture import keeper
+from steno.capture import launcher
 from steno.record import run
 
 def launch(job):
-    started = keeper.launch(job)
+    started = launcher.launch(job)
     told = bytearray(4)
-    while struct.unpack("i", told)[0] < 2 * keeper._RECORD.size:  # that it started, and that it ended
+    while struct.unpack("i", told)[0] < 2 * launcher._RECORD.size:  # that it started, and that it ended
         fcntl.ioctl(started.status, termios.FIONREAD, told)
     print(time.monotonic_ns() - int(job.environ["STENO_CLOCK_ORIGIN_NS"]), flush=True)
     return started
@@ -159,5 +159,5 @@ def test_what_is_needed_only_when_the_command_is_over_is_not_loaded_before_it_st
         check=True,
     )
     loaded = set(told.stdout.decode().split())
-    late = {"pyarrow", "cryptography", "steno.bundle.seal", "steno.record.kernel", "steno.record.claims"}
+    late = {"pyarrow", "cryptography", "steno.bundle.seal", "steno.record.kernel", "steno.claims.layers"}
     assert late & loaded == set()

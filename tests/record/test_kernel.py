@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from steno.bundle import blobs, frames, local_key
-from steno.capture import observed_git
+from steno.bundle import blobs, frames
+from steno.bundle.keys import KEY_IN_STORE
+from steno.capture.git import classify
 from steno.evidence import layout
 from steno.evidence.ignored import IgnoreRules
 from steno.record import kernel
@@ -193,7 +194,7 @@ def test_no_git_is_started_when_only_directories_of_a_repository_were_looked_at(
     git(run.work, "init", "-q")
     run.saw("stat", run.work)
     run.saw("stat", run.work / "never")
-    monkeypatch.setattr(observed_git, "find_git", lambda: pytest.fail("git was looked for"))
+    monkeypatch.setattr(classify, "find_git", lambda: pytest.fail("git was looked for"))
     assert run.keep().gaps == []
 
 
@@ -484,9 +485,10 @@ def test_on_a_disk_nearly_full_changed_files_come_first(run: Run, monkeypatch: p
     assert run.line(source)["after_content"] == run.judged(source)["before"]["content"] == "unknown"
 
 
-def test_another_key_is_a_gap(run: Run) -> None:
+def test_another_key_is_a_gap(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "of another"))
     run.saw("stat", run.work)
     run.frames.write(run.spool)
-    (run.store / local_key.KEY_IN_STORE).write_bytes(bytes(32))
+    (run.store / KEY_IN_STORE).write_bytes(bytes(32))
     _, gaps = run.keep(write=False)
     assert [reason for reason, _ in gaps] == ["kernel_record_damaged"]

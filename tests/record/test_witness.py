@@ -1,4 +1,4 @@
-"""What the witness keeps of the order of what the pump tells."""
+"""What the recorder keeps of the order of what the loop tells."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from steno.bundle.folder import Folder
-from steno.bundle.tape import Tape
+from steno.bundle.stream_writer import StreamWriter
 from steno.capture.terminal import InputMode
 from steno.evidence import index, layout
-from steno.record.witness import SpoolWitness
+from steno.record.recorder import Recorder
 
 BESIDE_EACH_OTHER = [
     ((layout.STDOUT, layout.STDERR), None, (layout.STDOUT, layout.STDERR)),
@@ -38,11 +38,11 @@ class FakeSpool:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._now = 0
-        self.tapes: dict[str, Tape] = {}
+        self.streams: dict[str, StreamWriter] = {}
 
-    def tape(self, name: str) -> Tape:
-        self.tapes[name] = Tape(self._folder, name, Unmasked())
-        return self.tapes[name]
+    def stream(self, name: str) -> StreamWriter:
+        self.streams[name] = StreamWriter(self._folder, name, Unmasked())
+        return self.streams[name]
 
     def now(self) -> int:
         self._now += 1
@@ -61,15 +61,15 @@ def arrivals_of(
             inlets=["stdin"],
             recorded=layout.TAPES,
         )
-        witness = SpoolWitness(cast(Any, spool), cast(Any, wiring), cast(Any, None), cast(Any, None))
+        recorder = Recorder(cast(Any, spool), cast(Any, wiring), cast(Any, None), cast(Any, None))
         for tape in (*tapes, *tapes):
             if tape == layout.STDIN:
-                witness.input(b"x", InputMode.SHOWN)
+                recorder.input(b"x", InputMode.SHOWN)
             elif tape in outlets:
-                witness.output(tape, b"x")
+                recorder.output(tape, b"x")
             else:
-                witness.told(tape, spool.now(), b"x")
-        for one in spool.tapes.values():
+                recorder.told(tape, spool.now(), b"x")
+        for one in spool.streams.values():
             one.close()
     found = (place / layout.index_of(tapes[0])).read_bytes()
     return [arrival.length for arrival in index.unpack([found])]

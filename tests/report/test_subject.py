@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from steno.bundle.folder import Folder
-from steno.bundle.spool import holding
+from steno.bundle.lock import holding
 from steno.bundle.store import RunState
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, kinds, layout

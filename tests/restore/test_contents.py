@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from steno.bundle import local_key
 from steno.bundle.folder import Folder
+from steno.bundle.keys import KEY_IN_STORE, make_or_read_key
 from steno.errors import BadBundleError
 from steno.evidence.layout import BLOBS
 from steno.restore.states import LackingContentError, open_contents
@@ -41,9 +41,9 @@ def test_a_secret_stays_shut_elsewhere(
         elsewhere.mkdir()
     if kind == "another key":
         with Folder(elsewhere) as store:
-            local_key.make_or_read(store)
+            make_or_read_key(store)
     if kind == "a bad key":
-        (elsewhere / local_key.KEY_IN_STORE).write_bytes(b"short")
+        (elsewhere / KEY_IN_STORE).write_bytes(b"short")
     with opened(bundle) as run, open_contents(run, elsewhere) as contents:
         assert contents.get("before:/clear") == b"clear"
         with pytest.raises(LackingContentError, match="holds a secret"):

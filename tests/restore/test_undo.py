@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from steno.bundle import local_key
+from steno.bundle.keys import LOCAL_KEY
 from steno.cli import main
 from steno.evidence import layout
 from support.frames_made import Found
@@ -149,7 +149,7 @@ def test_a_conflict_changes_nothing_unless_forced(
 def test_a_secret_without_its_key_is_named_and_stops_the_undo(
     root: Path, store: Path, bundle: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    Path(os.environ["HOME"], ".local/state/steno", local_key.LOCAL_KEY).unlink()
+    Path(os.environ["HOME"], ".local/state/steno", LOCAL_KEY).unlink()
     assert here("undo", "@last") == 1
     said = capfd.readouterr().err
     assert f"steno: impossible: {root}/sub/deleted: its content holds a secret" in said

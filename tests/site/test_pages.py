@@ -311,7 +311,7 @@ def test_a_run_that_goes_on_is_told_as_it_happens_and_to_its_end(tmp_path: Path)
 
 def test_the_terminal_of_a_run_that_goes_on_is_shown_as_the_player_reads_it(tmp_path: Path) -> None:
     run = LiveRun(tmp_path)
-    tape = run.spool.tape(layout.STDOUT)
+    tape = run.spool.stream(layout.STDOUT)
     with served(run.store) as client, client.asked(f"run/{RUN_ID}/terminal") as answer:
         told = events(answer)
         assert next(told) == ("message", {"cols": 80, "rows": 24, "time": 0})

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple, Protocol
 
 import pyarrow.parquet as pq
 
-from steno.bundle import plain_tar
 from steno.bundle.folder import Folder
-from steno.bundle.seal import seal
-from steno.bundle.sweep import Sweeper
+from steno.bundle.pack import keep_file, write_tar
+from steno.bundle.seal import Sweeper, seal
 from steno.bundle.verify import Verdict
 from steno.contracts.assay import manifest as assay_manifest
 from steno.contracts.assay import verify as assay
@@ -162,11 +161,11 @@ def put_together(files: Mapping[str, bytes], target: Path, *, anew: bool = True)
     with TemporaryDirectory() as scratch, Folder(Path(scratch)) as folder:
         for path, data in files.items():
             if path != layout.MANIFEST or not anew:
-                plain_tar.keep(folder, path, [data])
+                keep_file(folder, path, [data])
         if anew:
-            plain_tar.keep(folder, layout.MANIFEST, [assay_manifest.build(run_id_of(files), folder)])
+            keep_file(folder, layout.MANIFEST, [assay_manifest.build(run_id_of(files), folder)])
         with target.open("wb") as out:
-            plain_tar.write(folder, set(files) - {layout.MANIFEST}, out)
+            write_tar(folder, set(files) - {layout.MANIFEST}, out)
     return target
 
 

@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from steno.bundle import blobs, local_key
+from steno.bundle import blobs
 from steno.bundle.folder import Folder
+from steno.bundle.keys import make_or_read_key
 from steno.bundle.reader import FolderLayers
 from steno.evidence import canonical, layout
 from steno.evidence.ignored import IgnoreRules
@@ -34,7 +35,7 @@ class Run:
         self.work = directory / "work"
         self.work.mkdir()
         with Folder(self.store) as folder:
-            self.key = local_key.make_or_read(folder)
+            self.key = make_or_read_key(folder)
         self.frames = FakeFrames(key=self.key).process()
         self.findings = Findings()
         self.rules = IgnoreRules(())

@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from steno.bundle import known_secrets, local_key
 from steno.bundle.folder import Folder
-from steno.bundle.seal import seal
+from steno.bundle.keys import keep_known_secrets, make_or_read_key
+from steno.bundle.seal import Sweeper, seal
 from steno.bundle.spool import Spool
-from steno.bundle.sweep import Sweeper
 from steno.evidence import kinds, layout
 from steno.evidence.intake_names import FOLDER_PREFIX
 from support.frames_made import FakeFrames
@@ -32,12 +31,12 @@ class LiveRun:
         given = {"observer": observer, "intake": "memory", "scratch": [str(self.intake)], **started}
         self.spool.event(start(**given))
         with Folder(self.store) as store:
-            self.key = local_key.make_or_read(store)
+            self.key = make_or_read_key(store)
         self.frames = FakeFrames(key=self.key).header(closed=0).process().exec("/bin/sh", ["sh"], result=0)
         if observer != "none":
             self.frames.write(self.path / layout.SPOOL)
             with Folder(self.path / layout.SPOOL) as spool:
-                known_secrets.keep(spool, self.key, [SECRET])
+                keep_known_secrets(spool, self.key, [SECRET])
 
     def event(self, data: kinds.EventData) -> None:
         self.spool.event(data)

@@ -8,10 +8,9 @@ from pathlib import Path
 import msgspec
 
 from steno.bundle.folder import Folder
-from steno.bundle.seal import seal
+from steno.bundle.seal import Sweeper, seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, publish_run_folder
-from steno.bundle.sweep import Sweeper
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import EventData, Host
 from steno.redact.engine import Redactor
@@ -57,10 +56,10 @@ def make_run(
     folder = publish_run_folder(folder, run_id)
     merged = any(isinstance(event, kinds.RunStart) and event.terminal == PTY for event in events)
     streams = (layout.STDIN, layout.OUTPUT) if merged else (layout.STDOUT, layout.STDERR)
-    made = {name: spool.tape(name) for name in streams}
+    made = {name: spool.stream(name) for name in streams}
     for name, mono_ns, data in tapes:
         if name not in made:
-            made[name] = spool.tape(name)
+            made[name] = spool.stream(name)
         made[name].append(mono_ns, data)
     for tape in made.values():
         tape.close()

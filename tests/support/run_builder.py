@@ -17,14 +17,14 @@ from zlib import crc32
 
 import msgspec
 
-from steno.bundle import judgement_cache, kernel_table, local_key
+from steno.bundle import judgement_cache, kernel_table
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
 from steno.bundle.frames import open_frames
-from steno.bundle.seal import seal
+from steno.bundle.keys import make_or_read_key
+from steno.bundle.seal import Sweeper, seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, publish_run_folder
-from steno.bundle.sweep import Sweeper
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
 from steno.evidence.kinds import EventData, Host
@@ -315,7 +315,7 @@ class RunBuilder:
         recorded = [name.rpartition("/")[2] for name in layout.TAPES if name in streams]
         terminal = msgspec.structs.replace(self._start["terminal"], recorded=recorded)
         spool.event(kinds.RunStart(**{**self._start, "terminal": terminal}))
-        tapes = {name: spool.tape(name) for name in streams}
+        tapes = {name: spool.stream(name) for name in streams}
         for name, at, data in sorted(self._tapes, key=lambda tape: tape[1]):
             tapes[name].append(at, data)
         for tape in tapes.values():
@@ -344,7 +344,7 @@ class RunBuilder:
 
     def _kernel_layer(self, path: Path) -> EventData:
         with Folder(path.parent) as store:
-            key = local_key.make_or_read(store)
+            key = make_or_read_key(store)
             judgement_cache.allow(store)
         frames = FakeFrames(key=key).header(**self._header)
         kept = _Kept(frames, self._blobs)

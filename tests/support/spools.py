@@ -11,9 +11,8 @@ import msgspec
 
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import Manifest
-from steno.bundle.seal import seal
+from steno.bundle.seal import Sweeper, seal
 from steno.bundle.spool import Spool
-from steno.bundle.sweep import Sweeper
 from steno.evidence import index, kinds, layout
 from steno.evidence.index import Arrival
 from steno.evidence.kinds import Event, EventData, Host
@@ -132,7 +131,7 @@ def small_spool(run: Path, *, finished: bool = True) -> None:
     spool.file(layout.WORKTREE_BEFORE, [b"a patch from before\n"])
     spool.event(kinds.RepoSnapshotBefore(root="/work", head="a" * 40, branch="main"))
     spool.event(kinds.CommandStarted(pid=7))
-    tapes = {name: spool.tape(name) for name in (layout.STDIN, layout.STDOUT, layout.STDERR)}
+    tapes = {name: spool.stream(name) for name in (layout.STDIN, layout.STDOUT, layout.STDERR)}
     for tape, data in (
         (layout.STDIN, b"in\n"),
         (layout.STDOUT, b"one\n"),

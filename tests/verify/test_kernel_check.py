@@ -14,12 +14,10 @@ import pytest
 from steno.bundle import manifest as manifests
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import completeness_of
-from steno.bundle.manifest import FileDigest
+from steno.bundle.manifest import FileDigest, completeness_of
 from steno.bundle.reader import digest_of
 from steno.bundle.recover import Keepers, recover
-from steno.bundle.seal import seal
-from steno.bundle.sweep import Sweeper
+from steno.bundle.seal import Sweeper, seal
 from steno.bundle.verify import Status, Verdict, verify
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.syscalls import ADDED

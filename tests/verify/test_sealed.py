@@ -11,7 +11,7 @@ import pytest
 import steno as steno_module
 from steno.bundle import judgement_cache
 from steno.bundle.folder import Folder
-from steno.bundle.sealed import NotAsSealedError, open_sealed
+from steno.bundle.reader import NotAsSealedError, open_sealed
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
 from support.program import Steno

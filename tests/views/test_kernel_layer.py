@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from steno.bundle.folder import Folder
-from steno.bundle.spool import holding
+from steno.bundle.lock import holding
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import layout
 from steno.model.run import Run
+from steno.text.style import Paint
 from steno.views import file_list, network, process_tree
-from steno.views.paint import Paint
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 

@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from steno.bundle.folder import Folder
-from steno.bundle.room import TEMPORARY
+from steno.bundle.folder import TEMPORARY, Folder
+from steno.bundle.keys import NONCE_BYTES, TAG_BYTES, decrypt, encrypt
 from steno.evidence import layout
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ CLEAR, ENCRYPTED = "", "chacha20poly1305"
 GROUP_ROWS = 64
 GROUP_BYTES = 8 << 20
 ROOM_LEFT = 16 << 20
-NONCE_BYTES = 12
-TAG_BYTES = 16
 # What a reader takes: more than this no writer of ours puts into one row group.
 MAX_BLOB = 1 << 30
 MAX_FOOTER = 256 << 20
@@ -60,7 +58,7 @@ class BlobWriter:
 
     def add(self, key: str, content: bytes, *, secret: bool) -> None:
         if secret:
-            self._rows.append((key, _encrypted(self._secret_key, key, content), ENCRYPTED))
+            self._rows.append((key, encrypt(self._secret_key, content, key), ENCRYPTED))
         else:
             self._rows.append((key, content, CLEAR))
         self.count += 1
@@ -145,13 +143,6 @@ def _binary(contents: tuple[bytes, ...]) -> pa.Array:
         return pa.array(contents, pa.binary())
     ends = (0).to_bytes(4, "little") + len(contents[0]).to_bytes(4, "little")
     return pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(ends), pa.py_buffer(contents[0])])
-
-
-def _encrypted(secret_key: bytes, key: str, content: bytes) -> bytes:
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-
-    nonce = os.urandom(NONCE_BYTES)
-    return nonce + ChaCha20Poly1305(secret_key).encrypt(nonce, content, key.encode())
 
 
 # --- reading ---------------------------------------------------------------------------------------------
@@ -297,17 +288,13 @@ def _in_clear(cipher: str, secret_keys: Sequence[bytes], key: str, content: byte
 
 
 def _decrypted(secret_keys: Sequence[bytes], key: str, content: bytes) -> bytes:
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-
     if not secret_keys:
         raise BlobsError(f"the blob {key!r} holds a secret and is encrypted to a key that is not here")
     if len(content) < NONCE_BYTES + TAG_BYTES:
         raise BlobsError(f"the blob {key!r} is too short to be encrypted")
-    nonce, sealed = content[:NONCE_BYTES], content[NONCE_BYTES:]
     for secret_key in secret_keys:
-        with suppress(InvalidTag, ValueError):
-            return ChaCha20Poly1305(secret_key).decrypt(nonce, sealed, key.encode())
+        if (clear := decrypt(secret_key, content, key)) is not None:
+            return clear
     raise BlobsError(f"the blob {key!r} cannot be opened with the keys that are here")
 
 

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 BLOCK = 1 << 18
+TEMPORARY = ".sealing"  # how the name of a file ends until it is whole
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -265,3 +266,9 @@ def _parts(path: str) -> list[str]:
     if any(part in {"", ".", ".."} or "\0" in part for part in parts):
         raise ValueError(f"not a plain relative path: {path!r}")
     return parts
+
+
+def write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]

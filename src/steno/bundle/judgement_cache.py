@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from steno import __version__
-from steno.bundle import local_key
 from steno.bundle.folder import BLOCK, Folder
+from steno.bundle.keys import read_keys
 from steno.errors import StoreError
 from steno.evidence import canonical, layout
 from steno.judge.rules import RULES
@@ -54,7 +54,7 @@ class JudgementCache:
             with Folder(path, follow=False) as store:
                 if os.fstat(store.fd).st_uid != os.geteuid() or not store.has_folder(CACHE):
                     return None
-            (key, *_) = local_key.read_all(path)
+            (key, *_) = read_keys(path)
             told = canonical.encode([root, RULES, __version__, types, *_identities(run)])
         except (OSError, StoreError):
             return None

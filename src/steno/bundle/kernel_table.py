@@ -13,11 +13,10 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from steno.bundle.folder import Folder
+from steno.bundle.folder import TEMPORARY, Folder
 from steno.bundle.frame_records import Batch
 from steno.bundle.frames import OP_NAMES, Frames
 from steno.bundle.masked_strings import MaskedStrings
-from steno.bundle.room import TEMPORARY
 from steno.evidence import calls, kinds, layout, wire
 from steno.evidence.kinds import Split
 from steno.evidence.syscalls import DICTIONARIES, MAX_GROUP_BYTES

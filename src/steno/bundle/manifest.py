@@ -6,13 +6,16 @@ The root is the SHA-256 of the canonical manifest without its `root`, so it cove
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from steno.bundle.folder import Folder
 from steno.evidence import canonical, compat, layout
 from steno.evidence.run_id import is_run_id
+
+if TYPE_CHECKING:
+    from steno.judge.facts import RunFacts
 
 FORMAT = 2
 MAX_BYTES = 16 << 20
@@ -38,6 +41,10 @@ class Completeness(msgspec.Struct, frozen=True):
     complete: bool
     completed: bool  # the command was seen to its end
     gaps: list[str]
+
+
+def completeness_of(facts: RunFacts) -> Completeness:
+    return Completeness(facts.complete, facts.completed, sorted({gap.reason for gap in facts.gaps}))
 
 
 class Manifest(msgspec.Struct, frozen=True):

@@ -12,16 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from steno.bundle import manifest as manifests
-from steno.bundle.first_format import as_today
-from steno.bundle.folder import Folder
+from steno.bundle.folder import TEMPORARY, Folder, write_all
 from steno.bundle.frames import KERNEL
+from steno.bundle.lock import holding, is_live
 from steno.bundle.manifest import Manifest
-from steno.bundle.reader import FolderLayers, digest_of, event_lines
-from steno.bundle.room import TEMPORARY
-from steno.bundle.seal import seal_held
-from steno.bundle.spool import RESERVE, holding, is_live, remove_spool
-from steno.bundle.sweep import Sweeper
-from steno.bundle.tape import write_all
+from steno.bundle.reader import FolderLayers, as_today, digest_of, event_lines
+from steno.bundle.seal import Sweeper, seal_held
+from steno.bundle.spool import RESERVE, remove_spool
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import canonical, index, kinds, layout
 from steno.evidence.index import Arrival

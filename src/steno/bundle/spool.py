@@ -1,9 +1,8 @@
-"""The spool: what a run has shown so far, on disk, append-only, already masked.
+"""The spool: what a run has shown so far, on disk, append-only, already masked, by the names of the bundle.
 
-In: events, stream bytes and files, raw. Out: `<run>/spool/`, with the names of the bundle. Everything
-passes the redactor here, so nothing reaches the disk in clear by any other way. A lock tells a live
-spool from one whose recorder is gone. A small reserve is given up when the disk is full, so that the
-loss itself can still be written down.
+Everything passes the redactor here, so nothing reaches the disk in clear by any other way. A small reserve is
+given up when the disk is full, so that the loss itself can still be written down. What was made is held open,
+so that it survives whoever removes its name.
 """
 
 from __future__ import annotations
@@ -12,24 +11,22 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from steno.bundle.folder import Folder, NotRegularError
-from steno.bundle.held_files import HeldFiles
-from steno.bundle.tape import Tape, write_all
+from steno.bundle.folder import BLOCK, Folder, write_all
+from steno.bundle.lock import LOCK
+from steno.bundle.stream_writer import StreamWriter
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import Event, EventData
 from steno.redact.engine import Redactor
 
-LOCK = "lock"
 RESERVE = "reserve"
 RESERVE_BYTES = 256 * 1024
 MOST_REMEMBERED = 8 << 20  # of events: far more than a run has that nobody makes long on purpose
-LOOK_SECONDS, LOCK_PAUSE = 10.0, 0.02
 
 
 class Spool:
@@ -51,7 +48,7 @@ class Spool:
         self._latest_ns = 0
         self.clock_went_back = False
         self._next_seq = 0
-        self.tapes: list[Tape] = []
+        self.streams: list[StreamWriter] = []
         self.failure: OSError | None = None
 
     @property
@@ -80,12 +77,12 @@ class Spool:
         self._write_event(canonical.encode_line(raw))
         self._next_seq += 1
 
-    def tape(self, name: str) -> Tape:
-        tape = Tape(self._folder, name, self._redactor.stream(layout.shown(name)))
-        for path, fd in tape.files:
+    def stream(self, name: str) -> StreamWriter:
+        writer = StreamWriter(self._folder, name, self._redactor.stream(layout.shown(name)))
+        for path, fd in writer.files:
             self._files.hold(path, fd)
-        self.tapes.append(tape)
-        return tape
+        self.streams.append(writer)
+        return writer
 
     def file(self, path: str, blocks: Iterable[bytes]) -> None:
         """Write a whole file, masked at equal length."""
@@ -144,14 +141,14 @@ class Spool:
                 os.close(fd)
 
     def settle(self) -> None:
-        for tape in self.tapes:
-            if tape.waiting:
-                tape.settle()
+        for writer in self.streams:
+            if writer.waiting:
+                writer.settle()
 
     def sync(self) -> None:
         os.fdatasync(self._events)
-        for tape in self.tapes:
-            tape.sync()
+        for writer in self.streams:
+            writer.sync()
 
     def finish(self) -> None:
         """The spool stays ours, and is written no more. The reserve is for our losses, not for the bundle."""
@@ -216,88 +213,6 @@ class Spool:
             self._reserve_kept = False
 
 
-@contextmanager
-def holding(spool: Folder, ours: Sequence[int] = ()) -> Iterator[bool]:
-    """Hold a spool; False when its recorder, or another process that seals it, has it.
-
-    The recorder holds the lock and its events, and says so (`ours`). Who comes later takes both, and makes a
-    lock that is gone.
-    """
-    fds: list[int] = []
-    try:
-        yield all(
-            any(os.path.sameopenfile(fd, own) for own in ours) or _locked(fd) for fd in _open_both(spool, fds)
-        )
-    finally:
-        for fd in fds:
-            os.close(fd)
-
-
-def _open_both(spool: Folder, fds: list[int]) -> Iterator[int]:
-    """The events first: whose recorder is there has its lock left alone."""
-    if spool.has(layout.EVENTS):
-        fds.append(spool.open(layout.EVENTS, write=True))
-        yield fds[-1]
-    fds.append(_open_lock(spool))
-    yield fds[-1]
-
-
-def _open_lock(spool: Folder) -> int:
-    if spool.has_folder(LOCK):
-        spool.remove_tree(LOCK)
-    with suppress(FileExistsError):
-        os.close(spool.create(LOCK))
-    try:
-        return spool.open(LOCK, write=True)
-    except NotRegularError:
-        spool.remove(LOCK)
-        return spool.create(LOCK)
-
-
-def _locked(fd: int) -> bool:
-    """False: somebody has it. Who only looks whether somebody has it is waited for."""
-    enough = time.monotonic() + LOOK_SECONDS
-    while not _try_lock(fd, fcntl.LOCK_EX):
-        if not _try_lock(fd, fcntl.LOCK_SH) or time.monotonic() > enough:
-            return False
-        fcntl.flock(fd, fcntl.LOCK_UN)
-        time.sleep(LOCK_PAUSE)
-    return True
-
-
-def _try_lock(fd: int, how: int) -> bool:
-    try:
-        fcntl.flock(fd, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def is_live(run_folder: Folder) -> bool:
-    """Whether a recorder is still writing this spool, or someone seals it."""
-    return any(_is_locked(run_folder, f"{layout.SPOOL}/{path}") for path in (LOCK, layout.EVENTS))
-
-
-def is_orphaned(run_folder: Folder) -> bool:
-    """Whether the recorder is gone and only its observer of the kernel holds the spool.
-
-    Both inherit the lock; the events are the recorder's alone.
-    """
-    events, lock = (f"{layout.SPOOL}/{path}" for path in (layout.EVENTS, LOCK))
-    return run_folder.has(events) and not _is_locked(run_folder, events) and _is_locked(run_folder, lock)
-
-
-def _is_locked(folder: Folder, path: str) -> bool:
-    try:
-        fd = folder.open(path)
-    except OSError:
-        return False
-    try:
-        return not _try_lock(fd, fcntl.LOCK_SH)  # shared: who else looks at this moment is nobody who has it
-    finally:
-        os.close(fd)
-
-
 def remove_spool(run_folder: Folder) -> None:
     """Remove a spool: events first, so that half a spool is never sealed; the lock last."""
     with run_folder.sub(layout.SPOOL) as spool:
@@ -331,3 +246,60 @@ def _utf8(value: Any) -> Any:
             return _utf8(msgspec.to_builtins(value))
         case _:
             return value
+
+
+class HeldFiles:
+    def __init__(self) -> None:
+        self._held: dict[str, int] = {}
+
+    def hold(self, name: str, fd: int) -> None:
+        """`fd` stays the caller's."""
+        self._held[name] = os.dup(fd)
+
+    def lost_from(self, folder: Folder) -> list[str]:
+        """The names by which a file can no longer be reached."""
+        return [name for name, fd in self._held.items() if not _is_at(folder, name, fd)]
+
+    def write_again(self, folder: Folder, name: str) -> int:
+        """What is there now has to go: it is not what was recorded. Returns the new file, open."""
+        above = name.rpartition("/")[0]
+        for path in (name,) if not above or folder.has_folder(above) else (above,):
+            with suppress(FileNotFoundError):
+                folder.remove_tree(path)
+        new = folder.create(name, append=True)
+        try:
+            _copy_held(self._held[name], new)
+            self._replace(name, new)
+        except BaseException:
+            os.close(new)
+            raise
+        return new
+
+    def _replace(self, name: str, new: int) -> None:
+        old, self._held[name] = self._held[name], os.dup(new)
+        os.close(old)
+
+    def close(self) -> None:
+        while self._held:
+            os.close(self._held.popitem()[1])
+
+
+def _is_at(folder: Folder, name: str, fd: int) -> bool:
+    try:
+        there = folder.open(name)
+    except OSError:
+        return False
+    try:
+        return os.path.sameopenfile(there, fd)
+    finally:
+        os.close(there)
+
+
+def _copy_held(source: int, target: int) -> None:
+    """`source` is open to be written only; it may have no name."""
+    readable = os.open(f"/proc/self/fd/{source}", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        while block := os.read(readable, BLOCK):
+            write_all(target, block)
+    finally:
+        os.close(readable)

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from steno.bundle.folder import Folder
-from steno.bundle.spool import is_live, is_orphaned
+from steno.bundle.lock import is_live, is_orphaned
 from steno.errors import RunNotFoundError, StoreError
 from steno.evidence import layout
 from steno.evidence.run_id import is_run_id

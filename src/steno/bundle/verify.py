@@ -14,12 +14,10 @@ import msgspec
 
 from steno.bundle import manifest as manifests
 from steno.bundle.claims_check import claim_problems
-from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import completeness_of
 from steno.bundle.kernel_check import kernel_problems
-from steno.bundle.manifest import FileDigest, Manifest
-from steno.bundle.reader import FolderLayers, digest_of
+from steno.bundle.manifest import FileDigest, Manifest, completeness_of
+from steno.bundle.reader import FolderLayers, as_today, digest_of
 from steno.evidence import canonical, compat, index, kinds, layout
 from steno.evidence.run_id import is_run_id
 from steno.judge.facts import NoRunStartError, RunFacts

@@ -86,7 +86,7 @@ def reconstruct(trace: str, out: str, err: str, as_json: bool) -> int:
 
     from steno.contracts.agent_audit.strace_reader import HINT, MEANINGS, NOT_A_TRACE
     from steno.launch.reconstruct import reconstruct_files
-    from steno.views.measures import counted
+    from steno.text.units import counted
 
     made = reconstruct_files(Path(trace), Path(out), Path(err))
     if as_json:

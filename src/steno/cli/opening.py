@@ -1,7 +1,7 @@
 """What the reading commands share: the RUN argument, its options, opening what it names, and printing.
 
 In: words of the command line. Out: folders, and lines on stdout (data) or stderr (messages). Never prints
-text that could change the user's terminal: everything passes `views.plain`.
+text that could change the user's terminal: everything passes `text.safe`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from steno.bundle.store import LAST, RunState, run_ids, store_path
 from steno.errors import StenoError, StoreError
 from steno.evidence import canonical
 from steno.model.runs import find, names_path, open_path
-from steno.views.paint import Paint, paint_for
-from steno.views.plain import utf8, visible, visible_json
+from steno.text.safe import utf8, visible, visible_json
+from steno.text.style import Paint, paint_for
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

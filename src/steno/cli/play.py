@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 import click
 
-from steno.bundle.tape import write_all
+from steno.bundle.folder import write_all
 from steno.cli.opening import json_option, open_run, print_json, run_argument, store_option
 from steno.views import player
 

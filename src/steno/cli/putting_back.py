@@ -41,8 +41,8 @@ from steno.restore.states import (
     read_records,
 )
 from steno.restore.tasks import Direction, User
+from steno.text.safe import visible
 from steno.views.export import trusted
-from steno.views.plain import visible
 
 _NS_PER_MS = 10**6
 _ATTRIBUTES = "its extended attributes, or flags of its inode, were set; what they were is not in the record"

@@ -18,8 +18,8 @@ from steno.cli.opening import (
     store_option,
 )
 from steno.errors import BadRequestError
-from steno.record.recovery import Done, Report, recover_all, recover_run
-from steno.views.plain import visible
+from steno.record.recover import Done, Report, recover_all, recover_run
+from steno.text.safe import visible
 
 
 @click.command(

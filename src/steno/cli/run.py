@@ -14,15 +14,14 @@ import click
 from steno.agents.made import HOOK_AGENTS
 from steno.bundle.store import UNPUBLISHED
 from steno.capture.host import original_environment
-from steno.capture.observer import AUTO, EBPF, NONE, WISHES
-from steno.capture.probe import may_load
+from steno.capture.observer import AUTO, EBPF, NONE, WISHES, may_load
 from steno.cli.opening import chosen_store, complete_command, say, say_hint
 from steno.errors import BadRequestError, CaptureError, StenoError
 from steno.evidence import layout
 from steno.evidence.intake_names import NOT_WANTED
 from steno.evidence.kinds import ANY_SHIM, MAX_TAIL_BYTES, NO_SHIM, KernelObserved, SdkIntake
 from steno.evidence.run_id import is_run_id
-from steno.record.counted_gaps import counted
+from steno.record.gaps import counted
 from steno.record.run import Outcome, RunRequest, record
 
 _START_HINTS = {
@@ -308,7 +307,7 @@ def _of_the_ignored_paths() -> Iterator[Trouble]:
     from steno.capture import ignore
 
     try:
-        path = ignore.place(os.environ)
+        path = ignore.config_path(os.environ)
     except CaptureError:  # the recorder had another environment
         return
     why = ignore.why_not_made(path)

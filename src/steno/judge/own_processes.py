@@ -15,7 +15,7 @@ from typing import NamedTuple
 from steno.evidence import kinds
 from steno.evidence.intake_names import HOOKS
 from steno.evidence.layers import Layers
-from steno.evidence.syscalls import BadTableError, RowBatch, batches
+from steno.evidence.syscalls import RowBatch, batches
 from steno.judge.calls.log_writers import LogWatch
 from steno.judge.facts import RunFacts
 from steno.judge.operations import CHANGED, READ, effect, has_failed
@@ -58,23 +58,27 @@ NONE = Own(frozenset(), frozenset())
 
 
 def own_processes(layers: Layers) -> Own:
-    """Those of a table that can be read: what is wrong with another is found by whoever asks for its rows."""
+    """Of a record that can be read: what is wrong with another is found by whoever asks for more of it."""
+    try:
+        return _found_in(layers)
+    except (OSError, ValueError):
+        return NONE
+
+
+def _found_in(layers: Layers) -> Own:
     facts = RunFacts.of(layers)
     told = facts.intake_logs is not None and facts.intake_logs.hooks is not None
     program = facts.start.hook_program
     if program is None or (facts.finish is not None and not told):
         return NONE
-    try:
-        suspects = _Suspects(program)
-        for batch in batches(layers, _COLUMNS):
-            suspects.take(batch)
-        if not suspects.hooks:
-            return NONE
-        deeds = _Deeds(program, layers.run_id, suspects)
-        for batch in batches(layers, _COLUMNS):
-            deeds.take(batch)
-    except BadTableError:
+    suspects = _Suspects(program)
+    for batch in batches(layers, _COLUMNS):
+        suspects.take(batch)
+    if not suspects.hooks:
         return NONE
+    deeds = _Deeds(program, layers.run_id, suspects)
+    for batch in batches(layers, _COLUMNS):
+        deeds.take(batch)
     return deeds.found()
 
 

@@ -23,16 +23,16 @@ import msgspec
 from msgspec import Struct, field
 
 from steno.bundle.folder import Folder
+from steno.bundle.lock import is_live
 from steno.bundle.reader import event_lines
-from steno.bundle.spool import is_live
 from steno.contracts.agent_audit.completion import Completion
 from steno.contracts.agent_audit.meta import Known, Meta
 from steno.errors import StoreError
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.intake_names import RUN_ID
 from steno.launch.file_lock import is_held
+from steno.text.safe import utf8
 from steno.views.export.placing import place_in
-from steno.views.plain import utf8
 
 METADATA = "metadata"
 ATTEMPTS = "attempts"

@@ -16,8 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from steno.bundle.folder import Folder, NotRegularError
-from steno.bundle.tape import write_all
+from steno.bundle.folder import Folder, NotRegularError, write_all
 from steno.errors import AgentSetupError
 from steno.launch import file_lock
 

@@ -19,8 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from steno.bundle.folder import Folder
-from steno.bundle.tape import write_all
+from steno.bundle.folder import Folder, write_all
 from steno.errors import AgentSetupError, BadRequestError
 
 SKILL_FILE = "SKILL.md"

@@ -27,8 +27,8 @@ from steno.contracts.agent_audit.streams import AUDIT
 from steno.errors import StoreError
 from steno.redact.engine import PLACEHOLDER, Redactor
 from steno.redact.findings import Findings
-from steno.views import measures
-from steno.views.measures import counted
+from steno.text import units
+from steno.text.units import counted
 
 CHANGED_WHILE_READ = "CHANGED_WHILE_READ"
 AT_REST_NS = 2_000_000_000  # clocks of file systems are coarse: of a younger file nobody knows
@@ -233,9 +233,7 @@ class _Watched:
         if self._found is None:
             ignored = [number for number in self._ending if signal.getsignal(number) is signal.SIG_IGN]
             self._found = {number: signal.signal(number, _end) for number in ignored}
-        self._tell(
-            f"looking at the files: {self._files}, {measures.size(self._bytes)} read; Control-C ends it"
-        )
+        self._tell(f"looking at the files: {self._files}, {units.size(self._bytes)} read; Control-C ends it")
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:

@@ -27,9 +27,8 @@ from steno.launch.environment import ManagedPaths, search_path
 from steno.launch.registry import AttemptRecord, AttemptState, Entry, agent_process, attempts
 from steno.launch.run_dirs import RunName, directory_problem, find_run, open_run, open_runs, run_names
 from steno.launch.translate import Attempt, attempt_of
-from steno.views.folding import folded
-from steno.views.paint import Paint
-from steno.views.plain import columns, cut, pad, visible
+from steno.text.safe import columns, cut, pad, visible
+from steno.text.style import Paint, folded
 
 
 def all_agents(root: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -35,9 +35,9 @@ from steno.agents.stream import Session, read, session_of
 from steno.contracts.agent_audit.completion import rules_of
 from steno.contracts.agent_audit.meta import Meta
 from steno.errors import BadRequestError
-from steno.views.comment import code
-from steno.views.measures import counted
-from steno.views.plain import visible, visible_json
+from steno.text.markdown import code
+from steno.text.safe import visible, visible_json
+from steno.text.units import counted
 
 
 class Attempt(Struct, frozen=True, kw_only=True, dict=True):

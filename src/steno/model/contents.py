@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from steno.bundle import local_key
 from steno.bundle.blobs import BlobReader, BlobsError, open_blobs
 from steno.bundle.folder import Folder
+from steno.bundle.keys import read_keys
 from steno.errors import StoreError
 from steno.evidence import layout
 from steno.judge import surface_names
@@ -33,7 +33,7 @@ def kept_contents(run: Folder) -> Iterator[Contents | None]:
 def secret_keys(store: Path) -> list[bytes]:
     """The keys by which contents of a store's own runs that hold a secret can be read."""
     try:
-        return local_key.read_all(store)
+        return read_keys(store)
     except (OSError, StoreError):
         return []
 

@@ -9,11 +9,10 @@ from typing import NamedTuple
 import msgspec
 
 from steno.bundle import manifest as manifests
-from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import recorded_files
 from steno.bundle.manifest import Manifest
-from steno.bundle.reader import FolderLayers, event_lines
+from steno.bundle.reader import FolderLayers, as_today, event_lines
+from steno.bundle.seal import recorded_files
 from steno.evidence import compat, layout
 from steno.model.documents import Documents
 from steno.model.record import documents_over

@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
-from steno.bundle import plain_tar
 from steno.bundle.claims_check import claim_problems
 from steno.bundle.folder import Folder
+from steno.bundle.pack import keep_file
 from steno.bundle.reader import FolderLayers
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.syscalls import RowBatch, batches
@@ -45,7 +45,7 @@ class LooseEvidence:
         self.facts = RunFacts.from_events(run_id, events)
 
     def put(self, path: str, blocks: Iterable[bytes]) -> None:
-        plain_tar.keep(self._folder, path, blocks)
+        keep_file(self._folder, path, blocks)
 
     def claim_problems(self) -> Iterator[str]:
         """Where what programs told is not what the events tell of."""

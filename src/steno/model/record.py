@@ -14,14 +14,11 @@ import msgspec
 from msgspec.structs import replace
 
 from steno.bundle import manifest as manifests
-from steno.bundle.first_format import as_today
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KERNEL
-from steno.bundle.inventory import completeness_of
 from steno.bundle.judgement_cache import JudgementCache
-from steno.bundle.manifest import Manifest
-from steno.bundle.reader import MAX_SMALL_FILE, FolderLayers, event_lines
-from steno.bundle.sealed import open_sealed
+from steno.bundle.manifest import Manifest, completeness_of
+from steno.bundle.reader import MAX_SMALL_FILE, FolderLayers, as_today, event_lines, open_sealed
 from steno.bundle.store import RunState, state_of
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import kinds, layout

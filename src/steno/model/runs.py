@@ -18,8 +18,7 @@ import msgspec
 
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import NewerFormatError
-from steno.bundle.reader import FolderLayers
-from steno.bundle.sealed import open_sealed
+from steno.bundle.reader import FolderLayers, open_sealed
 from steno.bundle.store import LAST, RunState, find_run, run_ids, state_of
 from steno.errors import RunNotFoundError, UnreadableBundleError
 from steno.evidence import layout

@@ -14,10 +14,9 @@ from typing import Any
 from steno.evidence import canonical
 from steno.judge.calls.types import Call, Calls, Check, Correlation, Effects
 from steno.model.run import Run
-from steno.views import measures
-from steno.views.folding import folded
-from steno.views.paint import Paint
-from steno.views.plain import columns, cut, listed, near, pad, visible
+from steno.text import units
+from steno.text.safe import columns, cut, listed, pad, relative_to_cwd, visible
+from steno.text.style import Paint, folded
 
 _HEADINGS = ("VERDICT", "TOOL", "SAID", "POLICY", "KERNEL SAW", "CALL")
 _WIDEST = 48  # columns of a cell, so that one long name does not widen every line; the last one may be longer
@@ -42,7 +41,7 @@ def lines(found: Calls, paint: Paint, *, width: int | None) -> Iterator[str]:
         for row, call in zip(rows, [None, *found.calls], strict=True):
             yield from _painted([shorten(line) for line in row], call, paint)
             for check in [] if call is None else call.contradictions:
-                against = paint("bad", near(visible(f"  {check.rule}: {check.detail}"), found.cwd))
+                against = paint("bad", relative_to_cwd(visible(f"  {check.rule}: {check.detail}"), found.cwd))
                 yield from folded([against], width=width, indent=4)
     yield from _beside(found, paint, shorten)
 
@@ -99,7 +98,7 @@ def summary_lines(found: dict[str, Any] | None, run_id: str, paint: Paint) -> It
     if found is None:
         return
     counts = [f"{found['verdicts'][one]} {one}" for one in _ORDER if one in found["verdicts"]]
-    words = f"{measures.counted(found['count'], 'tool call')}{': ' if counts else ''}{', '.join(counts)}"
+    words = f"{units.counted(found['count'], 'tool call')}{': ' if counts else ''}{', '.join(counts)}"
     yield paint("bad", words) if "contradicted" in found["verdicts"] else words
     if found["correlation"] is not None:
         doubts = _doubts(**found["correlation"])
@@ -107,8 +106,8 @@ def summary_lines(found: dict[str, Any] | None, run_id: str, paint: Paint) -> It
     for text in [*found["contradicted"], *found["claims_contradicted"]]:
         yield paint("bad", visible(text))
     if found["count"] and found["changed_outside"] is not None:
-        changed = measures.counted(found["changed_outside"], "file")
-        endpoints = measures.counted(found["endpoints_outside"], "endpoint")
+        changed = units.counted(found["changed_outside"], "file")
+        endpoints = units.counted(found["endpoints_outside"], "endpoint")
         yield f"outside of every call: {changed} changed, {endpoints} tried"
     yield f"`steno calls {run_id}` tells of each"
 
@@ -175,7 +174,7 @@ def _seen(seen: Effects) -> str:
         (seen.sockets, "socket", "sockets"),
         (seen.programs, "ran", "ran"),
     )
-    told = [measures.counted(len(names), one, many) for names, one, many in counts if names]
+    told = [units.counted(len(names), one, many) for names, one, many in counts if names]
     return ", ".join(told) or "nothing"
 
 
@@ -257,13 +256,13 @@ def _window(call: Call) -> str:
         return "none"
     start, end = window.start_ns, window.end_ns
     where = "process not seen" if window.process is None else f"process {window.process} and what came of it"
-    times = f"{measures.duration(start)} to {measures.duration(end)}"
+    times = f"{units.duration(start)} to {units.duration(end)}"
     return visible(f"{times} (told by {window.told_by}, ended by {window.ended_by}), {where}")
 
 
 def _shortener(found: Calls, width: int | None) -> Callable[[str], str]:
     def shortened(text: str) -> str:
-        text = near(text, found.cwd)
+        text = relative_to_cwd(text, found.cwd)
         return text if width is None else cut(text, width)
 
     return shortened

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from steno.model.record import SO_FAR
-from steno.views import measures
-from steno.views.paint import Paint
-from steno.views.plain import listed, visible
+from steno.text import units
+from steno.text.safe import listed, visible
+from steno.text.style import Paint
 
 Data = dict[str, Any]
 _SHOWN = 5
@@ -61,11 +61,11 @@ def _losses(health: Data, paint: Paint) -> Iterator[str]:
     own, drops = health["steno"], health["ringbuf_drops"]
     disagreements = own["witness_disagreements"]
     if drops:
-        yield paint("bad", f"{measures.counted(drops, 'event')} DROPPED: the probe's ring buffer was full")
+        yield paint("bad", f"{units.counted(drops, 'event')} DROPPED: the probe's ring buffer was full")
     if disagreements["count"]:
         named = [f"{one['op']} {one['path']} (only {one['seen_by']})" for one in disagreements["listed"]]
         some = f": {listed(named, _SHOWN)}" if named else ""
-        count = measures.counted(disagreements["count"], "change")
+        count = units.counted(disagreements["count"], "change")
         yield paint("bad", f"{count} seen by one witness only{some}")
     if own["observer"] == "both" and (drops or own["counters"].get("lost_events")):
         yield paint("warning", "the two witnesses could not be compared everywhere")
@@ -87,7 +87,7 @@ def _scope(health: Data, paint: Paint) -> Iterator[str]:
         reason = "" if scope is None else scope["reason"] or ""
         yield "no cgroup of its own" + (f": {NO_SCOPE.get(reason, visible(reason))}" if reason else "")
     elif scope["left"]:
-        left = measures.counted(scope["left"], "process", "processes")
+        left = units.counted(scope["left"], "process", "processes")
         yield paint("warning", f"{left} left in the run's cgroup when the recording ended")
     else:
         yield paint("warning", "how the run's cgroup was left is not known")

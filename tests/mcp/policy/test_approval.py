@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
 
-from steno.mcp.approval import is_approved
+from steno.mcp import approval
+from steno.mcp.approval import MAX_AT_ONCE, ApprovalQueue, is_approved
 from steno.mcp.policy.policy import Approval, Call, Decision
 from steno.mcp.session import Answer, ApprovalRequest
 
@@ -56,6 +59,24 @@ def test_who_does_not_answer_in_time_refuses() -> None:
 @pytest.mark.parametrize("command", [["/nonexistent"], ["a\0b"], [""], ["/"]])
 def test_a_command_that_cannot_be_started_refuses(command: list[str]) -> None:
     assert not answer(command)
+
+
+def test_one_question_too_many_is_refused_until_another_has_its_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decided = threading.Event()
+    monkeypatch.setattr(approval, "is_approved", lambda *_: decided.wait(60))
+    questions, answers = ApprovalQueue(Approval(["true"], 60)), SimpleQueue[bool]()
+    request = ApprovalRequest(Call("fs", "write", {}), DECISION, lambda _: Answer(None))
+    for _ in range(MAX_AT_ONCE):
+        questions.ask(request, answers.put)
+    assert answers.empty()
+    questions.ask(request, answers.put)
+    assert answers.get_nowait() is False
+    decided.set()
+    assert all(answers.get(timeout=60) for _ in range(MAX_AT_ONCE))
+    questions.ask(request, answers.put)
+    assert answers.get(timeout=60)
 
 
 @pytest.mark.process

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from steno.bundle.folder import Folder
-from steno.bundle.local_key import KEY_IN_STORE
+from steno.bundle.keys import KEY_IN_STORE
 from steno.bundle.store import RunState
 from steno.evidence import intake, kinds, layout, wire
 from steno.judge.activity import Happening

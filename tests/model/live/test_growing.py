@@ -72,7 +72,7 @@ def test_of_a_long_stream_only_the_end_is_given(tmp_path: Path) -> None:
 def test_a_terminal_is_heard_while_it_speaks_and_to_its_end(tmp_path: Path) -> None:
     spool = open_spool(tmp_path / RUN_ID)
     spool.event(start())
-    out, err = spool.tape(layout.STDOUT), spool.tape(layout.STDERR)
+    out, err = spool.stream(layout.STDOUT), spool.stream(layout.STDERR)
     with Folder(tmp_path / RUN_ID) as run:
         listening = Listening(run)
         assert listening.look().heard == []

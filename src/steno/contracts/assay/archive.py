@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
-from steno.bundle import plain_tar
 from steno.bundle.folder import Folder
+from steno.bundle.pack import TAR_ERRORS, keep_file, manifest_in_tar, unpack_tar, write_tar
 from steno.contracts.assay import manifest
 from steno.contracts.assay.claim_lines import policy_line, sdk_line
 from steno.contracts.assay.documents import in_their_words
@@ -25,7 +25,7 @@ from steno.model.run import Run
 
 __all__ = ["CONCLUDED", "ERRORS", "Folder", "file_name", "manifest_of", "scratch_folder", "unpack", "write"]
 
-ERRORS = plain_tar.ERRORS
+ERRORS = TAR_ERRORS
 CONCLUDED = {
     layout.SURFACE: manifest.SURFACE,
     layout.HEALTH: manifest.HEALTH,
@@ -38,7 +38,7 @@ def file_name(run: Run) -> str:
 
 
 def manifest_of(path: Path) -> bytes:
-    return plain_tar.manifest_of(path, manifest.MAX_BYTES)
+    return manifest_in_tar(path, manifest.MAX_BYTES)
 
 
 def unpack(path: Path, folder: Folder) -> None:
@@ -47,7 +47,7 @@ def unpack(path: Path, folder: Folder) -> None:
     def sizes(data: bytes) -> dict[str, int]:
         return {name: listed.bytes for name, listed in manifest.parse(data).files.items()}
 
-    plain_tar.unpack(path, folder, sizes, manifest.MAX_BYTES)
+    unpack_tar(path, folder, sizes, manifest.MAX_BYTES)
 
 
 @contextmanager
@@ -60,9 +60,9 @@ def write(run: Run, out: IO[bytes]) -> None:
     with scratch_folder() as made:
         with readable(run.folder):
             for path, blocks in _files(run):
-                plain_tar.keep(made, path, blocks)
-            plain_tar.keep(made, layout.MANIFEST, [manifest.build(run.run_id, made)])
-        plain_tar.write(made, manifest.FILES, out)
+                keep_file(made, path, blocks)
+            keep_file(made, layout.MANIFEST, [manifest.build(run.run_id, made)])
+        write_tar(made, manifest.FILES, out)
 
 
 def _files(run: Run) -> Iterator[tuple[str, Iterable[bytes]]]:

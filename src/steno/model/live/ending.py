@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from steno.bundle.folder import Folder
-from steno.bundle.inventory import completeness_of
-from steno.bundle.reader import FolderLayers
-from steno.bundle.sealed import open_sealed
+from steno.bundle.manifest import completeness_of
+from steno.bundle.reader import FolderLayers, open_sealed
 from steno.bundle.store import RunState
 from steno.judge.facts import RunFacts
 from steno.model import runs

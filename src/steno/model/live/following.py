@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from steno.bundle import known_secrets
 from steno.bundle.folder import Folder
+from steno.bundle.keys import KNOWN_SECRETS, key_of_spool, read_known_secrets
 from steno.bundle.store import RunState
 from steno.errors import StoreError
 from steno.evidence import kinds, layout
@@ -107,10 +107,10 @@ class Following:
                 self._open_claims(self._spool, self._start)
 
     def _open_kernel(self, spool: Folder, first: Event) -> None:
-        if not spool.has(known_secrets.KNOWN):
+        if not spool.has(KNOWN_SECRETS):
             return  # made when the command is started
         try:
-            key = known_secrets.key_of(spool, self._store)
+            key = key_of_spool(spool, self._store)
         except (OSError, StoreError) as error:
             self.why_no_kernel = str(error)
             return
@@ -125,10 +125,10 @@ class Following:
         if self._spool is None or self._key is None or self._redactor is None:
             return
         with suppress(OSError):  # the spool may be gone
-            size = self._spool.size(known_secrets.KNOWN)
+            size = self._spool.size(KNOWN_SECRETS)
             if size != self._known_bytes:
                 self._known_bytes = size
-                self._redactor.learn(known_secrets.read(self._spool, self._key))
+                self._redactor.learn(read_known_secrets(self._spool, self._key))
 
     def _open_claims(self, spool: Folder, first: Event) -> None:
         start = first.data

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from steno.bundle.folder import Folder
 from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import KERNEL, OP_NAMES
-from steno.bundle.growing_frames import GrowingFrames
+from steno.bundle.live_frames import LiveFrames
 from steno.bundle.masked_strings import mask_arguments, mask_path
 from steno.evidence import wire
 from steno.judge.activity import ALWAYS, OPENS, Happening, Row, Teller, gathered
@@ -42,7 +42,7 @@ class KernelWatch:
     def __init__(self, spool: Folder, key: bytes, redactor: Redactor, ours: Sequence[str]) -> None:
         """Raises OSError or FramesError while nothing is there yet."""
         with spool.sub(KERNEL) as folder:
-            self._frames = GrowingFrames(folder, key)
+            self._frames = LiveFrames(folder, key)
         self._redactor = redactor
         self._teller = Teller(ours)
         self._masked: OrderedDict[int, bytes] = OrderedDict()

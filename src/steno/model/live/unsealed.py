@@ -15,13 +15,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from steno.bundle import kernel_table, known_secrets
+from steno.bundle import kernel_table
 from steno.bundle.folder import BLOCK, Folder
 from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import Frames, Touched, open_frames
+from steno.bundle.keys import KNOWN_SECRETS, key_of_spool, read_known_secrets
 from steno.bundle.masked_strings import mask_path
-from steno.claims.keeping import ClaimsRead, Heard, read_claims
-from steno.claims.told_lines import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
+from steno.claims.layers import ClaimsRead, Heard, read_claims
+from steno.claims.logs import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, claim_lines, intake, layout
 from steno.evidence.claims import FileKey, ProcessKey
@@ -81,10 +82,10 @@ def with_kernel_layer(record: Record, store: Path) -> Record | None:
     """
     spool = record.layers.folder
     try:
-        if not spool.has(known_secrets.KNOWN):
+        if not spool.has(KNOWN_SECRETS):
             return None  # nobody knows what to mask
-        key = known_secrets.key_of(spool, store)
-        redactor = Redactor(findings=Findings(), literals=known_secrets.read(spool, key))
+        key = key_of_spool(spool, store)
+        redactor = Redactor(findings=Findings(), literals=read_known_secrets(spool, key))
         made = _made(spool, key, redactor, _rules(record.facts.start, store))
         layers = LiveLayers(spool, record.run_id, made, redactor)
     except FileNotFoundError:

@@ -15,10 +15,10 @@ from steno.model.record import readable
 from steno.model.run import Run
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.text.safe import listed, utf8
 from steno.views import content_missing
 from steno.views.export import Exported
 from steno.views.export.placing import place_below, place_tree
-from steno.views.plain import listed, utf8
 
 _SHOWN = 5
 

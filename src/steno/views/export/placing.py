@@ -15,8 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from steno.bundle.folder import Folder
-from steno.bundle.tape import write_all
+from steno.bundle.folder import Folder, write_all
 from steno.errors import BadRequestError, StoreError
 
 _NO_LINKS_HERE = {errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
