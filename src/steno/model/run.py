@@ -453,7 +453,8 @@ class Run:
     @property
     def changes(self) -> Table[types.File]:
         """The rows of `files` that the run changed."""
-        return self._table("changes", types.File, self._changes)
+        files, of_run = self.files, lambda file: file.is_changed and not file.changed_by_others
+        return self._table("changes", types.File, lambda: filter(of_run, files))
 
     @property
     def accesses(self) -> Table[Access]:
@@ -574,9 +575,6 @@ class Run:
         """Of paths."""
         found = self._concluded.accesses()
         return (one for one in found if one.category == "file" and one.name is not None)
-
-    def _changes(self) -> Iterator[types.File]:
-        return (file for file in self.files if file.is_changed and not file.changed_by_others)
 
 
 def of_store(store: Path, run_id: str) -> Run:
