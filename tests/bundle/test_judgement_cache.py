@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from steno.bundle import judgement_cache
+from steno.bundle import judged
 from steno.bundle.folder import Folder
-from steno.bundle.judged import JudgedFiles
-from steno.bundle.judgement_cache import CACHE, MOST_RUNS
+from steno.bundle.judged import CACHE, MOST_RUNS, JudgedFiles
 from steno.evidence import layout
 from steno.evidence.layers import Layers
 from steno.judge import catalogue
@@ -21,7 +20,7 @@ from support.run_builder import RunBuilder
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(judgement_cache, "WORTH_KEEPING", 0)
+    monkeypatch.setattr(judged, "WORTH_KEEPING", 0)
     return RunBuilder("make").process("make").wrote("/w/a", b"x").seal(tmp_path / "runs")
 
 
@@ -60,7 +59,7 @@ def test_it_is_concluded_once_and_read_the_next_time(run: Path, made: list[str])
 
 
 def test_a_small_record_keeps_nothing(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judgement_cache, "WORTH_KEEPING", 1 << 20)
+    monkeypatch.setattr(judged, "WORTH_KEEPING", 1 << 20)
     files_of(run)
     assert entries(run) == []
 
@@ -71,7 +70,7 @@ def test_a_changed_file_of_the_record_or_a_changed_rule_makes_it_anew(
     files_of(run)
     os.utime(run / layout.EVENTS)
     files_of(run)
-    monkeypatch.setattr(judgement_cache, "RULES", 1000)
+    monkeypatch.setattr(judged, "RULES", 1000)
     files_of(run)
     assert made == [layout.FILES] * 3
 

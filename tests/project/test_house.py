@@ -36,7 +36,7 @@ GAP_SOURCES = [
     "record/run.py",
     "record/repository.py",
     "claims/keeping.py",
-    "bundle/claims_check.py",
+    "bundle/verify.py",
     "bundle/recover.py",
 ]
 

@@ -17,10 +17,11 @@ from zlib import crc32
 
 import msgspec
 
-from steno.bundle import judgement_cache, kernel_table
+from steno.bundle import kernel_table
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
 from steno.bundle.frames import open_frames
+from steno.bundle.judged import allow_cache
 from steno.bundle.keys import make_or_read_key
 from steno.bundle.seal import Sweeper, seal
 from steno.bundle.spool import Spool
@@ -346,7 +347,7 @@ class RunBuilder:
     def _kernel_layer(self, path: Path) -> EventData:
         with Folder(path.parent) as store:
             key = make_or_read_key(store)
-            judgement_cache.allow(store)
+            allow_cache(store)
         frames = FakeFrames(key=key).header(**self._header)
         kept = _Kept(frames, self._blobs)
         last = max(at for at, _, _ in self._calls if at < 1 << 62)

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from steno.bundle.folder import Folder
-from steno.bundle.frames import KERNEL
 from steno.bundle.store import RunState
 from steno.evidence import canonical, layout
 from steno.judge import health as healths
@@ -61,7 +60,7 @@ def health(record: Record) -> Data:
 
 def is_watched(run: Folder) -> bool:
     """Whether the spool has frames of the kernel's observer."""
-    place = f"{layout.SPOOL}/{KERNEL}"
+    place = f"{layout.SPOOL}/{layout.KERNEL}"
     if not run.has_folder(place):
         return False
     with run.sub(place) as frames:

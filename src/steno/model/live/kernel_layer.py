@@ -18,8 +18,8 @@ from steno.bundle.folder import BLOCK, Folder
 from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import Frames, Touched, open_frames
 from steno.bundle.judged import JudgedFiles
+from steno.bundle.kernel_table import mask_path
 from steno.bundle.keys import KNOWN_SECRETS, key_of_spool, read_known_secrets
-from steno.bundle.masked_strings import mask_path
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, layout
 from steno.evidence.ignored import IgnoreRules, is_plain
