@@ -23,7 +23,7 @@ IN_SOURCES = "src/steno/native"
 IN_WHEEL = "steno/native"
 PROGRAMS = ("steno-trace", "steno-probe")
 OBJECT = "probe.bpf.o"
-WHY_NOT = "not-built.txt"  # read by steno.capture.native_program
+WHY_NOT = "not-built.txt"  # read by steno.capture.observer
 MOST_SAID = 8000  # of what the compiler said
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args, get_origin, get_type_hints
 
-from steno.model import rows
+from steno.judge import types as rows
 from steno.model.run import Run
 from steno.model.tables import Table, columns_of
 

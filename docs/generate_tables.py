@@ -15,8 +15,9 @@ from typing import Any, Literal
 
 from generate_model import tables
 
-from steno.model import rows
+from steno.judge import types as rows
 from steno.model.table_documents import ROWS
+from steno.model.tables import types_of
 
 MODULE = Path(__file__).parents[1] / "web" / "src" / "made" / "tables.ts"
 _HEAD = """\
@@ -44,7 +45,11 @@ def generated() -> str:
 
 
 def _interface(row: type[rows.Row]) -> str:
-    said = dict(_COMMENT.findall(inspect.getsource(row)))
+    said = dict(_COMMENT.findall(inspect.getsource(row))) | {
+        name: " ".join(member.__doc__.split()).removesuffix(".")
+        for name, member in vars(row).items()
+        if isinstance(member, property) and member.__doc__
+    }
     lines = [f"/** {_said(' '.join((row.__doc__ or '').split()))} */", f"export interface {row.__name__} {{"]
     for name, hint in _columns(row):
         if words := said.get(name):
@@ -72,8 +77,7 @@ def _shape(row: type[rows.Row]) -> str:
 
 
 def _columns(row: type[rows.Row]) -> Iterator[tuple[str, Any]]:
-    hints = typing.get_type_hints(row, include_extras=True)
-    return ((name, hints[name]) for name in row.__struct_fields__)
+    return iter(types_of(row, include_extras=True).items())
 
 
 def _inner(hint: Any) -> Any:

@@ -173,9 +173,6 @@ def generated() -> dict[str, str]:
         "docs/coverage.md": intro + TABLES_BELOW + generate_calls.coverage_tables(described, known),
         "src/steno/evidence/calls.py": generate_calls.names_module(known),
         "src/steno/evidence/linux_abi.py": generate_abi.python_module(abi, NOTICE.format("linux_abi.toml")),
-        "web/src/made/linux.ts": generate_abi.typescript_module(
-            abi, wire, NOTICE.format("linux_abi.toml and wire.toml")
-        ),
     }
 
 

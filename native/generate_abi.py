@@ -1,4 +1,4 @@
-"""The numbers of `linux_abi.toml` as Python and as TypeScript."""
+"""The numbers of `linux_abi.toml` as Python."""
 
 from __future__ import annotations
 
@@ -18,22 +18,6 @@ def python_module(abi: dict[str, Any], notice: str) -> str:
         told = ", ".join(f'"{name}": {_octal(number)}' for name, number in flags.items())
         lines.append(f'    "{machine}": {{{told}}},')
     return "\n".join([*lines, "}", ""])
-
-
-def typescript_module(abi: dict[str, Any], wire: dict[str, Any], notice: str) -> str:
-    lines = [f"// Numbers of Linux and words of a record; {notice}."]
-    lines.append("export const ERRORS: Record<number, string> = {")
-    lines += [f'  {number}: "{name}",' for name, number in abi["errors"].items()]
-    lines.append("};")
-    for name in ("O_ACCMODE", "O_CREAT", "O_TRUNC", "O_PATH"):
-        lines.append(f"export const {name} = {_octal(abi['open_flags'][name])};")
-    lines += [
-        "",
-        "/** The operations that may change what they name. */",
-        "export const CHANGING = new Set([",
-    ]
-    lines += [f'  "{name}",' for name, op in wire["ops"].items() if op.get("changes")]
-    return "\n".join([*lines, "]);", ""])
 
 
 def _octal(number: int) -> str:

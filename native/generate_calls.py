@@ -19,7 +19,9 @@ MACHINES = ("x86_64", "i386", "aarch64")
 GUARDS = {"x86_64": "__x86_64__", "i386": "__x86_64__", "aarch64": "__aarch64__"}
 POSITIONS = ("dir", "path", "flags", "arg", "arg2", "dir2", "path2")
 TRAITS = ("nofollow", "at_nofollow", "at_follow", "empty", "null", "many")
-WORDS = {*POSITIONS, "op", "says", "serve", "when", "traits"}
+EFFECTS = ("none", "look", "open", "change", "move")
+PROBE = ("stop", "pass", "blind", "if_changing", "if_leaving", "if_attaching", "if_ending", "if_binding")
+WORDS = {*POSITIONS, "op", "says", "serve", "effect", "probe", "when", "traits"}
 _WIDTH = 104
 _NOTICE = "made by native/generate.py from native/syscalls.toml; change that and run it again"
 
@@ -77,6 +79,8 @@ def _described(described: Mapping[str, Any]) -> Iterator[tuple[str, str, str, Ma
         if not (
             row.keys() <= WORDS
             and set(row.get("traits", ())) <= set(TRAITS)
+            and row.get("effect", "none") in EFFECTS
+            and row.get("probe", "stop") in PROBE
             and "serve" in row
             and ("op" in row or "says" in row)
         ):
@@ -114,6 +118,14 @@ def calls_header(described: Mapping[str, Any], known: Mapping[str, list[Call]]) 
         *(f"    WHEN_{name.upper()} = {at}," for at, name in enumerate(described["when"])),
         "};",
         "",
+        "/* What a call may do to what it names, and what the probe does about it. */",
+        "enum call_effect {",
+        *(f"    EFFECT_{name.upper()} = {at}," for at, name in enumerate(EFFECTS)),
+        "};",
+        "enum call_beside_probe {",
+        *(f"    BESIDE_{name.upper()} = {at}," for at, name in enumerate(PROBE)),
+        "};",
+        "",
         "/* How the path is meant; native/syscalls.toml tells. */",
         "enum call_trait {",
         *(f"    TRAIT_{name.upper()} = {1 << at}," for at, name in enumerate(TRAITS)),
@@ -124,6 +136,8 @@ def calls_header(described: Mapping[str, Any], known: Mapping[str, list[Call]]) 
         "    uint16_t number;",
         "    uint8_t class;",
         "    uint8_t when;",
+        "    uint8_t effect;",
+        "    uint8_t beside;",
         "    uint16_t op; /* 0: the handler decides */",
         "    handler *serve; /* NULL for a counted call */",
         f"    int8_t {', '.join(POSITIONS)};",
@@ -149,12 +163,13 @@ def calls_header(described: Mapping[str, Any], known: Mapping[str, list[Call]]) 
 
 def calls_source(known: Mapping[str, list[Call]]) -> str:
     none = ", ".join("-1" for _ in POSITIONS)
+    always = "WHEN_ALWAYS, EFFECT_NONE, BESIDE_PASS"
     lines = [
         f"/* {_NOTICE} */",
         '#include "calls.h"',
         '#include "wire.h"',
         "",
-        f"#define COUNTED(number) {{number, CALL_COUNTED, WHEN_ALWAYS, 0, NULL, {none}, 0}}",
+        f"#define COUNTED(number) {{number, CALL_COUNTED, {always}, 0, NULL, {none}, 0}}",
     ]
     for machine, calls in known.items():
         stopped = [call for call in calls if call.group != "unseen"]
@@ -185,10 +200,14 @@ def _c_row(call: Call) -> str:
     row = call.row
     op = f"OP_{row['op'].upper()}" if "op" in row else "0"
     traits = " | ".join(f"TRAIT_{name.upper()}" for name in row.get("traits", ())) or "0"
+    effect = row.get("effect", "none")
+    beside = row.get("probe", "pass" if effect == "look" else "stop")
     cells = [
         str(call.number),
         "CALL_RECORDED",
         f"WHEN_{row.get('when', 'always').upper()}",
+        f"EFFECT_{effect.upper()}",
+        f"BESIDE_{beside.upper()}",
         op,
         row["serve"],
         *(str(row.get(position, -1)) for position in POSITIONS),

@@ -16,6 +16,7 @@ from tempfile import mkdtemp
 import pytest
 from hypothesis import settings
 
+from support.once import Once, made_once
 from support.program import IDENTITY, PROGRAM, SECONDS, Steno
 
 _KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR")
@@ -75,6 +76,12 @@ def steno(tmp_path: Path, clean_env: dict[str, str]) -> Steno:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Recordings that several tests read: `once("a name of its own", make)`."""
+    return made_once(tmp_path_factory)
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ static const struct call openat = {.number = OPENAT, .class = CALL_RECORDED, .se
 static const struct call rename_call = {.number = RENAME, .class = CALL_RECORDED, .serve = on_two};
 static const struct call execve = {.number = EXECVE, .class = CALL_RECORDED, .serve = on_exec};
 static const struct call execveat = {.number = EXECVEAT, .class = CALL_RECORDED, .serve = on_exec};
-static const struct call write_call = {.number = 1, .class = CALL_RECORDED, .when = WHEN_SPLIT, .serve = on_write};
+static const struct call write_call = {.number = 1, .class = CALL_RECORDED, .when = WHEN_SPLIT, .beside = BESIDE_BLIND, .serve = on_write};
 static const struct call setuid_call = {.number = 105, .class = CALL_COUNTED};
 
 static struct wire_header header;

@@ -14,6 +14,8 @@ static void rows_are_sorted_and_whole(const struct call_table *table)
         CHECK(i == 0 || table->calls[i - 1].number < call->number);
         CHECK(call->number <= table->highest);
         CHECK(call->class == CALL_RECORDED ? call->serve != NULL : call->class == CALL_COUNTED && !call->serve);
+        bool changes = call->effect == EFFECT_CHANGE || call->effect == EFFECT_MOVE;
+        CHECK(changes == (op_changes(call->op) || call->op == OP_CHDIR || call->op == OP_CHROOT || call->op == OP_NAMESPACE));
         for (size_t position = 0; position < sizeof positions; position++)
             CHECK(positions[position] >= -1 && positions[position] < 6);
     }

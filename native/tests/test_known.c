@@ -79,9 +79,6 @@ static void names_are_moved(struct stop *stop)
     note_cwd(stop, "/c");
     atomic_fetch_add(&stop->run->age, 1);
     CHECK(leads_to(stop, "/a", NULL) && !known_cwd(stop));
-    CHECK(moves_names(OP_RENAME) && moves_names(OP_SYMLINK) && moves_names(OP_LINK) && moves_names(OP_CHDIR));
-    CHECK(moves_names(OP_RMDIR) && moves_names(OP_UNLINK) && moves_names(OP_MOUNT) && moves_names(OP_CHROOT));
-    CHECK(!moves_names(OP_STAT) && !moves_names(OP_OPEN) && !moves_names(OP_MKDIR));
 }
 
 static void what_is_learned_during_a_move_is_forgotten_when_it_is_over(struct stop *stop)

@@ -41,7 +41,7 @@ static struct expected **bucket_of(const struct run *run, pid_t tid)
 
 static bool is_for_both(const struct stop *stop)
 {
-    return stop->run->agreement && stop->call && stop->call->class == CALL_RECORDED && !filter_alone_sees(stop->call);
+    return stop->run->agreement && stop->call && stop->call->class == CALL_RECORDED && stop->call->beside != BESIDE_BLIND;
 }
 
 void expect_witness(struct stop *stop)

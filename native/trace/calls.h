@@ -87,6 +87,25 @@ enum call_when {
     WHEN_IOCTL = 7,
 };
 
+/* What a call may do to what it names, and what the probe does about it. */
+enum call_effect {
+    EFFECT_NONE = 0,
+    EFFECT_LOOK = 1,
+    EFFECT_OPEN = 2,
+    EFFECT_CHANGE = 3,
+    EFFECT_MOVE = 4,
+};
+enum call_beside_probe {
+    BESIDE_STOP = 0,
+    BESIDE_PASS = 1,
+    BESIDE_BLIND = 2,
+    BESIDE_IF_CHANGING = 3,
+    BESIDE_IF_LEAVING = 4,
+    BESIDE_IF_ATTACHING = 5,
+    BESIDE_IF_ENDING = 6,
+    BESIDE_IF_BINDING = 7,
+};
+
 /* How the path is meant; native/syscalls.toml tells. */
 enum call_trait {
     TRAIT_NOFOLLOW = 1,
@@ -102,6 +121,8 @@ struct call {
     uint16_t number;
     uint8_t class;
     uint8_t when;
+    uint8_t effect;
+    uint8_t beside;
     uint16_t op; /* 0: the handler decides */
     handler *serve; /* NULL for a counted call */
     int8_t dir, path, flags, arg, arg2, dir2, path2;

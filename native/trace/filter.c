@@ -103,61 +103,36 @@ bool ends_or_stops(uint64_t number)
     return is_among(number, ending_or_stopping, COUNT(ending_or_stopping));
 }
 
-/* Beside a probe: calls that may change something, move names about or become a program; of some, it depends on an
- * argument. The rest is told by the probe. */
-enum beside { NEVER, ALWAYS, IF_BITS, IF_VALUE, IF_ATTACHING, IF_ENDING };
-
-static enum beside beside_probe(const struct call *call, uint32_t *argument, uint32_t *value)
+/* Where it depends on an argument whether the filter stops a call beside a probe: which one, and what must be in it. */
+static uint32_t deciding_argument(const struct call *call)
 {
-    handler *serve = call->serve;
-    if (call->class == CALL_COUNTED)
-        return NEVER;
-    if (serve == on_open && call->flags >= 0) {
-        *argument = (uint32_t)call->flags, *value = OPENS_TO_CHANGE;
-        return IF_BITS;
+    switch (call->beside) {
+    case BESIDE_IF_CHANGING:
+        return (uint32_t)call->flags;
+    case BESIDE_IF_BINDING:
+        return 0;
+    default:
+        return (uint32_t)call->arg;
     }
-    if (serve == on_fork && call->arg >= 0) {
-        *argument = (uint32_t)call->arg, *value = LEAVES_ROOT;
-        return IF_BITS;
-    }
-    if (serve == on_ptrace) {
-        *argument = (uint32_t)call->arg;
-        return IF_ATTACHING;
-    }
-    if (serve == on_signal) {
-        *argument = (uint32_t)call->arg;
-        return IF_ENDING;
-    }
-    if (serve == on_socketcall) {
-        *argument = 0, *value = SYS_BIND;
-        return IF_VALUE;
-    }
-    if (serve == on_path || serve == on_fd)
-        return op_changes(call->op) || call->op == OP_CHDIR || call->op == OP_CHROOT ? ALWAYS : NEVER;
-    if (serve == on_number)
-        return call->op == OP_NAMESPACE ? ALWAYS : NEVER;
-    if (serve == on_address)
-        return call->op == OP_BIND ? ALWAYS : NEVER;
-    bool told_by_probe = serve == on_fork || serve == on_message || serve == on_process_exit || serve == on_wait;
-    return told_by_probe ? NEVER : ALWAYS;
 }
 
 bool stops_beside_probe(const struct call *call, const uint64_t args[6])
 {
-    uint32_t argument = 0, value = 0;
-    switch (beside_probe(call, &argument, &value)) {
-    case ALWAYS:
-        return call->when != WHEN_OTHERS_LIMIT || ((uint32_t)args[0] && args[2]);
-    case IF_BITS:
-        return (uint32_t)args[argument] & value;
-    case IF_VALUE:
-        return (uint32_t)args[argument] == value;
-    case IF_ATTACHING:
-        return is_among(args[argument], attaching, COUNT(attaching));
-    case IF_ENDING:
-        return ends_or_stops(args[argument]);
-    default:
+    switch (call->beside) {
+    case BESIDE_PASS:
         return false;
+    case BESIDE_IF_CHANGING:
+        return args[deciding_argument(call)] & OPENS_TO_CHANGE;
+    case BESIDE_IF_LEAVING:
+        return args[deciding_argument(call)] & LEAVES_ROOT;
+    case BESIDE_IF_BINDING:
+        return (uint32_t)args[deciding_argument(call)] == SYS_BIND;
+    case BESIDE_IF_ATTACHING:
+        return is_among(args[deciding_argument(call)], attaching, COUNT(attaching));
+    case BESIDE_IF_ENDING:
+        return ends_or_stops(args[deciding_argument(call)]);
+    default:
+        return call->when != WHEN_OTHERS_LIMIT || ((uint32_t)args[0] && args[2]);
     }
 }
 
@@ -169,27 +144,34 @@ static void put_unless_among(struct writer *out, const uint32_t *values, size_t 
     PUT(out, UNLESS_EQUAL(values[count - 1], 1));
 }
 
+/* The same as `stops_beside_probe`, as a program. False: the call is stopped as without a probe. */
+static bool put_beside_probe(struct writer *out, const struct call *call)
+{
+    if (call->beside == BESIDE_STOP || call->beside == BESIDE_BLIND)
+        return false;
+    if (call->beside != BESIDE_PASS) {
+        PUT(out, LOAD(LOW(deciding_argument(call))));
+        if (call->beside == BESIDE_IF_CHANGING)
+            PUT(out, UNLESS_SET(OPENS_TO_CHANGE, 1));
+        else if (call->beside == BESIDE_IF_LEAVING)
+            PUT(out, UNLESS_SET(LEAVES_ROOT, 1));
+        else if (call->beside == BESIDE_IF_BINDING)
+            PUT(out, UNLESS_EQUAL(SYS_BIND, 1));
+        else if (call->beside == BESIDE_IF_ATTACHING)
+            put_unless_among(out, attaching, COUNT(attaching));
+        else
+            put_unless_among(out, ending_or_stopping, COUNT(ending_or_stopping));
+        PUT(out, STOP);
+    }
+    PUT(out, PASS);
+    return true;
+}
+
 /* What to do once the number is known. Ends with a return on every way. */
 static void put_verdict(struct writer *out, const struct call *call)
 {
-    uint32_t argument = 0, value = 0;
-    enum beside beside = out->stopping == STOP_ALL ? ALWAYS : beside_probe(call, &argument, &value);
-    if (beside != ALWAYS) {
-        if (beside != NEVER) {
-            PUT(out, LOAD(LOW(argument)));
-            if (beside == IF_BITS)
-                PUT(out, UNLESS_SET(value, 1));
-            else if (beside == IF_VALUE)
-                PUT(out, UNLESS_EQUAL(value, 1));
-            else if (beside == IF_ATTACHING)
-                put_unless_among(out, attaching, COUNT(attaching));
-            else
-                put_unless_among(out, ending_or_stopping, COUNT(ending_or_stopping));
-            PUT(out, STOP);
-        }
-        PUT(out, PASS);
+    if (out->stopping == STOP_CHANGES && put_beside_probe(out, call))
         return;
-    }
     switch (call->when) {
     case WHEN_ADDRESS:
         PUT(out, LOAD(LOW(4)));

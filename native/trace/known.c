@@ -46,26 +46,6 @@ struct known *start_knowing(void)
     return known;
 }
 
-bool moves_names(enum op op)
-{
-    switch (op) {
-    case OP_RENAME:
-    case OP_LINK: /* of a symbolic link */
-    case OP_SYMLINK:
-    case OP_RMDIR:
-    case OP_UNLINK:
-    case OP_MOUNT:
-    case OP_UMOUNT:
-    case OP_PIVOT_ROOT:
-    case OP_CHDIR:
-    case OP_CHROOT:
-    case OP_NAMESPACE:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* Threads that were let go to move names. One that loses its place to another is not waited for. */
 static atomic_int movers[MOVERS];
 

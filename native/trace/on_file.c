@@ -45,7 +45,7 @@ static void on_one_path(struct stop *stop, enum op op)
     struct place place;
     if (op == OP_STAT && is_fstat(stop))
         return; /* what a descriptor shows was told when it was opened */
-    stop->only_looks = !op_changes(op) && op != OP_CHDIR && op != OP_CHROOT;
+    stop->only_looks = stop->call->effect == EFFECT_LOOK;
     look_at_argument(stop, path, &place);
     if (stop->seen)
         seen_outcome(stop, op, 0, &place);
@@ -91,7 +91,7 @@ void on_mount(struct stop *stop)
 void on_fd(struct stop *stop)
 {
     struct place place;
-    stop->only_looks = stop->call->op == OP_LIST;
+    stop->only_looks = stop->call->effect == EFFECT_LOOK;
     resolve_descriptor(stop, directory(stop, stop->call->dir), &place);
     if (still_waiting(stop)) {
         enum op op = stop->call->op;

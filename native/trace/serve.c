@@ -26,8 +26,7 @@
 /* What the probe saw of files must be looked up while they are what they were: before a call that may change them. */
 static void read_what_was_seen(const struct stop *stop)
 {
-    enum op op = stop->call ? stop->call->op : 0;
-    bool may_change = op_changes(op) || moves_names(op) || op == OP_OPEN || op == OP_OPEN_HANDLE;
+    bool may_change = stop->call && stop->call->effect >= EFFECT_OPEN;
     if (stop->run->ring && may_change && !drain_ring(stop->run))
         atomic_store(&stop->run->looks_are_late, true);
 }
@@ -50,7 +49,7 @@ static void look_into(struct stop *stop)
         count_call(stop);
     if (stop->number == SYS_fsmount)
         atomic_store(&stop->run->mounts_detached, true);
-    if (stop->call && moves_names(stop->call->op))
+    if (stop->call && stop->call->effect == EFFECT_MOVE)
         note_move(stop);
 }
 

@@ -121,22 +121,16 @@ static uint32_t condition_of(const struct call *call)
     }
 }
 
-/* Neither waits nor changes anything. */
-static bool only_looks(const struct call *call)
-{
-    return (call->serve == on_path || call->serve == on_fd) && !op_changes(call->op) && call->op != OP_CHDIR && call->op != OP_CHROOT;
-}
-
 static struct probe_shape shape_of(const struct call *call, bool native)
 {
     struct probe_shape shape = {.dir = call->dir, .path = call->path, .dir2 = call->dir2, .path2 = call->path2,
                                 .flags = call->flags, .extra = -1, .answer = -1};
-    if (filter_alone_sees(call))
+    if (call->beside == BESIDE_BLIND)
         return shape;
     shape.wish = wish_of(call);
     if (!shape.wish)
         return shape;
-    shape.wish |= SHAPE_SEEN | condition_of(call) | (only_looks(call) ? 0 : SHAPE_BEGIN);
+    shape.wish |= SHAPE_SEEN | condition_of(call) | (call->effect == EFFECT_LOOK ? 0 : SHAPE_BEGIN);
     if (call->op == OP_CHDIR)
         shape.wish |= SHAPE_CWD;
     if (call->op == OP_STAT)

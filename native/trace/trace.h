@@ -194,7 +194,6 @@ int open_for_us(const struct place *place);
 /* --- known.c: what was just learned ---------------------------------------------------------------------- */
 
 struct known *start_knowing(void);
-bool moves_names(enum op op);
 /* The caller is about to move names: what is known of them will not be true. */
 void note_move(const struct stop *stop);
 /* The caller is back, and if it moved names, that is over. */
@@ -338,11 +337,6 @@ enum stopping { STOP_ALL, STOP_CHANGES };
 int build_filter(struct sock_fprog *program, bool split, enum stopping stopping);
 /* Whether the filter beside a probe stops this call. */
 bool stops_beside_probe(const struct call *call, const uint64_t args[6]);
-/* Of what it is stopped for the probe tells nothing: terminals, and signals of descriptors. */
-static inline bool filter_alone_sees(const struct call *call)
-{
-    return call->when == WHEN_SPLIT || call->when == WHEN_FCNTL || call->when == WHEN_IOCTL;
-}
 /* Whether a signal may end or stop us, or the recorder. */
 bool ends_or_stops(uint64_t number);
 const struct call *find_call(uint32_t arch, uint32_t number);

@@ -154,9 +154,8 @@ static void tell_answer(const char *name, const char *address, void *context)
 /* Whether it can be told again: nothing is counted or noted beside its events. */
 static bool only_looks(const struct stop *stop)
 {
-    enum op op = stop->call->op;
-    bool opens = op == OP_OPEN && stop->call->serve == on_open && !stops_beside_probe(stop->call, stop->args);
-    return !stop->notes && (opens || op == OP_STAT || op == OP_ACCESS || op == OP_READLINK || op == OP_LIST || op == OP_GETXATTR);
+    bool reads = stop->call->effect == EFFECT_OPEN && !stops_beside_probe(stop->call, stop->args);
+    return !stop->notes && (reads || stop->call->effect == EFFECT_LOOK);
 }
 
 static void on_call(struct run *run, struct witness *witness, const struct seen *seen)
@@ -203,7 +202,7 @@ static void on_call(struct run *run, struct witness *witness, const struct seen 
     stop.call->serve(&stop);
     if (looks)
         remember(witness->recent, &stop, age);
-    if (moves_names(stop.call->op))
+    if (stop.call->effect == EFFECT_MOVE)
         atomic_fetch_add(&run->age, 1);
 }
 

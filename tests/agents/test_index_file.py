@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from steno.contracts.agent_audit.meta import SessionFound
+from steno.agents.stream import Session
 from steno.errors import StoreError
 from steno.launch.finish import write_indexes
 from steno.launch.registry import Entry, keep, open_register
@@ -25,7 +25,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def attempt(root: Path, number: int = 1, run_id: str = RUN_ID, session: str | None = None) -> None:
-    told = SessionFound("thread_id", session, "stdout") if session else SessionFound()
+    told = Session("thread_id", session, "stdout") if session else Session()
     made = meta(number, run_id, session=told)
     with open_register(root, run_id, make=True) as register:
         keep(register, Entry(reserved_at="", known=known(number, run_id), meta=made))
@@ -82,6 +82,7 @@ def test_an_index_that_cannot_be_written_is_an_error_with_a_hint(root: Path) -> 
     assert "kept" in caught.value.hint
 
 
+@pytest.mark.process
 def test_many_processes_at_once_lose_no_entry(root: Path) -> None:
     with open_register(root, RUN_ID, make=True):
         pass

@@ -11,7 +11,7 @@ import pytest
 
 from steno.bundle.folder import Folder
 from steno.launch import snapshot
-from steno.launch.snapshot import LongLook, LookEndedError
+from steno.launch.snapshot import LookEndedError, SnapshotProgress
 
 
 class Clock:
@@ -44,7 +44,7 @@ def _handlers_as_they_were() -> Iterator[None]:
 
 def test_a_short_look_says_nothing_and_cannot_be_ended(run: Folder) -> None:
     told: list[str | None] = []
-    looking = LongLook(told.append, Clock(0.0))
+    looking = SnapshotProgress(told.append, Clock(0.0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.kill(os.getpid(), signal.SIGINT)
     assert list(looking.look(run).files) == ["a", "b"]
@@ -53,7 +53,7 @@ def test_a_short_look_says_nothing_and_cannot_be_ended(run: Folder) -> None:
 
 def test_a_long_look_tells_how_far_it_is_and_then_that_it_is_over(run: Folder) -> None:
     told: list[str | None] = []
-    LongLook(told.append, Clock(snapshot.PATIENCE)).look(run)
+    SnapshotProgress(told.append, Clock(snapshot.PATIENCE)).look(run)
     assert told[-2:] == ["looking at the files: 2, 8 B read; Control-C ends it", None]
 
 
@@ -69,7 +69,7 @@ def test_a_long_look_is_ended_by_a_signal_that_is_ignored_around_it(
             os.kill(os.getpid(), number)
 
     signal.signal(number, signal.default_int_handler)
-    looking = LongLook(tell, Clock(snapshot.PATIENCE))
+    looking = SnapshotProgress(tell, Clock(snapshot.PATIENCE))
     signal.signal(number, signal.SIG_IGN)
     with pytest.raises(LookEndedError, match=number.name):
         looking.look(run)
@@ -79,5 +79,5 @@ def test_a_long_look_is_ended_by_a_signal_that_is_ignored_around_it(
 
 def test_a_signal_that_the_user_ignores_ends_nothing(run: Folder) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    looking = LongLook(lambda _: os.kill(os.getpid(), signal.SIGHUP), Clock(snapshot.PATIENCE))
+    looking = SnapshotProgress(lambda _: os.kill(os.getpid(), signal.SIGHUP), Clock(snapshot.PATIENCE))
     assert list(looking.look(run).files) == ["a", "b"]

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from steno.contracts.agent_audit.meta import PolicyGiven, SessionFound, describe
+from steno.agents.stream import Session
+from steno.contracts.agent_audit.meta import PolicyGiven, describe
 from steno.errors import BadRequestError
 from steno.launch import start as resuming
 from steno.launch.agent_settings import policy_given
-from steno.launch.attempt import Job, Surroundings
+from steno.launch.attempt import AgentCommand, LaunchOptions
 from steno.launch.finish import keep_meta
 from steno.launch.run_dirs import RunName, prepare_run
 from support.attempts_made import ended_well
@@ -22,19 +23,19 @@ NOW = datetime(2026, 1, 25, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Surroundings:
+def around(tmp_path: Path) -> LaunchOptions:
     program = tmp_path / "bin" / "codex"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    return Surroundings(
+    return LaunchOptions(
         environ={"PATH": str(program.parent)}, root=tmp_path / "root", store=tmp_path / "store"
     )
 
 
 def attempt(root: Path, session: str | None, run_id: str | None = None, **told: Any) -> RunName:
     with prepare_run(root, "codex", run_id, now=NOW) as prepared:
-        found = SessionFound("thread_id", session, "stdout") if session else SessionFound()
+        found = Session("thread_id", session, "stdout") if session else Session()
         known = {"session": found, "home": f"/home-{prepared.attempt}", **told}
         entry = msgspec.structs.replace(prepared.entry.known, **known)
         keep_meta(root, prepared, describe(entry, ended_well()))
@@ -42,10 +43,10 @@ def attempt(root: Path, session: str | None, run_id: str | None = None, **told: 
 
 
 def resumed(
-    around: Surroundings, selector: str, monkeypatch: pytest.MonkeyPatch, **kept: bool
-) -> tuple[Job, Surroundings]:
+    around: LaunchOptions, selector: str, monkeypatch: pytest.MonkeyPatch, **kept: bool
+) -> tuple[AgentCommand, LaunchOptions]:
     """The job that would be launched, and what would be around it."""
-    made: list[tuple[Job, Surroundings]] = []
+    made: list[tuple[AgentCommand, LaunchOptions]] = []
     monkeypatch.setattr(resuming, "run_attempt", lambda job, around, **_: made.append((job, around)))
     monkeypatch.setattr(resuming, "finish_crashed", lambda *_: ["a note"])
     resuming.resume(selector, ["Go on."], around, **kept, on_sealing=lambda _: None)
@@ -53,7 +54,7 @@ def resumed(
 
 
 def test_the_newest_session_goes_on_in_its_own_home(
-    around: Surroundings, monkeypatch: pytest.MonkeyPatch
+    around: LaunchOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = attempt(around.root, "t-1")
     attempt(around.root, "t-2", name.run_id)
@@ -65,7 +66,7 @@ def test_the_newest_session_goes_on_in_its_own_home(
 
 
 def test_while_an_attempt_runs_that_is_what_is_told(
-    around: Surroundings, monkeypatch: pytest.MonkeyPatch
+    around: LaunchOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with prepare_run(around.root, "codex", None, now=NOW) as running:
         with pytest.raises(BadRequestError, match="an attempt is running") as caught:
@@ -74,7 +75,7 @@ def test_while_an_attempt_runs_that_is_what_is_told(
 
 
 def test_a_session_that_could_be_an_option_is_none(
-    around: Surroundings, monkeypatch: pytest.MonkeyPatch
+    around: LaunchOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = attempt(around.root, "--dangerous")
     with pytest.raises(BadRequestError, match="told of a session"):
@@ -94,7 +95,7 @@ def policy(tmp_path: Path) -> PolicyGiven:
 
 
 def test_the_policy_and_the_hooks_of_the_attempt_before_hold_again(
-    around: Surroundings, policy: PolicyGiven, monkeypatch: pytest.MonkeyPatch
+    around: LaunchOptions, policy: PolicyGiven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = attempt(around.root, "t-1", home=HOME, policy=policy, hooks=True)
     job, world = resumed(around, name.suffix, monkeypatch)
@@ -102,7 +103,7 @@ def test_the_policy_and_the_hooks_of_the_attempt_before_hold_again(
 
 
 def test_the_user_can_say_otherwise(
-    around: Surroundings, policy: PolicyGiven, monkeypatch: pytest.MonkeyPatch
+    around: LaunchOptions, policy: PolicyGiven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = attempt(around.root, "t-1", home=HOME, policy=policy, hooks=True)
     for kept in ("keep_policy", "keep_hooks"):
@@ -115,7 +116,7 @@ def test_the_user_can_say_otherwise(
 
 
 def test_what_the_newest_attempt_in_that_home_had_counts(
-    around: Surroundings, policy: PolicyGiven, monkeypatch: pytest.MonkeyPatch
+    around: LaunchOptions, policy: PolicyGiven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = attempt(around.root, "t-1", home=HOME)
     attempt(around.root, None, name.run_id, home=HOME, policy=policy)
@@ -136,7 +137,7 @@ def test_what_the_newest_attempt_in_that_home_had_counts(
     ],
 )
 def test_a_policy_that_is_gone_or_another_one_now_is_refused_until_the_user_says_what_is_meant(
-    around: Surroundings,
+    around: LaunchOptions,
     policy: PolicyGiven,
     content: str | None,
     told: str,
@@ -154,7 +155,7 @@ def test_a_policy_that_is_gone_or_another_one_now_is_refused_until_the_user_says
 
 
 def test_an_attempt_that_cannot_be_read_may_have_had_a_policy(
-    around: Surroundings, monkeypatch: pytest.MonkeyPatch
+    around: LaunchOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = attempt(around.root, "t-1", home=HOME)
     attempt(around.root, None, name.run_id, home=HOME)

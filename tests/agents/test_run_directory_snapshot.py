@@ -12,14 +12,14 @@ import pytest
 from steno.bundle.folder import BLOCK, Folder
 from steno.contracts.agent_audit.changes import Snapshot
 from steno.launch import snapshot
-from steno.launch.snapshot import CHANGED_WHILE_READ, Look
+from steno.launch.snapshot import CHANGED_WHILE_READ, ScannedFiles
 
 
 def look(path: Path) -> Snapshot:
-    return look_again(path, Look({})).files
+    return look_again(path, ScannedFiles({})).files
 
 
-def look_again(path: Path, earlier: Look) -> Look:
+def look_again(path: Path, earlier: ScannedFiles) -> ScannedFiles:
     with Folder(path) as folder:
         return snapshot.look(folder, earlier=earlier)
 
@@ -159,7 +159,7 @@ def test_a_file_that_is_written_to_while_it_is_read_is_read_again(
 def test_a_file_that_never_rests_is_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "log").write_bytes(b"some")
     changing(monkeypatch, tmp_path / "log", 99)
-    found = look_again(tmp_path, Look({}))
+    found = look_again(tmp_path, ScannedFiles({}))
     assert (found.files["log"].sha256, found.files["log"].error) == (None, CHANGED_WHILE_READ)
     assert found.told == "1 file, 1 of them not to be read"
 
@@ -169,7 +169,7 @@ def test_a_file_that_is_the_same_to_the_kernel_is_not_read_again(
 ) -> None:
     monkeypatch.setattr(snapshot, "AT_REST_NS", 0)
     (tmp_path / "a").write_bytes(b"one")
-    first = look_again(tmp_path, Look({}))
+    first = look_again(tmp_path, ScannedFiles({}))
     failing(monkeypatch, "a", PermissionError(13, "it was opened"))
     assert look_again(tmp_path, first) == first
 
@@ -180,7 +180,7 @@ def test_a_change_that_hides_behind_size_and_time_is_seen(
     monkeypatch.setattr(snapshot, "AT_REST_NS", 0)
     (tmp_path / "a").write_bytes(b"one")
     before = (tmp_path / "a").stat()
-    first = look_again(tmp_path, Look({}))
+    first = look_again(tmp_path, ScannedFiles({}))
     while (tmp_path / "a").stat().st_ctime_ns == before.st_ctime_ns:
         (tmp_path / "a").write_bytes(b"two")
     os.utime(tmp_path / "a", ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -192,6 +192,6 @@ def test_a_file_that_was_young_when_it_was_read_is_read_again(
 ) -> None:
     monkeypatch.setattr(snapshot, "AT_REST_NS", 10**12)
     (tmp_path / "a").write_bytes(b"one")
-    first = look_again(tmp_path, Look({}))
+    first = look_again(tmp_path, ScannedFiles({}))
     failing(monkeypatch, "a", PermissionError(13, "it was opened"))
     assert look_again(tmp_path, first).files["a"].error == "EACCES"

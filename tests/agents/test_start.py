@@ -12,7 +12,7 @@ import pytest
 from steno.agents.known import parse_definition
 from steno.errors import BadPolicyError, BadRequestError
 from steno.launch import start as starting
-from steno.launch.attempt import Job, Surroundings
+from steno.launch.attempt import AgentCommand, LaunchOptions
 from steno.launch.start import check, installed
 from support.program import SECONDS
 
@@ -22,8 +22,8 @@ PLAIN = parse_definition(
 )
 
 
-def around(root: Path) -> Surroundings:
-    return Surroundings(environ={"PATH": "/nowhere"}, root=root, store=root)
+def around(root: Path) -> LaunchOptions:
+    return LaunchOptions(environ={"PATH": "/nowhere"}, root=root, store=root)
 
 
 def test_skills_need_a_place(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_home_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_a_policy_that_is_none_is_refused(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("version: 1\ndefault: perhaps\n")
-    with pytest.raises(BadPolicyError, match="default is allow, deny or ask"):
+    with pytest.raises(BadPolicyError, match="default is allow, ask or deny"):
         check(PLAIN, around(tmp_path)._replace(policy=policy), "hello")
 
 
@@ -84,7 +84,7 @@ def test_a_session_at_the_terminal_is_shown(tmp_path: Path) -> None:
 def test_a_start_in_a_run_first_finishes_what_crashed_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[Job] = []
+    made: list[AgentCommand] = []
     program = tmp_path / "bin" / "codex"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n")
@@ -99,7 +99,7 @@ def test_a_start_in_a_run_first_finishes_what_crashed_there(
 def test_what_is_said_to_the_model_is_no_argument_that_brings_servers_along(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[Job] = []
+    made: list[AgentCommand] = []
     monkeypatch.setattr(starting, "run_attempt", lambda job, *_, **__: made.append(job))
     monkeypatch.setattr(starting, "installed", lambda *_: Path("/bin/true"))
     words = ["mcp_servers", "are", "broken", "--", "-c", "mcp_servers.x.command=y"]

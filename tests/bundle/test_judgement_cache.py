@@ -4,45 +4,45 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from steno.bundle import judged
+from steno.bundle import judgement_cache
 from steno.bundle.folder import Folder
-from steno.bundle.judged import CACHE, MOST_RUNS, JudgedFiles
+from steno.bundle.judgement_cache import CACHE, MOST_RUNS
 from steno.evidence import layout
 from steno.evidence.layers import Layers
-from steno.judge import catalogue
+from steno.judge import files as files_judged
+from steno.judge.types import Files
+from support.documents import of_folder
 from support.run_builder import RunBuilder
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(judged, "WORTH_KEEPING", 0)
+    monkeypatch.setattr(judgement_cache, "WORTH_KEEPING", 0)
     return RunBuilder("make").process("make").wrote("/w/a", b"x").seal(tmp_path / "runs")
 
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of what was concluded, each time it was."""
-    names: list[str] = []
-    derivations = catalogue.derivations
+    """A word each time that the files were concluded."""
+    words: list[str] = []
+    conclude = files_judged.files
 
-    def noting(layers: Layers) -> dict[str, Callable[..., Iterator[bytes]]]:
-        def noted(name: str, derive: catalogue.Derivation) -> catalogue.Derivation:
-            return lambda layers: names.append(name) or derive(layers)  # type: ignore[func-returns-value]
+    def noted(layers: Layers) -> Files:
+        words.append(layout.FILES)
+        return conclude(layers)
 
-        return {name: noted(name, derive) for name, derive in derivations(layers).items()}
-
-    monkeypatch.setattr(catalogue, "derivations", noting)
-    return names
+    monkeypatch.setattr(files_judged, "files", noted)
+    return words
 
 
 def files_of(run: Path) -> bytes:
     with Folder(run) as folder:
-        return b"".join(JudgedFiles.of(folder).read(layout.FILES))
+        return b"".join(of_folder(folder).read(layout.FILES))
 
 
 def entries(run: Path) -> list[Path]:
@@ -59,7 +59,7 @@ def test_it_is_concluded_once_and_read_the_next_time(run: Path, made: list[str])
 
 
 def test_a_small_record_keeps_nothing(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judged, "WORTH_KEEPING", 1 << 20)
+    monkeypatch.setattr(judgement_cache, "WORTH_KEEPING", 1 << 20)
     files_of(run)
     assert entries(run) == []
 
@@ -70,7 +70,7 @@ def test_a_changed_file_of_the_record_or_a_changed_rule_makes_it_anew(
     files_of(run)
     os.utime(run / layout.EVENTS)
     files_of(run)
-    monkeypatch.setattr(judged, "RULES", 1000)
+    monkeypatch.setattr(judgement_cache, "RULES", 1000)
     files_of(run)
     assert made == [layout.FILES] * 3
 
@@ -97,10 +97,23 @@ def test_a_disk_without_room_costs_no_answer_and_leaves_no_half_of_one(
 
 def test_what_was_not_read_to_its_end_is_not_kept(run: Path) -> None:
     with Folder(run) as folder:
-        blocks = JudgedFiles.of(folder).read(layout.FILES)
-        next(blocks)
-        del blocks
+        accesses = of_folder(folder).judgement.accesses()
+        next(accesses)
+        del accesses
     assert entries(run) == []
+
+
+@pytest.mark.parametrize("harm", [lambda data: data[:-1], lambda data: b"\x80" + data[1:], lambda _: b""])
+def test_what_was_harmed_is_concluded_anew(
+    run: Path, made: list[str], harm: Callable[[bytes], bytes]
+) -> None:
+    first = files_of(run)
+    (entry,) = entries(run)
+    entry.write_bytes(harm(entry.read_bytes()))
+    assert files_of(run) == first
+    assert made == [layout.FILES] * 2
+    assert files_of(run) == first
+    assert made == [layout.FILES] * 2
 
 
 def test_planted_links_are_not_followed(run: Path, tmp_path: Path) -> None:

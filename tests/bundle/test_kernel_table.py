@@ -12,7 +12,7 @@ import pytest
 from steno.bundle import frames as frames_room
 from steno.bundle import kernel_table
 from steno.evidence import layout, wire
-from steno.judge.kernel_rows import ADDED, COLUMNS
+from steno.evidence.syscalls import ADDED, COLUMNS
 from support.frames_made import ABSENT, FakeFrames, Found
 from support.kernel_tables import table_of, write_table
 from support.sought import strings_of

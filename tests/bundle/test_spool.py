@@ -164,6 +164,7 @@ def test_the_reserve_is_kept_while_recording_and_is_no_part_of_the_record(tmp_pa
     assert not reserve.exists()
 
 
+@pytest.mark.process
 def test_a_full_disk_costs_the_reserve_and_not_the_event(small_disk: Path) -> None:
     spool = open_spool(small_disk / "run")
     spool.event(START)
@@ -176,6 +177,7 @@ def test_a_full_disk_costs_the_reserve_and_not_the_event(small_disk: Path) -> No
     spool.close()
 
 
+@pytest.mark.process
 def test_without_a_reserve_an_event_that_does_not_fit_is_rolled_back_whole(small_disk: Path) -> None:
     spool = open_spool(small_disk / "run")
     spool.event(START)
@@ -195,6 +197,7 @@ def test_without_a_reserve_an_event_that_does_not_fit_is_rolled_back_whole(small
     assert isinstance(events[-1].data, kinds.RunFinish)
 
 
+@pytest.mark.process
 def test_an_event_that_takes_the_reserve_and_still_does_not_fit_is_rolled_back_too(small_disk: Path) -> None:
     spool = open_spool(small_disk / "run")
     spool.event(START)
@@ -218,6 +221,7 @@ def write_until_full(write: Callable[[], None]) -> int:
     raise AssertionError("the disk never filled up")
 
 
+@pytest.mark.process
 def test_a_disk_without_room_for_the_reserve_is_refused_at_once(small_disk: Path) -> None:
     (small_disk / "run").mkdir()
     fill(small_disk)

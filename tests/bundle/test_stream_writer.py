@@ -155,6 +155,7 @@ def test_a_write_that_fails_anywhere_leaves_bytes_and_index_in_agreement(
         assert tape.failure.errno == errno.ENOSPC
 
 
+@pytest.mark.process
 def test_a_full_disk_is_counted_to_the_byte_and_raises_nothing(small_disk: Path) -> None:
     chunk = b"x" * 10_000
     with Folder(small_disk) as folder:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steno.evidence import syscalls
 from steno.evidence.layers import Layers
-from steno.judge import distinct, kernel_rows
-from steno.judge.call_effects import Counts
-from steno.judge.call_scan import CallScan
-from steno.judge.one_pass import Reading
+from steno.judge.calls.attribution import Counts
+from steno.judge.calls.verdicts import CallScan
+from steno.judge.scan import Reading
 from support.calls_made import calls_of, decision, run_of
 from support.frames_made import FakeFrames
 
@@ -59,8 +59,8 @@ def test_small_batches_and_both_ways_of_grouping_give_the_same(
         decision("z", at=(22, 30), server=3, connection="d"),
     ]
     expected = calls_of(made_of(rows), policy)
-    monkeypatch.setattr(distinct, "LARGE", large)
-    monkeypatch.setattr(kernel_rows, "BATCH", 7)
+    monkeypatch.setattr(syscalls, "LARGE", large)
+    monkeypatch.setattr(syscalls, "BATCH", 7)
     assert calls_of(made_of(rows), policy) == expected
 
 

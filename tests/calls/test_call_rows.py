@@ -5,99 +5,108 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from steno.evidence import canonical, layout
-from steno.model import rows
-from steno.model.calls import calls_of
+from msgspec.structs import replace
+
+from steno.judge.calls.types import Call, Calls, Check, Claim, Decided, Effects, Said, Window
+from steno.judge.types import EndpointNames, FileNames, Names, ProgramNames, SocketNames
+from steno.model.tables import plain
 from support.making import FINISHED, make_run, start
 from support.reading import opened
 
 
-class Documents:
-    """Of a record that tells of calls alone."""
-
-    path = Path("/record")
-
-    def __init__(self, told: dict[str, Any]) -> None:
-        self._told = canonical.encode(told)
-
-    def has(self, path: str) -> bool:
-        return path == layout.CALLS
-
-    def size(self, _path: str) -> int:
-        return len(self._told)
-
-    def read(self, _path: str, start: int = 0) -> Any:
-        return iter([self._told[start:]])
-
-    def read_all(self, _path: str, _limit: int) -> bytes:
-        return self._told
-
-
-def seen(**files: list[str]) -> dict[str, Any]:
+def effects(**files: list[str]) -> Effects:
     every = ("read", "written", "created", "deleted", "attempted")
-    return {
-        "kernel_event_count": 3,
-        "files": {name: files.get(name, []) for name in every},
-        "endpoints": {"connected": ["b", "a"], "sent": ["a"]},
-        "unix_sockets": {"connected": ["/run/x"]},
-        "execs": {"ran": ["/usr/bin/git"]},
-        "own_state": ["/home/.agent"],
-    }
+    names = Names(
+        FileNames(**{name: files.get(name, []) for name in every}),
+        EndpointNames(connected=["b", "a"], sent=["a"], bound=[], attempted=[]),
+        SocketNames(connected=["/run/x"], bound=[], attempted=[]),
+        ProgramNames(ran=["/usr/bin/git"], attempted=[]),
+    )
+    return Effects(n_events=3, names=names)
 
 
-def call(**more: Any) -> dict[str, Any]:
+def call(**more: Any) -> Call:
     none = dict.fromkeys(("server", "said", "decided", "window", "seen"))
-    return {"tool_call_id": "c", "tool": "rm", "verdict": "unobserved", "rules": [], **none, **more}
-
-
-def rule(result: str = "contradicted") -> dict[str, str]:
-    return {"rule": "r", "result": result, "says": "it says"}
-
-
-TOLD = {
-    "calls": [
-        call(
-            said={"source": "hook", "corroboration": "corroborated", "rule": "one", "input": {"a": 1}},
-            decided={
-                "decision": "deny",
-                "reason": "no",
-                "dry_run": True,
-                "outcome": "ok",
-                "connection": "s",
-                "arguments": {"a": 2},
-            },
-            window={
-                "start_ns": 5,
-                "end_ns": str(1 << 60),
-                "ended_by": "end",
-                "told_by": "proxy",
-                "process": None,
-            },
-            rules=[rule(), rule("confirmed")],
-            seen=seen(
-                written=["/w/b", "/w/a", "/dev/null", "pipe:[N]"],
-                created=["/w/b"],
-                deleted=["/w/c"],
-                attempted=["/w/d"],
-            ),
-        ),
-        call(),
-    ],
-    "ambiguous": [{**seen(), "candidates": ["c", "d"]}],
-    "unattributed": {**seen(read=["/r"]), "by_servers": {"list": seen()}},
-    "claims": [
-        {
-            "source": "agent",
-            "event_type": "task_completed",
-            "corroboration": "self_reported",
-            "rules": [rule()],
+    return Call(
+        **{
+            "call": 1,
+            "tool_call_id": "c",
+            "tool": "rm",
+            "verdict": "unobserved",
+            "checks": [],
+            **none,
+            **more,
         }
+    )
+
+
+def check(result: str = "contradicted") -> Check:
+    return Check("r", result, "it says")
+
+
+SAID = Said(
+    source="hook",
+    sdk_name=None,
+    sdk_version=None,
+    tool=None,
+    id_from="hook",
+    events=[],
+    input={"a": 1},
+    corroboration="corroborated",
+    rule="one",
+)
+DECIDED = Decided(
+    decision="deny",
+    reason="no",
+    policy=None,
+    dry_run=True,
+    outcome="ok",
+    source="steno.mcp.wrap",
+    connection="s",
+    request_id=None,
+    id_from="request",
+    method="tools/call",
+    read_only=None,
+    arguments={"a": 2},
+    arguments_cut=False,
+)
+SEEN = effects(
+    written=["/w/b", "/w/a", "/dev/null", "pipe:[N]"],
+    created=["/w/b"],
+    deleted=["/w/c"],
+    attempted=["/w/d"],
+)
+TOLD = Calls(
+    "run",
+    [
+        call(
+            said=SAID,
+            decided=DECIDED,
+            window=Window(5, 1 << 60, "end", "proxy", None),
+            checks=[check(), check("confirmed")],
+            seen=replace(SEEN, call=1, own_state=["/home/.agent"]),
+        ),
+        call(call=2),
     ],
-}
+    ambiguous=[replace(effects(), candidates=["c", "d"])],
+    unattributed=effects(read=["/r"]),
+    by_servers=[replace(effects(), server="list")],
+    claims=[
+        Claim(
+            claim=1,
+            source="agent",
+            kind="task_completed",
+            seq=0,
+            corroboration="self_reported",
+            rule=None,
+            checks=[check()],
+        )
+    ],
+)
 
 
 def test_a_call_has_what_was_said_decided_and_by_whom_its_window_is_told() -> None:
-    first, second = calls_of(Documents(TOLD)).table_rows()
+    first, second = TOLD.calls
     assert (first.told_by, first.corroboration, first.corroborated_by) == ("hook", "corroborated", "one")
     assert (first.decision, first.dry_run, first.decision_outcome) == ("deny", True, "ok")
     assert (first.started_ns, first.ended_ns) == (5, 1 << 60)
@@ -107,9 +116,10 @@ def test_a_call_has_what_was_said_decided_and_by_whom_its_window_is_told() -> No
 
 
 def test_checks_are_of_a_call_or_of_a_claim() -> None:
-    found = calls_of(Documents(TOLD))
-    assert list(found.claim_rows()) == [rows.Claim(1, "agent", "task_completed", "self_reported")]
-    assert [(one.call, one.claim, one.result, one.detail) for one in found.check_rows()] == [
+    assert [plain(one) for one in TOLD.claims] == [
+        {"claim": 1, "source": "agent", "kind": "task_completed", "corroboration": "self_reported"}
+    ]
+    assert [(one.call, one.claim, one.result, one.detail) for one in TOLD.checks] == [
         (1, None, "contradicted", "it says"),
         (1, None, "confirmed", "it says"),
         (None, 1, "contradicted", "it says"),
@@ -117,7 +127,7 @@ def test_checks_are_of_a_call_or_of_a_claim() -> None:
 
 
 def test_effects_are_of_a_call_of_one_of_several_or_of_none() -> None:
-    found = list(calls_of(Documents(TOLD)).effect_rows())
+    found = TOLD.effects
     assert [(one.call, one.candidates, one.server) for one in found] == [
         (1, [], None),
         (None, ["c", "d"], None),
@@ -128,7 +138,7 @@ def test_effects_are_of_a_call_of_one_of_several_or_of_none() -> None:
 
 
 def test_what_was_created_is_not_told_as_written_too_and_what_is_no_file_was_not_changed() -> None:
-    one = next(calls_of(Documents(TOLD)).effect_rows())
+    one = TOLD.effects[0]
     assert (one.files_created, one.files_deleted, one.files_tried) == (["/w/b"], ["/w/c"], ["/w/d"])
     assert one.files_written == ["/dev/null", "/w/a", "pipe:[N]"]
     assert one.files_changed == ["/w/a", "/w/b", "/w/c"]
@@ -137,8 +147,8 @@ def test_what_was_created_is_not_told_as_written_too_and_what_is_no_file_was_not
 
 
 def test_where_nobody_could_see_there_is_no_row_of_what_was_outside_of_every_call(tmp_path: Path) -> None:
-    told = {**TOLD, "calls": [call()], "ambiguous": [], "unattributed": None}
-    assert list(calls_of(Documents(told)).effect_rows()) == []
+    told = replace(TOLD, calls=[call()], ambiguous=[], unattributed=None)
+    assert told.effects == []
     with opened(make_run(tmp_path, start(), *FINISHED)) as run:
         assert {"calls", "claims", "checks", "effects"} < run.tables.keys()
         assert list(run.effects) == []

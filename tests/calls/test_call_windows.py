@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steno.evidence import kinds
-from steno.judge.call_processes import Process, Processes
-from steno.judge.call_windows import Outside, Owner, Window, Windows
+from steno.judge.calls.processes import Process, Processes
+from steno.judge.calls.types import Window
+from steno.judge.calls.windows import Outside, Owner, Windows
 from support.calls_made import EMPTY, HOOKS_LOG, SCOPE, calls_of, decision, key, said, said_call
 from support.frames_made import FakeFrames
 
@@ -332,7 +333,7 @@ def test_one_owner_is_told_exactly_when_one_window_is_open(
     opened = [
         place
         for place, window in enumerate(windows)
-        if window.start_ns <= at_ns < window.end_ns and (window.root or 0) <= process
+        if window.start_ns <= at_ns < window.end_ns and (window.process or 0) <= process
     ]
     if not opened:
         assert not isinstance(owner, Owner)

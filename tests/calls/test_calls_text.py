@@ -12,11 +12,11 @@ from steno.bundle.reader import MAX_SMALL_FILE
 from steno.errors import BadRequestError
 from steno.evidence import layout
 from steno.evidence.claims import PolicyLine, SdkLine
-from steno.model.calls import Calls
+from steno.judge.calls.types import Calls
 from steno.model.run import Run
+from steno.text.safe import columns
+from steno.text.style import Paint
 from steno.views import calls_text
-from steno.views.paint import Paint
-from steno.views.plain import columns
 from support.calls_made import EMPTY, SCOPE, TICKS, decision, said, said_call
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder

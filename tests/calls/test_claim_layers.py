@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from steno.evidence import canonical, compat, intake, layout
 from steno.evidence.claims import BadClaimError
-from steno.judge import claim_layers
-from steno.judge.claim_layers import claims_of
+from steno.judge import claims
+from steno.judge.claims import claims_of
 from support.claims_told import (
     HOOK,
     POLICY,
@@ -158,8 +158,8 @@ def test_words_of_agents_that_no_recorder_of_format_1_wrote_are_refused(data: by
 
 
 def test_a_file_that_is_too_large_is_refused_unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claim_layers, "MAX_CLAIMS", 10)
-    monkeypatch.setattr(claim_layers, "MAX_FOLDED", 10)
+    monkeypatch.setattr(claims, "MAX_CLAIMS", 10)
+    monkeypatch.setattr(claims, "MAX_FOLDED", 10)
     for found in (layers(TOLD), FOLDED_LINES):
         with pytest.raises(BadClaimError, match="longer than"):
             claims_of(found)

@@ -190,14 +190,12 @@ def test_an_sdk_log_that_was_refused_is_told() -> None:
 
 
 def test_every_fixed_string_and_every_rule_is_in_the_docs() -> None:
-    source = Path(judge.__file__).parent
+    source = Path(judge.__file__).parent / "calls"
     docs = (Path(__file__).parents[2] / "docs" / "calls.md").read_text()
-    report, rules, logs = (
-        (source / name).read_text() for name in ("correlation.py", "said_and_done.py", "log_faults.py")
-    )
+    report, rules, logs = ((source / name).read_text() for name in ("correlation.py", "checks.py", "join.py"))
     told = re.findall(r'(?:yield f?|: )"([a-z_]+)', report)
     told += re.findall(r'^_\w+ = "([a-z_]+)"', logs, re.MULTILINE)
-    told += re.findall(r'(?:Rule\(|rule, command = |rule = |_path_claimed\()"([a-z_]+)"', rules)
+    told += re.findall(r'(?:Check\(|rule, command = |rule = |_path_claimed\()"([a-z_]+)"', rules)
     assert len(told) > 25
     assert [name for name in {*told, "tests_claimed"} if name not in docs] == []
 

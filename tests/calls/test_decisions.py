@@ -11,7 +11,7 @@ from steno.evidence import compat, intake
 from steno.evidence.claims import PolicyLine
 from steno.evidence.intake import BadIntakeError
 from steno.evidence.proxy_logs import ProxyLogs
-from steno.judge.decisions import decisions
+from steno.judge.claims import decisions
 from support.claims_told import PROXY, SERVER, closed, decided, ended, noticed, opened
 from support.spools import RUN_ID
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from steno.evidence import wire
-from steno.judge.effects import CREATED, DELETED, READ, WRITTEN, effect, has_failed_to_reach
+from steno.judge.operations import CREATED, DELETED, READ, WRITTEN, effect, has_failed_to_reach
 
 DIRECTORY = stat.S_IFDIR | 0o755
 MADE = CREATED | WRITTEN

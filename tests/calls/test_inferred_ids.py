@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from steno.evidence.claims import ProcessKey, SdkEventType
 from steno.evidence.intake import HookTold
-from steno.judge.inferred_ids import with_ids
+from steno.judge.claims import with_ids
 
 BEGINS: SdkEventType = "tool_call_started"
 ENDS: SdkEventType = "tool_call_completed"

@@ -9,8 +9,8 @@ import pytest
 
 from steno.evidence import kinds
 from steno.evidence.claims import FileKey, ProxyLog
-from steno.judge.call_processes import Process, Processes
-from steno.judge.log_writers import HOOK, PROXY, our_program
+from steno.judge.calls.log_writers import HOOK, PROXY, our_program
+from steno.judge.calls.processes import Process, Processes
 from support.calls_made import (
     BORN,
     EMPTY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steno.judge.runners_of_tests import may_run_tests, runs_tests
+from steno.judge.calls.test_runners import may_run_tests, runs_tests
 
 
 @pytest.mark.parametrize(

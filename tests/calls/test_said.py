@@ -12,7 +12,7 @@ from steno.contracts.assay import claim_lines
 from steno.evidence import compat, intake
 from steno.evidence.claims import SdkLine
 from steno.evidence.intake import SdkTold
-from steno.judge.said import said
+from steno.judge.claims import said
 from support.claims_told import AGENT, HOOK, hook, sdk
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.judge import claimed
+from steno.judge.calls import claimed
 from support.calls_judged import (
     BETWEEN,
     CREATE,
@@ -398,3 +398,10 @@ def test_long_hostile_words_are_read_at_once() -> None:
 @given(st.text(max_size=80))
 def test_any_last_words_are_read(message: str) -> None:
     claimed.says_tests_pass(message)
+
+
+def test_a_tool_that_takes_files_or_commands_in_a_list_claims_what_stands_there() -> None:
+    files = {"files": [{"path": "/a", "start_line": None}, {"path": "/b"}, {"path": 7}, "c"]}
+    assert claimed.read_paths("read_files", files) == ["/a", "/b"]
+    assert claimed.command("run_commands", {"commands": ["make test"]}) == "make test"
+    assert claimed.command("run_commands", {"commands": ["make", "make test"]}) is None, "nobody says which"

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from steno.evidence import canonical
-from steno.judge.catalogue import derivations
 from steno.views.summary import summary
 from steno.views.told_files import told_files
 from support.reading import opened, sealed
@@ -20,16 +19,16 @@ def told(run: Path) -> dict[str, Any]:
 
 def test_each_file_is_told_as_the_evidence_gives_it(tmp_path: Path) -> None:
     with opened(sealed(RunBuilder().process("sh").wrote(b"/\xff"), tmp_path)) as found:
-        derived, shown = derivations(found.evidence), told_files(found)
+        derived, shown = found.documents, told_files(found)
         for name, data in shown.items():
-            assert data == canonical.decode(b"".join(derived[name](found.evidence)))
+            assert data == canonical.decode(b"".join(derived.read(name)))
     assert {"processes.json", "files.json", "calls.json"} < shown.keys()
 
 
 def test_no_derived_json_file_is_out_of_reach(tmp_path: Path) -> None:
     run = sealed(RunBuilder().process("sh"), tmp_path)
     with opened(run) as found:
-        derived = {name for name in derivations(found.evidence) if name.endswith(".json")}
+        derived = {name for name in found.documents.names if name.endswith(".json")}
         shown = summary(found, run)
     under_own_names = {
         "run.json": "run",

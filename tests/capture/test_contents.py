@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from steno.capture import contents
-from steno.capture.contents import Contents, Copy
-from steno.capture.directories import Directories
-from steno.capture.observed import FileState, observe
+from steno.capture import paths
+from steno.capture.paths import Contents, Copy, Directories, FileState, observe
 from steno.evidence.ignored import IgnoreRules
 from support.looks import first_look
 
@@ -158,7 +156,7 @@ def test_a_file_that_may_not_be_read_is_unreadable(
     def refuse(probe: int) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(contents, "_reopened", refuse)
+    monkeypatch.setattr(paths, "_reopened", refuse)
     assert copied(copier, tmp_path / "file", state) == Copy(None, "unreadable")
 
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from steno.capture.descendants import KeeperChildren
+from steno.capture.cgroup import KeeperChildren
 from support.waiting import SECONDS, until
 
 

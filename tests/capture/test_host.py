@@ -50,11 +50,13 @@ def test_a_tool_that_is_missing_is_not_listed(tmp_path: Path) -> None:
     assert versions(tmp_path) == {"python": platform.python_version()}
 
 
+@pytest.mark.process
 def test_a_tool_that_fails_is_not_listed(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "git", "exit 1")
     assert "git" not in versions(tmp_path)
 
 
+@pytest.mark.process
 def test_a_tool_is_asked_once_for_each_version_of_its_file(tmp_path: Path) -> None:
     path = tool(tmp_path / "bin", "git", "echo git version 9.9")
     assert versions(tmp_path)["git"] == versions(tmp_path)["git"] == "9.9"
@@ -78,6 +80,7 @@ def test_a_tool_is_not_taken_from_where_every_user_may_put_one(tmp_path: Path) -
     assert "git" not in versions(tmp_path)
 
 
+@pytest.mark.process
 def test_a_tool_that_hangs_is_ended_with_what_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +100,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
+@pytest.mark.process
 def test_a_broken_memory_is_no_harm(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "git", "echo git version 9.9")
     (tmp_path / ".cache/steno").mkdir(parents=True)
@@ -104,6 +108,7 @@ def test_a_broken_memory_is_no_harm(tmp_path: Path) -> None:
     assert versions(tmp_path)["git"] == "9.9"
 
 
+@pytest.mark.process
 def test_a_home_that_cannot_be_written_is_no_harm(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "git", "echo git version 9.9")
     (tmp_path / ".cache").write_bytes(b"a file, where a directory should be")

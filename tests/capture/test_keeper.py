@@ -12,7 +12,7 @@ from resource import RUSAGE_SELF, getrusage
 
 import pytest
 
-from steno.capture.keeper import Descriptors, Keeper, Launch, StatusRecord, What, launch
+from steno.capture.launcher import Descriptors, Keeper, Launch, StatusRecord, What, launch
 
 
 def records(keeper: Keeper) -> Iterator[StatusRecord]:

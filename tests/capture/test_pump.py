@@ -11,9 +11,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from steno.capture import pump
-from steno.capture.descendants import Awaited
-from steno.capture.keeper import Descriptors, StatusRecord, What
+from steno.capture import loop
+from steno.capture.cgroup import Awaited
+from steno.capture.launcher import Descriptors, StatusRecord, What
 from steno.capture.streams import Wiring
 from steno.evidence import layout
 
@@ -50,7 +50,7 @@ class Left:
 def test_a_late_observer_is_waited_for_unless_somebody_is_left_who_may_hold_the_terminal(
     somebody_is_left: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pump, "GRACE_SECONDS", -1.0)
+    monkeypatch.setattr(loop, "GRACE_SECONDS", -1.0)
     told, observer = os.pipe()
     os.set_blocking(told, False)
     wiring = Wiring(Descriptors(None, None, None), None, None, [], [], "closed", "split", [], told)
@@ -62,7 +62,7 @@ def test_a_late_observer_is_waited_for_unless_somebody_is_left_who_may_hold_the_
 
     witness.idle.side_effect = speak_at_last
     keeper: Any = EndedKeeper()
-    pump.Pump(keeper, wiring, witness, Awaited(Left(somebody_is_left), 0.0)).run()
+    loop.Pump(keeper, wiring, witness, Awaited(Left(somebody_is_left), 0.0)).run()
     assert [call.args for call in witness.told.call_args_list] == (
         [] if somebody_is_left else [(layout.STDOUT, 7, b"late\n")]
     )

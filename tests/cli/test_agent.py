@@ -10,7 +10,7 @@ import pytest
 from steno.cli import agent
 from steno.cli.main import exit_code
 from steno.evidence.kinds import Gap
-from steno.launch.attempt import Attempted
+from steno.launch.attempt import AttemptResult
 from steno.record.run import Outcome
 from support.attempts_made import meta
 
@@ -49,7 +49,7 @@ def test_gaps_and_other_trouble_are_notes_of_the_json_as_they_are_lines_of_stder
 ) -> None:
     gap = Gap("processes_outlived", "1 process was alive")
     outcome = Outcome("id", Path("/nowhere"), 0, None, [gap], None, "it could not be sealed", None, 0)
-    made = Attempted(meta(), outcome, None, ["a note"])
+    made = AttemptResult(meta(), outcome, None, ["a note"])
     assert agent._told(made, as_json=True) == 0  # noqa: SLF001 - its words
     out, err = capsys.readouterr()
     notes = json.loads(out)["notes"]

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from steno.evidence import canonical
-from steno.views import comment
+from steno.text import markdown as comment
+from steno.text.style import Paint
 from steno.views.capability import diff_text, ignore_file, markdown, sarif, surface_text
 from steno.views.capability.comparison import Comparison
-from steno.views.paint import Paint
 from support.capabilities_made import RUN_A, RUN_B, compared, evidence
 
 HOSTILE = "/x`y``\n<img src=x> @everyone \x1b[2J ](http://evil.example) | \u202e"

@@ -29,7 +29,7 @@ from steno.views.export import Exported
 from steno.views.export.contracts import agent_snapshot
 from support.frames_made import Found
 from support.program import Steno
-from support.reading import kernel_layer, opened, sealed
+from support.reading import opened, sealed
 from support.resealing import reseal
 from support.run_builder import LINK, RUN_ID, UNKNOWN, WRITING, Content, RunBuilder
 
@@ -134,8 +134,8 @@ def test_operations_are_words_of_the_contract(
     for one in calls:
         run.call(path="/w/f", state=Found(), result=0, **CALLS[one])
     found = snapshot(tmp_path, run.left("/w/f", Found()))
-    with kernel_layer(tmp_path / "store" / RUN_ID) as layer:
-        assert [seen.file.operations for seen in layer.files()] == [ours]
+    with opened(tmp_path / "store" / RUN_ID) as made:
+        assert [file.operations for file in made.files] == [ours]
     assert found.file("/w/f")["operations"] == theirs
 
 

@@ -6,7 +6,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,8 +26,10 @@ from support.assay_archives import (
     taken_apart,
     verdict_of,
 )
+from support.machine import a_cgroup_can_be_made
 from support.making import FINISHED, HOST, make_run, start
-from support.observers import a_run_has_a_cgroup, observers
+from support.observers import observers
+from support.once import Once
 from support.program import Steno
 
 AGENT = Path(__file__).parent.parent / "workloads" / "kernel-only-agent.sh"
@@ -43,14 +45,15 @@ FILES = [
 ]
 REACH = """
 import socket, sys
-family, kind = getattr(socket, sys.argv[1]), getattr(socket, sys.argv[2])
-with socket.socket(family, kind) as one:
-    if sys.argv[5] == "connect":
-        one.connect((sys.argv[3], int(sys.argv[4])))
-    else:
-        one.sendto(b"x", (sys.argv[3], int(sys.argv[4])))
+words = iter(sys.argv[1:])
+for family, kind, host, port, how in zip(words, words, words, words, words):
+    with socket.socket(getattr(socket, family), getattr(socket, kind)) as one:
+        if how == "connect":
+            one.connect((host, int(port)))
+        else:
+            one.sendto(b"x", (host, int(port)))
 """
-every_observer = pytest.mark.parametrize("observer", observers())
+SMALL = "cat known.txt; /usr/bin/env true; exit 3"
 
 
 @contextmanager
@@ -65,11 +68,10 @@ def listener(family: socket.AddressFamily, kind: socket.SocketKind, host: str) -
         yield one.getsockname()[1]
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    path = tmp_path / "place"
-    path.mkdir()
-    return path
+@pytest.fixture(scope="module", params=observers())
+def observer(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
 
 
 class Agent(NamedTuple):
@@ -80,9 +82,12 @@ class Agent(NamedTuple):
     runs: list[Measured]
 
 
-@pytest.fixture(scope="module", params=observers())
-def agent(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Agent:
-    home = tmp_path_factory.mktemp("agent")
+@pytest.fixture(scope="module")
+def agent(once: Once, observer: str) -> Agent:
+    return once(f"kernel-only-agent-{observer}", lambda home: run_the_agent(home, observer))
+
+
+def run_the_agent(home: Path, observer: str) -> Agent:
     place, steno = home / "place", steno_in(home)
     found = []
     with listener(socket.AF_INET, socket.SOCK_STREAM, "127.0.0.1") as port:
@@ -90,7 +95,7 @@ def agent(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             place.mkdir()
             words = ("bash", str(AGENT))
             env = {"PORT": str(port)}
-            found.append(run_measured(steno, home / "out", request.param, *words, cwd=place, env=env))
+            found.append(run_measured(steno, home / "out", observer, *words, cwd=place, env=env))
             shutil.rmtree(place)
     return Agent(place, port, found)
 
@@ -107,24 +112,29 @@ def without_run_id(found: dict[str, Any]) -> dict[str, Any]:
 # --- S1: runner boundary and run_id --------------------------------------------------------------------
 
 
-@every_observer
-def test_s1_one_command_run_produces_one_archive(measure: Measure, observer: str) -> None:
-    measured = measure(observer, "true")
-    assert [path.name for path in measured.path.parent.iterdir()] == [
-        f"assay-runner-spike-{measured.run_id}.tar.gz"
+@pytest.fixture(scope="module")
+def small(once: Once, observer: str) -> Measured:
+    """A run that opens a known file, executes a known binary and ends with 3."""
+
+    def run(home: Path) -> Measured:
+        (home / "known.txt").write_text("x")
+        return run_measured(steno_in(home), home / "out", observer, "sh", "-c", SMALL, cwd=home)
+
+    return once(f"small-{observer}", run)
+
+
+def test_s1_one_command_run_produces_one_archive(small: Measured) -> None:
+    assert [path.name for path in small.path.parent.iterdir()] == [
+        f"assay-runner-spike-{small.run_id}.tar.gz"
     ]
-    assert sorted(measured.files) == sorted([*FILES, "steno/syscalls.parquet"])
+    assert sorted(small.files) == sorted([*FILES, "steno/syscalls.parquet"])
 
 
-@every_observer
-def test_s1_the_archive_includes_run_id_in_every_file_that_has_a_run_identity(
-    measure: Measure, observer: str
-) -> None:
-    measured = measure(observer, "true")
-    for path, data in ((path, measured.files[path]) for path in FILES):
-        found = lines_in(data) if path.endswith(".ndjson") else [measured.json(path)]
-        assert {one["run_id"] for one in found} <= {measured.run_id}
-    assert {path for path, data in measured.files.items() if not data} == {
+def test_s1_the_archive_includes_run_id_in_every_file_that_has_a_run_identity(small: Measured) -> None:
+    for path, data in ((path, small.files[path]) for path in FILES):
+        found = lines_in(data) if path.endswith(".ndjson") else [small.json(path)]
+        assert {one["run_id"] for one in found} <= {small.run_id}
+    assert {path for path, data in small.files.items() if not data} == {
         "layers/policy.ndjson",
         "layers/sdk.ndjson",
     }
@@ -142,11 +152,10 @@ def test_s1_non_linux_produces_a_degraded_bundle_with_kernel_layer_absent(tmp_pa
     assert run_id_of(files) == run.name
 
 
-@every_observer
-def test_s1_the_window_and_the_end_of_the_command_are_recorded(measure: Measure, observer: str) -> None:
-    began, ended = lines_in(measure(observer, "sh", "-c", "exit 3").files[assay_manifest.EVENTS])
+def test_s1_the_window_and_the_end_of_the_command_are_recorded(small: Measured) -> None:
+    began, ended = lines_in(small.files[assay_manifest.EVENTS])
     assert (began["type"], began["seq"], began["window_elapsed_ms"]) == ("run_started", 0, 0)
-    assert (began["agent_shim"], began["command"]) == ("none", ["sh", "-c", "exit 3"])
+    assert (began["agent_shim"], began["command"]) == ("none", ["sh", "-c", SMALL])
     assert (ended["type"], ended["seq"]) == ("run_finished", 1)
     assert (ended["exit_code"], ended["signal"], ended["success"]) == (3, None, False)
     assert ended["window_elapsed_ms"] >= 0
@@ -155,28 +164,21 @@ def test_s1_the_window_and_the_end_of_the_command_are_recorded(measure: Measure,
 # --- S2: kernel layer and health -----------------------------------------------------------------------
 
 
-@every_observer
 def test_s2_a_fixture_that_opens_a_known_file_records_that_file_prefix(
-    measure: Measure, observer: str, place: Path
+    small: Measured, observer: str
 ) -> None:
-    known = place / "known.txt"
-    known.write_text("x")
-    measured = measure(observer, "cat", str(known))
-    assert str(known) in measured.surface["filesystem_paths"]
-    assert f"{place}/" in measured.surface["filesystem_prefixes"]
-    (line,) = [line for line in measured.kernel if line["value"] == str(known) and line["event_type"] == 1]
+    known = small.path.parents[1] / "known.txt"
+    assert str(known) in small.surface["filesystem_paths"]
+    assert f"{known.parent}/" in small.surface["filesystem_prefixes"]
+    (line,) = [line for line in small.kernel if line["value"] == str(known) and line["event_type"] == 1]
     assert (line["kind"], line["access_mode"]) == ("openat", "read")
     assert line.get("status") == (None if observer == "notify" else "success")
 
 
-@every_observer
-def test_s2_a_fixture_that_executes_a_known_binary_records_that_binary(
-    measure: Measure, observer: str
-) -> None:
+def test_s2_a_fixture_that_executes_a_known_binary_records_that_binary(small: Measured) -> None:
     binary = str(Path("/usr/bin/env").resolve())
-    measured = measure(observer, "sh", "-c", "/usr/bin/env true")
-    assert binary in measured.surface["process_execs"]
-    assert [line for line in measured.kernel if line["value"] == binary and line["kind"] == "exec"]
+    assert binary in small.surface["process_execs"]
+    assert [line for line in small.kernel if line["value"] == binary and line["kind"] == "exec"]
 
 
 CONNECT = 2
@@ -189,31 +191,21 @@ ENDPOINTS = [
 ]
 
 
-@every_observer
-@pytest.mark.parametrize(
-    ("family", "kind", "host", "endpoint", "event_type", "number"),
-    ENDPOINTS,
-    ids=["tcp4", "tcp6", "udp4", "udp6", "udp4-connected"],
-)
 def test_s2_a_fixture_that_reaches_a_local_endpoint_records_that_endpoint(
-    measure: Measure,
-    observer: str,
-    family: str,
-    kind: str,
-    host: str,
-    endpoint: str,
-    event_type: str,
-    number: int,
+    measure: Measure, observer: str
 ) -> None:
-    with listener(socket.AddressFamily[family], socket.SocketKind[kind], host) as port:
-        words = (sys.executable, "-I", "-S", "-c", REACH, family, kind, host, str(port), event_type)
-        measured = measure(observer, *words)
+    reached, expected = [], set()
+    with ExitStack() as listening:
+        for family, kind, host, endpoint, how, number in ENDPOINTS:
+            server = listener(socket.AddressFamily[family], socket.SocketKind[kind], host)
+            port = listening.enter_context(server)
+            reached += [family, kind, host, str(port), how]
+            told = "connect" if number == CONNECT else f"event_{number}"
+            expected.add((number, told, endpoint.format(port)))
+        measured = measure(observer, sys.executable, "-I", "-S", "-c", REACH, *reached)
     assert measured.done.returncode == 0, measured.done.stderr
-    assert measured.surface["network_endpoints"] == [endpoint.format(port)]
-    told = "connect" if number == CONNECT else f"event_{number}"
-    assert (number, told, endpoint.format(port)) in {
-        (line["event_type"], line["kind"], line["value"]) for line in measured.kernel
-    }
+    assert measured.surface["network_endpoints"] == sorted(endpoint for _, _, endpoint in expected)
+    assert expected <= {(line["event_type"], line["kind"], line["value"]) for line in measured.kernel}
 
 
 def test_s2_three_repeated_runs_produce_the_same_health_metadata_and_the_same_capability_set(
@@ -246,7 +238,7 @@ def test_s3_the_kernel_layer_is_complete_when_no_drops_occur(one: Measured) -> N
 
 
 def test_s3_the_correlation_by_the_cgroup_is_clean(one: Measured) -> None:
-    if not a_run_has_a_cgroup():
+    if not a_cgroup_can_be_made():
         pytest.skip("a run has no cgroup of its own here; steno doctor says why")
     assert one.health["cgroup_correlation"] == "clean"
 
@@ -279,7 +271,7 @@ def test_s6_the_report_has_the_shape_of_the_contract(one: Measured) -> None:
 def test_s6_a_run_of_which_the_kernel_alone_was_to_tell_is_clean_and_binds_nothing(one: Measured) -> None:
     assert one.correlation["bindings"] == []
     notes = set(one.correlation["ambiguities"])
-    if a_run_has_a_cgroup():
+    if a_cgroup_can_be_made():
         assert (one.correlation["status"], notes) == ("clean", set())
     else:
         assert one.correlation["status"] == "partial"

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from steno.bundle.verify import Status
-from steno.capture.shadow import memory_directories
+from steno.capture.tmpfs import memory_directories
 from steno.contracts.assay import manifest as assay_manifest
 from steno.evidence import layout
 from support.assay_archives import lines_in, taken_apart

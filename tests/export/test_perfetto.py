@@ -14,7 +14,7 @@ import pytest
 
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
-from steno.judge.kernel_rows import batches
+from steno.evidence.syscalls import batches
 from steno.views.export import Exported
 from steno.views.export.perfetto import RUN, ChromeTrace, export
 from steno.views.export.perfetto_rows import MOST_STEPS

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from steno.capture import repo_git
-from steno.capture.repo import RepoWatch, Skip, Snapshot
+from steno.capture.git import process
+from steno.capture.git.snapshot import RepoWatch, Skip, Snapshot
 from support.watched import git, taken, watch
 
 pytestmark = pytest.mark.usefixtures("clean_git")
@@ -307,7 +307,7 @@ def test_a_name_that_git_refuses_is_declared(work: Path) -> None:
 def test_a_pipe_in_place_of_a_git_file_does_not_hang_us(
     work: Path, victim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repo_git, "TIMEOUT_SECONDS", 60.0)  # for a hang, and not for a slow machine
+    monkeypatch.setattr(process, "TIMEOUT_SECONDS", 60.0)  # for a hang, and not for a slow machine
     with watch(work) as repo:
         before = taken(repo.before())
         (work / victim).unlink(missing_ok=True)
@@ -322,7 +322,7 @@ def test_a_pipe_that_git_itself_waits_on_ends_at_the_deadline(
 ) -> None:
     with watch(work) as repo:
         taken(repo.before())
-        monkeypatch.setattr(repo_git, "TIMEOUT_SECONDS", 0.5)
+        monkeypatch.setattr(process, "TIMEOUT_SECONDS", 0.5)
         os.mkfifo(work / ".gitignore")
         result = repo.after()
     assert isinstance(result, Skip)

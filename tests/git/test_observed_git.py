@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from steno.capture import observed_git, repo_git
-from steno.capture.observed_git import GitClass, GitFacts, RepositoryFinder, classify
+from steno.capture.git import classify, process
+from steno.capture.git.classify import GitClass, GitFacts, RepositoryFinder, git_facts
 from support.watched import git
 
 pytestmark = pytest.mark.usefixtures("clean_git")
@@ -40,7 +40,7 @@ def work(tmp_path: Path) -> Path:
 
 
 def classes(*paths: Path, fallback: Path | None = None) -> GitFacts:
-    return classify([os.fsencode(path) for path in paths], fallback or paths[0].parent)
+    return git_facts([os.fsencode(path) for path in paths], fallback or paths[0].parent)
 
 
 def class_of(path: Path) -> GitClass:
@@ -83,13 +83,13 @@ def test_a_repository_has_its_root_head_and_whether_it_is_dirty(work: Path) -> N
 
 def test_all_paths_of_a_repository_are_asked_for_at_once(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
-    child = repo_git.Child.__init__
+    child = process.Child.__init__
 
-    def counted(self: repo_git.Child, *args: object, **more: object) -> None:
+    def counted(self: process.Child, *args: object, **more: object) -> None:
         started.append(args)
         child(self, *args, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(repo_git.Child, "__init__", counted)
+    monkeypatch.setattr(process.Child, "__init__", counted)
     paths = [path for path in work.rglob("*") if path.is_file() and ".git" not in path.parts]
     facts = classes(*paths, fallback=work)
     assert len(facts.classes) == len(paths)
@@ -102,8 +102,8 @@ def test_all_paths_of_a_repository_are_asked_for_at_once(work: Path, monkeypatch
 def test_no_git_is_started_for_paths_outside_of_any_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(observed_git, "find_git", lambda: pytest.fail("git was looked for"))
-    monkeypatch.setattr(observed_git, "make_shadow", lambda _: pytest.fail("a directory was made"))
+    monkeypatch.setattr(classify, "find_git", lambda: pytest.fail("git was looked for"))
+    monkeypatch.setattr(classify, "make_shadow", lambda _: pytest.fail("a directory was made"))
     assert classes(tmp_path / "file", tmp_path / "none" / "file") == GitFacts([], {}, [])
 
 
@@ -166,7 +166,7 @@ def test_names_with_odd_bytes_have_their_class(work: Path) -> None:
     git(work, "commit", "-qm", "odd names")
     odd = [os.fsencode(work) + b"/" + name for name in names]
     untracked = [path + b".o" for path in odd]
-    facts = classify([*odd, *untracked], work)
+    facts = git_facts([*odd, *untracked], work)
     assert not facts.failures
     assert all(facts.classes[path].is_clean for path in odd)
     assert all(facts.classes[path].ignored for path in untracked)
@@ -212,7 +212,7 @@ def test_a_failing_repository_does_not_take_the_others_along(work: Path) -> None
 def test_git_that_hangs_ends_at_the_deadline(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (work / ".gitignore").unlink()
     os.mkfifo(work / ".gitignore")
-    monkeypatch.setattr(observed_git, "SECONDS", 1.0)
+    monkeypatch.setattr(classify, "SECONDS", 1.0)
     facts = classes(work / "new.txt")
     assert "GIT_TIMEOUT" in facts.failures[0]
 

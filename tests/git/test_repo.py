@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from steno.capture import repo_listing
-from steno.capture.repo import RepoWatch, Skip
-from steno.capture.repo_find import read_head
-from steno.capture.repo_git import Child, Git, find_git
-from steno.capture.repo_types import Place
+from steno.capture.git import shadow
+from steno.capture.git.process import Child, Git, find_git
+from steno.capture.git.repository import read_head
+from steno.capture.git.snapshot import RepoWatch, Skip
+from steno.capture.git.types import RepositoryPaths
 from support.watched import git, taken, watch
 
 pytestmark = pytest.mark.usefixtures("clean_git")
@@ -124,7 +124,8 @@ def test_git_itself_is_asked_where_references_are_no_files(work: Path, tmp_path:
     git(tmp_path, "init", "-q", "-b", "trunk", str(unborn))
     asked = Git(find_git(), tmp_path)
     heads = [
-        read_head(asked, Place(root, root / ".git", root / ".git"), "reftable") for root in (work, unborn)
+        read_head(asked, RepositoryPaths(root, root / ".git", root / ".git"), "reftable")
+        for root in (work, unborn)
     ]
     assert heads == [(git(work, "rev-parse", "HEAD").decode().strip(), "main"), (None, "trunk")]
 
@@ -252,7 +253,7 @@ def test_the_store_inside_the_work_tree_does_not_count_as_a_change(work: Path) -
 def test_a_large_file_is_left_out_and_its_change_is_declared(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repo_listing, "MAX_COPY", 1000)
+    monkeypatch.setattr(shadow, "MAX_COPY", 1000)
     (work / "same.bin").write_bytes(b"s" * 2000)
     (work / "changing.bin").write_bytes(b"c" * 2000)
     with watch(work) as repo:
@@ -274,7 +275,7 @@ def test_a_large_file_is_left_out_and_its_change_is_declared(
 
 
 def test_a_large_file_that_vanished_is_declared(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repo_listing, "MAX_COPY", 1000)
+    monkeypatch.setattr(shadow, "MAX_COPY", 1000)
     (work / "large").write_bytes(b"s" * 2000)
     with watch(work) as repo:
         before = taken(repo.before())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.capture.repo_names import (
+from steno.capture.git.status import (
     ignore_pattern,
     is_within,
     join_status,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steno.capture.repo import RepoWatch, Snapshot
+from steno.capture.git.snapshot import RepoWatch, Snapshot
 from support.watched import git, taken, watch
 
 pytestmark = pytest.mark.usefixtures("clean_git")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from steno.capture.repo_shadow import ShadowRepo
+from steno.capture.git.shadow import ShadowRepo
 from support.watched import git, taken, watch
 
 pytestmark = pytest.mark.usefixtures("clean_git")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from steno.capture import shadow
-from steno.capture.shadow import PREFIX, make_shadow, memory_directories, remove_shadow
+from steno.capture import tmpfs
+from steno.capture.tmpfs import PREFIX, make_shadow, memory_directories, remove_shadow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ def test_a_shadow_lies_in_memory_and_is_private(tmp_path: Path) -> None:
 def test_without_memory_the_fallback_is_used_and_noted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shadow, "memory_directories", lambda: ())
+    monkeypatch.setattr(tmpfs, "memory_directories", lambda: ())
     fallback = tmp_path / "not" / "yet"
     path, notes = make_shadow(fallback)
     assert path.parent == fallback
@@ -44,7 +44,7 @@ def test_without_memory_the_fallback_is_used_and_noted(
 
 
 def test_a_full_memory_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shadow, "room_in", lambda _: 0)
+    monkeypatch.setattr(tmpfs, "room_in", lambda _: 0)
     path, notes = make_shadow(tmp_path)
     assert path.parent == tmp_path
     assert notes
@@ -56,7 +56,7 @@ def test_a_runtime_directory_on_disk_does_not_count_as_memory(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     mounts = tmp_path / "mounts"
     mounts.write_text("/dev/x / ext4 rw 0 0\n")
-    monkeypatch.setattr(shadow, "_MOUNTS", mounts)
+    monkeypatch.setattr(tmpfs, "_MOUNTS", mounts)
     assert memory_directories() == ()
 
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import steno
-from steno.bundle.judged import JudgedFiles
 from steno.bundle.pack import unpacked
 from steno.evidence import layout
 from steno.judge.rules import RULES
+from steno.model.evidence_files import documents_of
 from steno.views.export.tables import json_line
 
 HERE = Path(__file__).parent
@@ -28,7 +28,8 @@ def digests() -> dict[str, dict[str, str]]:
 
 def _of(bundle: Path) -> dict[str, str]:
     with unpacked(bundle) as run:
-        files = JudgedFiles.of(run)
+        files = documents_of(run)
+        assert files is not None
         names = filter(files.has, layout.JUDGED_FILES)
         found = {name: hashlib.sha256(b"".join(files.read(name))).hexdigest() for name in names}
     with steno.open(bundle) as opened:

@@ -18,7 +18,7 @@ from steno.judge.changed_by_others import (
     Destroyed,
     changed_by_others,
 )
-from steno.judge.files import state
+from support.documents import state
 from support.frames_made import ABSENT, DIRECTORY, FakeFrames, Found
 from support.kernel_tables import kernel_layers
 from support.spools import STARTED_AT_MS

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from steno.evidence import canonical, wire
-from steno.judge.files import files, state
-from steno.judge.kernel_rows import BadTableError
+from steno.evidence.syscalls import BadTableError
+from support.documents import files, state
 from support.frames_made import ABSENT, DIRECTORY, FakeFrames, Found
 from support.kernel_tables import kernel_layers
 
@@ -230,7 +230,8 @@ def test_an_exchange_is_told_once_from_a_directory_whichever_name_it_had() -> No
 
 def test_repositories_and_git_facts_are_those_of_the_lines() -> None:
     repository = {"root": "/r", "head": "a" * 40, "dirty": True}
-    git = {"in_repo": True, "root": "/r", "relative_path": "x"}
+    git = {"in_repo": True, "root": "/r", "head": None, "relative_path": "x"}
+    git |= {"tracked": True, "dirty": False, "ignored": False}
     made = FakeFrames().process().event("stat", "/r/x", state=Found())
     found = told(made, {"repository": repository}, line("/r/x", after(), git=git))
     assert found["git_repositories"] == [repository]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from steno.judge.happenings import FILE, Happening, Row, Teller, gathered, shortened
+from steno.judge.activity import FILE, Happening, Row, Teller, gathered, shortened
 
 WRITE = os.O_WRONLY | os.O_CREAT
 

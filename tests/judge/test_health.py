@@ -9,9 +9,10 @@ import pytest
 
 from steno.evidence import canonical, compat, kinds
 from steno.evidence.kinds import EventData
-from steno.judge import kernel_health
-from steno.judge.health import MOST_LISTED, health
+from steno.judge import health as health_judged
+from steno.judge.health import MOST_LISTED
 from support.claims_told import policy_line, sdk_line
+from support.documents import health
 from support.frames_made import FakeFrames
 from support.kernel_tables import OBSERVED, kernel_layers
 from support.spools import FINISH, HOST, RUN_ID, START, MemoryLayers, numbered, start
@@ -91,7 +92,7 @@ def test_the_kernel_layer_is_complete_only_when_nothing_of_it_is_missing() -> No
     assert layer(kinds.Gap("observer_failed", "refused")) == ("absent", "absent")
 
 
-@pytest.mark.parametrize("counter", kernel_health.LOSSES)
+@pytest.mark.parametrize("counter", health_judged.LOSSES)
 def test_every_counter_of_a_loss_makes_the_layer_partial_and_is_told(counter: str) -> None:
     found = during(changed(**{counter: 3}))
     assert found["kernel_layer"] == "partial_ringbuf_drops"
@@ -100,7 +101,7 @@ def test_every_counter_of_a_loss_makes_the_layer_partial_and_is_told(counter: st
     assert found["ringbuf_drops"] == (3 if counter == "ring_lost" else 0)
 
 
-@pytest.mark.parametrize("reason", sorted(kernel_health.GAPS))
+@pytest.mark.parametrize("reason", sorted(health_judged.GAPS))
 def test_every_gap_of_the_layer_makes_it_partial(reason: str) -> None:
     assert during(BORN, kinds.Gap(reason, "why"))["kernel_layer"] == "partial_ringbuf_drops"
 

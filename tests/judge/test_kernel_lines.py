@@ -10,21 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steno.evidence import canonical
-from steno.judge import kernel_rows
-from steno.judge.kernel_lines import kernel_lines
+from steno.evidence import canonical, syscalls
+from support.documents import accesses
 from support.frames_made import ABSENT, FakeFrames, Found
 from support.kernel_tables import kernel_layers
 from support.spools import FINISH, START, MemoryLayers, numbered
 
 
 def lines_of(made: FakeFrames) -> list[dict[str, Any]]:
-    raw = b"".join(kernel_lines(kernel_layers(made))).splitlines(keepends=True)
+    raw = b"".join(accesses(kernel_layers(made))).splitlines(keepends=True)
     return [canonical.decode_line(line) for line in raw]  # refuses what is not canonical
 
 
 def test_without_an_observer_there_is_no_line() -> None:
-    assert list(kernel_lines(MemoryLayers(numbered([START, FINISH])))) == []
+    assert list(accesses(MemoryLayers(numbered([START, FINISH])))) == []
 
 
 def test_equal_calls_are_one_line_with_a_count_and_two_times() -> None:
@@ -95,7 +94,7 @@ def test_the_counts_are_those_of_a_plain_loop(calls: list[tuple[str, str, int, i
     for op, name, process, at in calls:
         made.event(op, f"/{name}", process=process, at=at)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel_rows, "BATCH", batch)
+        patch.setattr(syscalls, "BATCH", batch)
         lines = lines_of(made)
     expected = Counter((process, op, f"/{name}") for op, name, process, _ in calls)
     assert {(line["process"], line["op"], line["path"]): line["count"] for line in lines} == expected

@@ -12,13 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.evidence import layout
-from steno.judge import kernel_rows
-from steno.judge.files import files
-from steno.judge.kernel_lines import kernel_lines
-from steno.judge.kernel_rows import COLUMNS, BadTableError, batches
-from steno.judge.processes import processes
-from steno.judge.table_held import held
+from steno.evidence import layout, syscalls
+from steno.evidence.syscalls import COLUMNS, BadTableError, batches
+from steno.judge import files
+from steno.judge.scan import held
+from support.documents import accesses, processes
 from support.frames_made import ABSENT, FakeFrames, Found
 from support.kernel_tables import table_of
 from support.spools import FINISH, START, MemoryLayers, numbered
@@ -38,9 +36,9 @@ def made() -> FakeFrames:
 TABLE = table_of(made())
 READERS: list[Callable[[MemoryLayers], object]] = [
     held,
-    lambda layers: b"".join(kernel_lines(layers)),
+    lambda layers: b"".join(accesses(layers)),
     lambda layers: b"".join(processes(layers)),
-    lambda layers: b"".join(files(layers)),
+    files.files,
 ]
 
 
@@ -48,7 +46,7 @@ READERS: list[Callable[[MemoryLayers], object]] = [
 def test_the_rows_are_read_as_they_were_written_whatever_the_batches(
     size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_rows, "BATCH", size)
+    monkeypatch.setattr(syscalls, "BATCH", size)
     rows = pq.read_table(io.BytesIO(TABLE)).to_pylist()
     read: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for batch in batches(layers_of(TABLE), list(COLUMNS)):
@@ -127,23 +125,23 @@ def test_a_column_that_is_missing_doubled_or_of_another_type_is_refused(
 def test_columns_of_a_newer_steno_and_their_order_change_nothing(
     change: Callable[[pa.Table], pa.Table],
 ) -> None:
-    assert list(kernel_lines(rewritten(change))) == list(kernel_lines(layers_of(TABLE)))
+    assert list(accesses(rewritten(change))) == list(accesses(layers_of(TABLE)))
 
 
 def test_an_operation_that_only_a_newer_steno_knows_is_told_as_it_is() -> None:
-    lines = list(kernel_lines(rewritten(replaced("op", ["open"] * 6 + ["teleport"]))))
+    lines = list(accesses(rewritten(replaced("op", ["open"] * 6 + ["teleport"]))))
     assert any(b'"op":"teleport"' in line and b'"category":"other"' in line for line in lines)
 
 
 def test_a_row_without_an_operation_or_a_number_is_refused() -> None:
     with pytest.raises(BadTableError, match="operation"):
-        list(kernel_lines(rewritten(replaced("op", ["open"] * 6 + [None]))))
+        list(accesses(rewritten(replaced("op", ["open"] * 6 + [None]))))
     with pytest.raises(BadTableError, match="without process"):
-        list(kernel_lines(rewritten(replaced("process", [None] * 7))))
+        list(accesses(rewritten(replaced("process", [None] * 7))))
 
 
 def test_a_row_group_larger_than_ours_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_rows, "MAX_GROUP_ROWS", 6)
+    monkeypatch.setattr(syscalls, "MAX_GROUP_ROWS", 6)
     with pytest.raises(BadTableError, match="more than 6 rows"):
         held(layers_of(TABLE))
 
@@ -151,11 +149,11 @@ def test_a_row_group_larger_than_ours_is_refused(monkeypatch: pytest.MonkeyPatch
 def test_a_table_that_claims_more_rows_than_its_bytes_can_mean_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kernel_rows, "MOST_ROWS_A_BYTE", 0)
+    monkeypatch.setattr(syscalls, "MOST_ROWS_A_BYTE", 0)
     with pytest.raises(BadTableError, match="claims"):
         held(layers_of(TABLE))
 
 
 def test_a_table_written_by_another_program_with_the_same_columns_is_read() -> None:
     layers = rewritten(lambda table: table, compression="snappy", use_dictionary=False, row_group_size=2)
-    assert b"".join(kernel_lines(layers)) == b"".join(kernel_lines(layers_of(TABLE)))
+    assert b"".join(accesses(layers)) == b"".join(accesses(layers_of(TABLE)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steno.judge.late_renames import LateRenames
+from steno.judge.path_history import LateRenames
 
 
 @pytest.fixture

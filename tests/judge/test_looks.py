@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steno.evidence import canonical
-from steno.judge import kernel_rows
-from steno.judge.files import files
+from steno.evidence import canonical, syscalls
+from support.documents import files
 from support.frames_made import ABSENT, DIRECTORY, FakeFrames, Found
 from support.kernel_tables import kernel_layers
 
@@ -165,7 +164,7 @@ def test_names_that_were_exchanged_are_told_apart_by_the_contents_that_are_left(
 def test_the_answer_is_the_same_however_many_rows_are_read_at_once(
     monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:
-    monkeypatch.setattr(kernel_rows, "BATCH", batch)
+    monkeypatch.setattr(syscalls, "BATCH", batch)
     made = FakeFrames().process()
     first = kept(made, nlink=2)
     made.event("stat", "/a", state=first._replace(blob=0, content="not_kept"))
@@ -180,7 +179,7 @@ def test_the_answer_is_the_same_however_many_rows_are_read_at_once(
 def test_a_number_of_a_line_that_is_none_makes_the_line_a_bad_one(field: str) -> None:
     made = FakeFrames().process().event("stat", "/a", state=Found())
     line = {"path": "/a", "after": left(Found(), **{field: "1"})}
-    with pytest.raises(kernel_rows.BadTableError, match="line 1"):
+    with pytest.raises(syscalls.BadTableError, match="line 1"):
         b"".join(files(kernel_layers(made, [line])))
 
 
@@ -212,7 +211,7 @@ def test_the_states_before_are_those_that_a_plain_loop_finds(
         if changes and path in expected:
             changed.add(path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel_rows, "BATCH", batch)
+        patch.setattr(syscalls, "BATCH", batch)
         found = {name: file["before"] for name, file in told(made, "a", "b", "c").items()}
     known = {name: before.get("size") for name, before in found.items() if "unknown" not in before}
     assert known == expected

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from steno.evidence import wire
-from steno.evidence.mounting import lies_below
-from steno.judge.mounts import mounted_upon
-from steno.judge.path_ledger import FOUND, Rows
+from steno.evidence.ignored import lies_below
+from steno.judge.path_history import FOUND, Rows, mounted_upon
 
 BIND, MOVE, REMOUNT, RECURSIVE, PRIVATE = 4096, 8192, 32, 16384, 1 << 18
 OLD_MAGIC = 0xC0ED0000

@@ -11,10 +11,11 @@ import pytest
 
 from steno.evidence import compat, layout
 from steno.evidence.layers import Layers
-from steno.judge.catalogue import derivations, scans_for
-from steno.judge.kernel_rows import BadTableError, RowBatch
-from steno.judge.one_pass import Reading
+from steno.evidence.syscalls import BadTableError, RowBatch
+from steno.judge.judgement import scans_for
+from steno.judge.scan import Reading
 from support.calls_made import decision, run_of, said_call
+from support.documents import documents
 from support.frames_made import FakeFrames
 from support.spools import MemoryLayers
 
@@ -59,7 +60,7 @@ def run(*, with_calls: bool) -> Counted:
 
 
 def made(layers: Layers, name: str) -> bytes:
-    return b"".join(derivations(layers)[name](layers))
+    return b"".join(documents(layers).read(name))
 
 
 @pytest.mark.parametrize(("with_calls", "passes"), [(False, 1), (True, 2)])
@@ -76,10 +77,10 @@ def test_all_documents_are_made_of_one_pass_and_of_two_where_calls_are_told(
 
 def test_what_was_read_is_not_read_again() -> None:
     layers = run(with_calls=True)
-    reading = Reading(layers)
-    first = {name: made(reading, name) for name in DOCUMENTS}
+    found = documents(layers)
+    first = {name: b"".join(found.read(name)) for name in DOCUMENTS}
     passes = layers.passes
-    assert {name: made(reading, name) for name in DOCUMENTS} == first
+    assert {name: b"".join(found.read(name)) for name in DOCUMENTS} == first
     assert layers.passes == passes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from steno.evidence import canonical
-from steno.judge.processes import processes
+from support.documents import processes
 from support.frames_made import FakeFrames
 from support.kernel_tables import kernel_layers
 from support.spools import RUN_ID

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.judge.projection import project
+from steno.judge.surface_names import project
 
 ROOTS = {"cwd": "/home/ada/work", "home": "/home/ada", "tmp": "/tmp"}
 EMPTY: dict[str, list[str]] = {"attempted": []}

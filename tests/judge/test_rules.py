@@ -22,7 +22,7 @@ def imported(path: Path) -> Iterator[str]:
 
 def test_no_rule_asks_the_machine_that_reads() -> None:
     room = Path(steno.judge.__file__).parent
-    asked = {path.name: OF_THE_READER & set(imported(path)) for path in room.glob("*.py")}
+    asked = {path.name: OF_THE_READER & set(imported(path)) for path in room.rglob("*.py")}
     assert {name: names for name, names in asked.items() if names} == {}
 
 

@@ -10,9 +10,8 @@ import msgspec
 import pytest
 
 from steno.evidence import canonical, kinds, layout
-from steno.evidence.kinds import EventData
-from steno.evidence.observed import LeftProcess
-from steno.judge.catalogue import derivations
+from steno.evidence.kinds import EventData, LeftProcess
+from support.documents import documents
 from support.kernel_tables import OBSERVED
 from support.spools import FINISH, HOST, RUN_ID, START, MemoryLayers, numbered, start, tape_files
 
@@ -25,7 +24,7 @@ def layers_of(*data: EventData, files: Mapping[str, bytes] | None = None) -> Mem
 
 
 def read(layers: MemoryLayers, path: str) -> Any:
-    return canonical.decode(b"".join(derivations(layers)[path](layers)))
+    return canonical.decode(b"".join(documents(layers).read(path)))
 
 
 def sha256(data: bytes) -> str:
@@ -120,14 +119,14 @@ def test_the_hash_that_an_older_event_tells_is_kept_for_it_has_no_patch_of_its_o
 
 @pytest.mark.parametrize("skip", [kinds.RepoSnapshotBefore(reason="NOT_A_GIT_REPO"), None])
 def test_a_repository_that_was_not_looked_at_has_no_files(skip: EventData | None) -> None:
-    found = derivations(layers_of(START, *([skip] if skip else []), FINISH))
+    found = documents(layers_of(START, *([skip] if skip else []), FINISH)).names
     assert layout.REPO_BEFORE not in found
     assert layout.REPO_AFTER not in found
 
 
 def test_the_kernel_layer_is_present_and_empty_rather_than_missing() -> None:
     layers = layers_of(START, FINISH)
-    assert b"".join(derivations(layers)[layout.KERNEL_LINES](layers)) == b""
+    assert b"".join(documents(layers).read(layout.KERNEL_LINES)) == b""
 
 
 def test_the_same_layers_give_the_same_bytes() -> None:
@@ -136,5 +135,5 @@ def test_the_same_layers_give_the_same_bytes() -> None:
         layers_of(START, BEFORE, AFTER, FINISH, files=files),
         MemoryLayers(numbered([START, BEFORE, AFTER, FINISH]), files, block=1),
     )
-    for path, derive in derivations(one).items():
-        assert b"".join(derive(one)) == b"".join(derivations(other)[path](other)), path
+    for path in documents(one).names:
+        assert b"".join(documents(one).read(path)) == b"".join(documents(other).read(path)), path

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steno.evidence import canonical, compat, wire
-from steno.judge import distinct, kernel_rows
-from steno.judge.surface import surface
+from steno.evidence import canonical, compat, syscalls, wire
 from support.claims_told import policy_line
+from support.documents import surface
 from support.frames_made import ABSENT, DIRECTORY, FakeFrames, Found
 from support.kernel_tables import OBSERVED, kernel_layers
 from support.spools import FINISH, RUN_ID, START, MemoryLayers, numbered, start
@@ -209,8 +208,8 @@ def test_neither_batches_nor_the_way_of_grouping_nor_repetition_change_it(
 ) -> None:
     expected = b"".join(surface(kernel_layers(made_of(calls))))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel_rows, "BATCH", batch)
-        patch.setattr(distinct, "LARGE", 0 if grouped else 1 << 40)
+        patch.setattr(syscalls, "BATCH", batch)
+        patch.setattr(syscalls, "LARGE", 0 if grouped else 1 << 40)
         assert b"".join(surface(kernel_layers(made_of(calls)))) == expected
     whole = [call for call in calls if call[0] != "interpreter"]  # whose meaning is in what stands before it
     once, twice = (b"".join(surface(kernel_layers(made_of(whole, times=times)))) for times in (1, 2))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from steno.capture.native_program import find_program
+from steno.capture.observer import find_program
 from steno.evidence import wire
 from support.cgroups import MOUNT
 from support.observers import STOPPING, observers, strongest

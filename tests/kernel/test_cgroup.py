@@ -15,8 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steno.capture import cgroup
-from steno.capture.cgroup import Hierarchy, Refusal, Scope, find_hierarchy, make_scope, process_names
-from steno.capture.cgroup_leftovers import Done, remove_leftovers, sweep_beside
+from steno.capture.cgroup import (
+    Done,
+    Hierarchy,
+    Refusal,
+    Scope,
+    find_hierarchy,
+    make_scope,
+    process_names,
+    remove_leftovers,
+    sweep_beside,
+)
 from support.cgroups import MOUNT, left_by, needs_scope, new_run_id
 from support.waiting import SECONDS, until
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steno.capture.native_program import find_program
+from steno.capture.observer import find_program
 from steno.errors import CaptureError
 
 

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from steno.bundle.frames import Touched
-from steno.capture import directories
-from steno.capture.directories import Directories, by_directory
-from steno.capture.observed import Seen, observe
+from steno.capture import paths
+from steno.capture.paths import Directories, Seen, by_directory, observe
 from steno.evidence.ignored import IgnoreRules
 from support.looks import first_look, state_of, touched
 
@@ -338,6 +337,7 @@ def test_a_file_of_another_user_is_judged_by_its_bits_when_it_is_too_late_to_loo
     assert list(found) == [os.fsencode(shared)]
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may become somebody else")
 def test_an_ordinary_user_sees_what_the_kernel_lets_him(place: Path) -> None:
     place.chmod(0o755)
@@ -386,7 +386,7 @@ def test_few_descriptors_are_held_however_deep_a_path_is(tmp_path: Path) -> None
             above, name = way.above(os.fsencode(path))
             assert os.fstat(above).st_ino == path.parent.stat().st_ino
             assert name == os.fsencode(path.name)
-            assert len(os.listdir("/proc/self/fd")) <= before + directories.HELD + 3
+            assert len(os.listdir("/proc/self/fd")) <= before + paths.HELD + 3
     assert len(os.listdir("/proc/self/fd")) == before
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from steno.capture import probe
-from steno.capture.probe import Probe, check_probe, hint_of, may_load, ring_bytes, start_probe, state_of
+from steno.capture import observer
+from steno.capture.observer import Probe, check_probe, hint_of, may_load, ring_bytes, start_probe, state_of
 from steno.errors import CaptureError
 from support.waiting import SECONDS, until
 
@@ -50,10 +50,11 @@ def test_loading_needs_capabilities(
     status = tmp_path / "status"
     if held is not None:
         status.write_text(f"Name:\tx\nCapPrm:\t000001ffffffffff\nCapEff:\t{held}\n")
-    monkeypatch.setattr(probe, "_CAPABILITIES", status)
+    monkeypatch.setattr(observer, "_CAPABILITIES", status)
     assert may_load() is enough
 
 
+@pytest.mark.process
 def test_the_program_gets_its_end_of_the_socket_and_the_cgroup(tmp_path: Path) -> None:
     program = program_that(tmp_path, f'echo "$@" >{tmp_path}/words; readlink /proc/self/fd/$4 >&$2')
     cgroup = os.open(tmp_path, os.O_RDONLY)
@@ -68,6 +69,7 @@ def test_the_program_gets_its_end_of_the_socket_and_the_cgroup(tmp_path: Path) -
     os.close(cgroup)
 
 
+@pytest.mark.process
 def test_the_program_is_no_zombie_when_it_has_ended(tmp_path: Path) -> None:
     program = program_that(tmp_path, f"echo $$ >{tmp_path}/pid")
     cgroup = os.open(tmp_path, os.O_RDONLY)
@@ -77,6 +79,7 @@ def test_the_program_is_no_zombie_when_it_has_ended(tmp_path: Path) -> None:
     until(lambda: not Path(f"/proc/{int((tmp_path / 'pid').read_text())}").exists())
 
 
+@pytest.mark.process
 def test_a_program_that_cannot_be_started_leaves_nobody_at_the_other_end(tmp_path: Path) -> None:
     program = tmp_path / "steno-probe"
     program.write_bytes(b"\x7fELF nonsense")
@@ -91,9 +94,10 @@ def test_every_state_has_a_word_and_a_hint() -> None:
     assert state_of(0) == "ready"
     assert state_of(2) == "no_btf"
     assert state_of(99) == "unknown"
-    assert all(hint_of(word) for word in [*probe.STATES.values(), "unknown", "not_built"])
+    assert all(hint_of(word) for word in [*observer.STATES.values(), "unknown", "not_built"])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("script", "told"),
     [
@@ -106,7 +110,7 @@ def test_every_state_has_a_word_and_a_hint() -> None:
 def test_the_program_is_asked_what_it_can_do(
     script: str, told: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe, "_CHECK_SECONDS", SECONDS)
+    monkeypatch.setattr(observer, "_CHECK_SECONDS", SECONDS)
     program = program_that(tmp_path, f'[ "$*" = --check ] || exit 9\n{script}')
     state, says = check_probe({**PATH, "STENO_PROBE": str(program)})
     assert state == told[0]

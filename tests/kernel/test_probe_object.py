@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from steno.capture import probe
+from steno.capture import observer
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "native" / "probe"
@@ -153,7 +153,7 @@ def test_the_states_of_a_handover_have_the_words_that_the_recorder_knows() -> No
     header = (SOURCES / "handover.h").read_text()
     (body,) = re.findall(r"enum probe_state \{(.*?)\};", header, re.DOTALL)
     names = re.findall(r"PROBE_(\w+)", re.sub(r"/\*.*?\*/", "", body))
-    assert {number: name.lower() for number, name in enumerate(names)} == probe.STATES
+    assert {number: name.lower() for number, name in enumerate(names)} == observer.STATES
     loader = (SOURCES / "loader.c").read_text()
     (words,) = re.findall(r"words_of_states\[\] = \{(.*?)\};", loader, re.DOTALL)
-    assert re.findall(r'"(\w+)"', words) == list(probe.STATES.values())
+    assert re.findall(r'"(\w+)"', words) == list(observer.STATES.values())

@@ -7,7 +7,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.capture.told import MAX_LENGTH, ToldStreams
+from steno.capture.streams import MAX_LENGTH, ToldStreams
 from steno.evidence import layout
 
 Told = list[tuple[str, int, bytes]]

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import tomllib
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +16,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from steno.evidence import layout, wire
+from support.cases import cases
 from support.observers import STOPPING, observers
-from support.program import Steno
+from support.once import Once
+from support.program import PROGRAM, SECONDS, Steno
 from support.recorded import Recorded, only_run
-from support.tracee_batches import batch
+from support.tracee_batches import Batch, Done, do_batch
 from support.tracees import (
     FAMILIES,
     ROOT,
     THEN,
     Row,
     built,
-    cases,
+    cases_of,
     compare,
-    compare_rows,
     exercised,
     furnish,
     rows,
@@ -60,7 +63,12 @@ STATIC = ["write_over_a_file", "change_relative_to_a_descriptor", "map_a_file_to
 # Where the name of something cannot be learned, the record says so.
 DECLARED = {"paths_longer_than_a_path_can_be": ["changes_unresolved"]}
 CASES = [
-    *[(family, case) for family in (*FAMILIES, "thirtytwo") for case in cases(family) if case not in APART],
+    *[
+        (family, case)
+        for family in (*FAMILIES, "thirtytwo")
+        for case in cases_of(family)
+        if case not in APART
+    ],
     *[("static", case) for case in STATIC],
 ]
 # Whoever is not root may not look into it, and that is a gap (docs/coverage.md).
@@ -134,30 +142,51 @@ def _alone(family: str, case: str, room: Path, env: dict[str, str]) -> subproces
     return done
 
 
-def _file(run: Recorded, path: Path) -> dict[str, Any]:
-    (found,) = [entry for entry in run.json("files.json")["files"] if entry["path"] == str(path)]
-    assert isinstance(found, dict)
-    return found
+Batched = Callable[[str], Batch]
+
+
+def batched_by(once: Once, observer: str) -> Batched:
+    """The recording of a family of cases that this observer watched."""
+
+    def recorded(family: str) -> Batch:
+        def do(base: Path) -> Done:
+            env = {"PATH": os.environ["PATH"], "HOME": str(base), "STENO_HOME": str(base / "runs")}
+            recorder = (str(PROGRAM), "run", "--no-git", "--observer", observer, "--")
+            execute = partial(
+                subprocess.run, capture_output=True, check=True, timeout=SECONDS, env=env, cwd=base
+            )
+            return do_batch(base, family, TOGETHER[family], execute, *recorder)
+
+        done = once(f"tracees-{observer}-{family}", do)
+        return Batch(done, done.base / "runs")
+
+    return recorded
+
+
+@pytest.fixture
+def batched(once: Once, observer: str) -> Batched:
+    return batched_by(once, observer)
+
+
+@pytest.fixture(params=observers(STOPPING))
+def stopping(request: pytest.FixtureRequest, once: Once) -> Batched:
+    """Under the observers that stop a call before it has an effect."""
+    return batched_by(once, str(request.param))
 
 
 def _of(run: Recorded, op: str) -> list[Row]:
     return [row for row in rows(run) if row.op == op]
 
 
-@pytest.mark.parametrize(
-    ("family", "case"), [(family, case) for family, together in TOGETHER.items() for case in together]
-)
+@pytest.mark.parametrize("family", TOGETHER)
 def test_the_record_of_many_is_what_each_tracee_says_and_none_notices_anything(
-    tmp_path_factory: pytest.TempPathFactory, observer: str, family: str, case: str
+    batched: Batched, family: str
 ) -> None:
-    made = batch(tmp_path_factory.getbasetemp(), os.environ["PATH"], observer, family, TOGETHER[family])
-    told = made.told(case)
-    _skip_if_told(told.output)
-    assert told.code == 0
-    counted = set(made.run.event("kernel_observed")["counted"])
-    compare_rows(told.output, made.rows_of(case), counted, made.room(case))
-    assert sorted(told.output.splitlines()) == sorted(made.bare[case].output.splitlines())
-    assert told.errors == made.bare[case].errors
+    made = batched(family)
+    with cases() as case:
+        for name in TOGETHER[family]:
+            with case(name):
+                made.compare(name)
     assert made.gaps == []
 
 
@@ -203,67 +232,72 @@ def test_the_list_of_cases_is_what_the_programs_have() -> None:
         listed = subprocess.run(
             [built()[family], "--list"], capture_output=True, text=True, check=True, timeout=60
         )
-        assert sorted(line.split("\t")[0] for line in listed.stdout.splitlines()) == sorted(cases(family))
+        assert sorted(line.split("\t")[0] for line in listed.stdout.splitlines()) == sorted(cases_of(family))
 
 
 # --- states and contents ------------------------------------------------------------------------------------
 
 
-def test_the_state_at_a_stop_is_the_one_before_the_call(stopped: Traced) -> None:
-    run = stopped.run("changing", "write_over_a_file")
-    (opened,) = [row for row in _of(run, "open") if row.where == str(stopped.room / "file")]
+def test_the_state_at_a_stop_is_the_one_before_the_call(stopping: Batched) -> None:
+    made, case = stopping("changing"), "write_over_a_file"
+    (opened,) = [row for row in made.rows_that("open", case) if row.where == str(made.room(case) / "file")]
     assert (opened.exists, opened.size, opened.mtime_ns, opened.nlink) == (True, 4, THEN * 10**9, 1)
     assert opened.content == "kept"
-    found = _file(run, stopped.room / "file")
+    found = made.file(case, "file")
     assert (found["before"]["size"], found["after"]["size"]) == (4, 4)
     assert found["change"] == "modified"
     assert found["before"]["blob"] != found["after"]["blob"]
 
 
-@pytest.mark.parametrize(
-    ("case", "name", "change"),
-    [
-        ("create_a_file", "fresh", "created"),
-        ("unlink_old", "file", "deleted"),
-        ("truncate_old", "file", "modified"),
-        ("chmod_old", "file", "metadata"),
-        ("rename_old", "file", "deleted"),
-        ("rename_old", "moved", "created"),
-        ("rename_over_a_file", "other", "modified"),
-        ("map_a_file_to_write_it", "file", "modified"),
-        ("link_an_unnamed_file", "named", "created"),
-        ("swap_two_names", "file", "modified"),
-        ("empty_a_file_by_its_handle", "file", "modified"),
-        ("symlink_old", "made", "created"),
-        ("mkdir_old", "made", "created"),
-        ("rmdir_old", "empty", "deleted"),
-        ("stat_old", "file", "none"),
-        ("unlink_absent", "absent", "none"),
-    ],
-)
-def test_the_change_of_a_file_is_named(stopped: Traced, case: str, name: str, change: str) -> None:
-    run = stopped.run("changing" if case != "stat_old" else "looking", case)
-    assert _file(run, stopped.room / name)["change"] == change
+CHANGES = [
+    ("create_a_file", "fresh", "created"),
+    ("unlink_old", "file", "deleted"),
+    ("truncate_old", "file", "modified"),
+    ("chmod_old", "file", "metadata"),
+    ("rename_old", "file", "deleted"),
+    ("rename_old", "moved", "created"),
+    ("rename_over_a_file", "other", "modified"),
+    ("map_a_file_to_write_it", "file", "modified"),
+    ("link_an_unnamed_file", "named", "created"),
+    ("swap_two_names", "file", "modified"),
+    ("empty_a_file_by_its_handle", "file", "modified"),
+    ("symlink_old", "made", "created"),
+    ("mkdir_old", "made", "created"),
+    ("rmdir_old", "empty", "deleted"),
+    ("stat_old", "file", "none"),
+    ("unlink_absent", "absent", "none"),
+]
 
 
-def test_a_rename_that_must_not_replace_anything_moves_nothing_onto_what_is_there(stopped: Traced) -> None:
-    run = stopped.run("changing", "rename_over_nothing_only")
-    assert [row.result in {-17, wire.RESULT_FAILED} for row in _of(run, "rename")] == [True, False]
-    moved = [str(stopped.room / "moved" / "inner")]
-    assert [row.where for row in _of(run, "moved_to")] == moved
+def test_the_change_of_a_file_is_named(stopping: Batched) -> None:
+    with cases() as case:
+        for name, file, change in CHANGES:
+            with case(name):
+                made = stopping("looking" if name == "stat_old" else "changing")
+                assert made.file(name, file)["change"] == change
 
 
-def test_an_exchange_with_nothing_is_known_to_have_failed(stopped: Traced) -> None:
-    run = stopped.run("changing", "swap_with_nothing")
+def test_a_rename_that_must_not_replace_anything_moves_nothing_onto_what_is_there(stopping: Batched) -> None:
+    made, case = stopping("changing"), "rename_over_nothing_only"
+    renamed = made.rows_that("rename", case)
+    assert [row.result in {-17, wire.RESULT_FAILED} for row in renamed] == [True, False]
+    moved = [str(made.room(case) / "moved" / "inner")]
+    assert [row.where for row in made.rows_that("moved_to", case)] == moved
+
+
+def test_an_exchange_with_nothing_is_known_to_have_failed(stopping: Batched) -> None:
+    made, case = stopping("changing"), "swap_with_nothing"
     failed = {-2, wire.RESULT_FAILED}
-    assert [row.result in failed for op in ("rename", "rename_to") for row in _of(run, op)] == [True, True]
-    assert run.json("files.json")["directory_renames"] == []
+    rows_of_it = [row for op in ("rename", "rename_to") for row in made.rows_that(op, case)]
+    assert [row.result in failed for row in rows_of_it] == [True, True]
+    renames = made.run.json("files.json")["directory_renames"]
+    assert not [one for one in renames if str(made.room(case)) in str(one)]
 
 
-def test_a_file_that_was_removed_keeps_its_content_in_the_record(stopped: Traced) -> None:
-    run = stopped.run("changing", "unlink_old")
-    key = _file(run, stopped.room / "file")["before"]["blob"]
-    table = pq.read_table(run.path / layout.BLOBS)
+def test_a_file_that_was_removed_keeps_its_content_in_the_record(stopping: Batched) -> None:
+    made = stopping("changing")
+    key = made.file("unlink_old", "file")["before"]["blob"]
+    table = pq.read_table(made.run.path / layout.BLOBS)
     blobs = dict(zip(table["key"].to_pylist(), table["content"].to_pylist(), strict=True))
     assert blobs[key] == b"old\n"
 
@@ -281,27 +315,21 @@ def _shape(run: Recorded) -> list[tuple[int, int, str]]:
     return [(one["process"], one["parent"], str(one["exit"])) for one in _processes(run)]
 
 
-def test_the_words_of_a_program_are_recorded_whole(traced: Traced) -> None:
-    run = traced.run("processes", "execve_a_program")
-    execs = [one for process in _processes(run) for one in process["execs"]]
-    (found,) = [one for one in execs if one["path"] == str(traced.room / "program")]
+def test_the_words_of_a_program_are_recorded_whole(batched: Batched) -> None:
+    (found,) = batched("processes").execs_of("execve_a_program")
     assert (found["argv"], found["argc"], found["argv_cut"]) == (["called so", "an argument", ""], 3, False)
 
 
-def test_a_script_is_recorded_with_its_interpreter(traced: Traced) -> None:
-    run = traced.run("processes", "execve_a_script")
-    execs = [one for process in _processes(run) for one in process["execs"]]
-    (found,) = [one for one in execs if one["path"] == str(traced.room / "script")]
+def test_a_script_is_recorded_with_its_interpreter(batched: Batched) -> None:
+    (found,) = batched("processes").execs_of("execve_a_script")
     assert os.path.realpath(found["interpreter"]["path"]) == os.path.realpath("/bin/sh")
 
 
-def test_a_script_whose_interpreter_is_not_there_did_not_run(traced: Traced) -> None:
-    run = traced.run("processes", "execve_a_script_without_its_interpreter")
-    script = str(traced.room / "lonely")
-    execs = [one for process in _processes(run) for one in process["execs"]]
-    (found,) = [one for one in execs if one["path"] == script]
+def test_a_script_whose_interpreter_is_not_there_did_not_run(batched: Batched) -> None:
+    made = batched("processes")
+    (found,) = made.execs_of("execve_a_script_without_its_interpreter")
     assert found["result"] in {"ENOENT", "failed"}
-    assert script not in run.json("capability-surface.json")["steno"]["execs"]["ran"]
+    assert found["path"] not in made.run.json("capability-surface.json")["steno"]["execs"]["ran"]
 
 
 def test_a_program_executed_from_a_thread_is_still_the_same_process(traced: Traced) -> None:

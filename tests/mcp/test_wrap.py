@@ -120,6 +120,7 @@ def test_an_exit_is_told_as_a_shell_does(ended: ExitStatus, status: int, name: s
     assert (ended.status, ended.signal) == (status, name)
 
 
+@pytest.mark.process
 def test_when_the_wrap_itself_fails_that_is_told_and_the_server_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from steno.evidence.linux_numbers import UNDER_WAY
-from steno.model import rows
+from steno.judge import types as rows
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 
@@ -114,10 +113,3 @@ def test_sockets_and_calls_without_an_address_are_rows_of_their_own(tmp_path: Pa
             rows.Unaddressed("socket", "inet stream", 2),
             rows.Unaddressed("accept", None, 1),
         ]
-
-
-def test_the_page_knows_which_errors_of_connecting_leave_it_open() -> None:
-    source = (ROOT / "web" / "src" / "errno.ts").read_text(encoding="utf-8")
-    told = ", ".join(f'"{name}"' for name in ("EINPROGRESS", "EALREADY", "EINTR"))
-    assert {"EINPROGRESS", "EALREADY", "EINTR"} == UNDER_WAY
-    assert f"const UNDER_WAY = new Set([{told}]);" in source

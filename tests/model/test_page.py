@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 import generate_model  # noqa: E402 - the generator lives beside what it writes
 import generate_tables  # noqa: E402
+import generate_words  # noqa: E402
 
 EXAMPLES = re.findall(r"```python\n(.*?)```", generate_model.PAGE.read_text(encoding="utf-8"), re.DOTALL)
 SHOWN = ["A /w/made.o 6", "exit_code", "[('A', 1)]", "/w/made.o b'object'"]
@@ -28,6 +29,11 @@ def test_the_tables_are_those_of_the_code() -> None:
 def test_the_rows_in_typescript_are_those_of_the_code() -> None:
     module = generate_tables.MODULE.read_text(encoding="utf-8")
     assert generate_tables.generated() == module, "run `make docs`, then `make web`"
+
+
+def test_what_calls_mean_and_the_words_for_it_in_typescript_are_those_of_rules_and_views() -> None:
+    module = generate_words.MODULE.read_text(encoding="utf-8")
+    assert generate_words.generated() == module, "run `make docs`, then `make web`"
 
 
 @pytest.mark.parametrize(("example", "shown"), [*zip(EXAMPLES, SHOWN, strict=True)], ids=range(len(SHOWN)))

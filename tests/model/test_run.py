@@ -16,8 +16,8 @@ from steno.bundle.verify import Status
 from steno.errors import BadRequestError, RunNotFoundError, UnreadableBundleError
 from steno.evidence import layout
 from steno.judge.rules import RULES
-from steno.model.file_rows import file_row
-from steno.model.kernel_layer import File, State
+from steno.judge.types import File, FileState
+from steno.model.tables import plain
 from support.calls_made import EMPTY, SCOPE, TICKS, decision, said_call
 from support.reading import sealed
 from support.resealing import reseal
@@ -289,6 +289,6 @@ def test_secrets_are_as_masked_as_in_the_record(tmp_path: Path) -> None:
 
 
 def test_a_time_that_64_bits_cannot_hold_is_not_known() -> None:
-    late = State(exists=True, type="file", mtime_ns=str(1 << 63), size=1)
-    found = file_row(File("/f", ["read"], late, late, "none"))
-    assert (found.after.mtime_ns, found.after.size, found.letter) == (None, 1, "r")
+    late = FileState("file", mtime_ns=1 << 63, size=1)
+    found = plain(File(b"/f", ["read"], late, late, "none"))
+    assert (found["after"]["mtime_ns"], found["after"]["size"], found["letter"]) == (None, 1, "r")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import steno
-from steno.capture.native_program import WHY_NOT
+from steno.capture.observer import WHY_NOT
 from support.program import SECONDS
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 from generate_readme import normalised, run_blocks  # noqa: E402 - the generator lives beside what it writes
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.geteuid() != 0, reason="the examples are root's, as the README says")
 def test_the_examples_of_the_readme_print_what_it_says() -> None:
     blocks = list(run_blocks((ROOT / "README.md").read_text()))

@@ -76,6 +76,7 @@ def contents(data: dict[str, Any]) -> dict[str, str]:
     return {name: Path(source).read_text() for source, name in data["force_include"].items()}
 
 
+@pytest.mark.process
 def test_a_wheel_has_the_programs_and_the_sources_stay_as_they_are(make_hook: Any, sources: Path) -> None:
     hook = make_hook()
     data = built(hook)
@@ -90,6 +91,7 @@ def test_a_wheel_has_the_programs_and_the_sources_stay_as_they_are(make_hook: An
     assert not any(Path(source).exists() for source in data["force_include"])
 
 
+@pytest.mark.process
 def test_a_program_that_is_not_built_leaves_its_reason_and_the_other_program(make_hook: Any) -> None:
     hook = make_hook("steno-probe")
     found = contents(built(hook))
@@ -98,12 +100,14 @@ def test_a_program_that_is_not_built_leaves_its_reason_and_the_other_program(mak
     assert [text for text in hook.warnings if "steno-probe: cc failed" in text]
 
 
+@pytest.mark.process
 def test_without_any_program_the_wheel_is_for_every_machine(make_hook: Any) -> None:
     data = built(make_hook("steno-trace", "steno-probe"))
     assert "tag" not in data
     assert "steno-trace: cc failed\nsteno-probe: cc failed\n" in contents(data)["steno/native/not-built.txt"]
 
 
+@pytest.mark.process
 def test_an_editable_wheel_is_built_where_it_leads_to(make_hook: Any, sources: Path) -> None:
     place = sources / "src" / "steno" / "native"
     built(make_hook("steno-probe"), "editable")
@@ -112,6 +116,7 @@ def test_an_editable_wheel_is_built_where_it_leads_to(make_hook: Any, sources: P
     assert sorted(path.name for path in place.iterdir()) == ["probe.bpf.o", "steno-probe", "steno-trace"]
 
 
+@pytest.mark.process
 def test_an_editable_wheel_over_sources_that_cannot_be_written_is_a_warning(
     make_hook: Any, sources: Path
 ) -> None:

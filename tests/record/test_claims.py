@@ -18,7 +18,7 @@ from steno.evidence import intake as names
 from steno.evidence import kinds, layout
 from steno.evidence.claims import FileKey, PolicyLine, ProcessKey, ProxyLog, SdkLine
 from steno.evidence.kinds import EventData
-from steno.judge.claim_layers import Claims, claims_of
+from steno.judge.claims import Claims, claims_of
 from steno.record import intake
 from steno.record.intake import IntakeFolder
 from steno.redact.engine import Redactor

@@ -13,14 +13,12 @@ import pytest
 from steno.bundle.blobs import BlobWriter, open_blobs
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KeptContent, Touched
-from steno.capture.contents import Contents
-from steno.capture.directories import Directories
-from steno.capture.observed import FileState, Seen, observe
-from steno.capture.observed_git import GitClass, Repository
+from steno.capture.git.classify import GitClass, Repository
+from steno.capture.paths import Contents, Directories, FileState, Seen, observe
 from steno.evidence import wire
 from steno.evidence.ignored import IgnoreRules
 from steno.judge import contents as judged
-from steno.judge.looks import KEPT, Identity, Look
+from steno.judge.contents import KEPT, Identity, Look
 from steno.record import file_contents
 from steno.record.file_contents import ContentKeeper, without_blobs
 from steno.redact.engine import Redactor

@@ -21,7 +21,7 @@ from support.program import SECONDS
 _RECORD = """\
 import os, signal, sys
 from pathlib import Path
-from steno.capture import keeper
+from steno.capture import launcher
 from steno.record import run
 
 def interrupted():
@@ -29,7 +29,7 @@ def interrupted():
     yield
 
 def launch(job):
-    started = keeper.launch(job)
+    started = launcher.launch(job)
     signal.raise_signal(signal.SIGINT)
     return started
 
@@ -71,14 +71,14 @@ import os, sys
 from pathlib import Path
 import steno.bundle.seal
 from steno.bundle.lock import is_live
-from steno.capture import pump
+from steno.capture import loop
 from steno.record import run
 
 def seal(folder, *others):
     print("held" if is_live(folder) else "let go")
     return sealed(folder, *others)
 
-pump.GRACE_SECONDS = -1.0
+loop.GRACE_SECONDS = -1.0
 sealed, steno.bundle.seal.seal = steno.bundle.seal.seal, seal
 here = Path(sys.argv[1])
 request = run.RunRequest(
@@ -114,13 +114,13 @@ def test_what_was_written_before_the_end_is_read_however_late_and_the_spool_is_h
 _HEARD_LATE = """\
 import fcntl, os, struct, sys, termios, time
 from pathlib import Path
-from steno.capture import keeper
+from steno.capture import launcher
 from steno.record import run
 
 def launch(job):
-    started = keeper.launch(job)
+    started = launcher.launch(job)
     told = bytearray(4)
-    while struct.unpack("i", told)[0] < 2 * keeper._RECORD.size:  # that it started, and that it ended
+    while struct.unpack("i", told)[0] < 2 * launcher._RECORD.size:  # that it started, and that it ended
         fcntl.ioctl(started.status, termios.FIONREAD, told)
     print(time.monotonic_ns() - int(job.environ["STENO_CLOCK_ORIGIN_NS"]), flush=True)
     return started

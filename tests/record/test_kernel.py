@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 from steno.bundle import blobs
 from steno.bundle.keys import KEY_IN_STORE
-from steno.capture import observed_git
+from steno.capture.git import classify
 from steno.evidence import layout
 from steno.evidence.ignored import IgnoreRules
 from steno.record import kernel
@@ -194,7 +194,7 @@ def test_no_git_is_started_when_only_directories_of_a_repository_were_looked_at(
     git(run.work, "init", "-q")
     run.saw("stat", run.work)
     run.saw("stat", run.work / "never")
-    monkeypatch.setattr(observed_git, "find_git", lambda: pytest.fail("git was looked for"))
+    monkeypatch.setattr(classify, "find_git", lambda: pytest.fail("git was looked for"))
     assert run.keep().gaps == []
 
 

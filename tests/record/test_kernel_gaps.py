@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from steno.evidence import wire
-from steno.judge import kernel_health
+from steno.judge import health as health_judged
 from steno.record import counted_gaps
 from support.kernel_runs import Run
 
@@ -42,11 +42,11 @@ def test_a_counter_of_what_was_lost_is_a_gap_with_its_number(
     ((found, words),) = gaps
     assert found == reason
     assert words.startswith("3 ")
-    assert reason in kernel_health.GAPS
+    assert reason in health_judged.GAPS
 
 
 def test_every_counter_that_makes_the_layer_partial_is_a_gap() -> None:
-    assert set(kernel_health.LOSSES) <= set(counted_gaps.OF_COUNTERS)
+    assert set(health_judged.LOSSES) <= set(counted_gaps.OF_COUNTERS)
 
 
 @pytest.mark.parametrize(

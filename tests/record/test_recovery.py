@@ -16,8 +16,8 @@ from steno.bundle.keys import keep_known_secrets, make_or_read_key
 from steno.bundle.lock import holding
 from steno.bundle.store import UNPUBLISHED, RunState, state_of
 from steno.bundle.verify import Status, verify
-from steno.capture import shadow
-from steno.capture.shadow import make_shadow, remove_shadow
+from steno.capture import tmpfs
+from steno.capture.tmpfs import make_shadow, remove_shadow
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import intake_names, kinds, layout
 from steno.evidence.kinds import EventData
@@ -40,7 +40,7 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Of this test alone: in the memory that all share lies what other tests are about to recover."""
     path = tmp_path / "memory"
     path.mkdir()
-    for module in (intake, shadow):
+    for module in (intake, tmpfs):
         monkeypatch.setattr(module, "memory_directories", lambda: (path,))
     return path
 

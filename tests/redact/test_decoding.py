@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from steno.redact import RULES, Findings, Redactor, decoding
 from steno.redact.decoding import View, Views, without_prefixes
-from steno.redact.rule import Example
+from support.cases import cases
 
 KNOWN = 'pa"ss\\w/ö rd-42'
 LINES = [
@@ -96,16 +96,18 @@ EXAMPLES = [(rule.name, example) for rule in RULES for example in rule.examples]
 
 
 @pytest.mark.parametrize("wrapper", ["json", "json with slashes", "repr", "percent"])
-@pytest.mark.parametrize(("rule", "example"), EXAMPLES)
-def test_what_a_rule_catches_it_catches_in_an_encoded_line(rule: str, example: Example, wrapper: str) -> None:
-    secret = example.secret.decode()
-    if len(secret) < 4 or not secret.isalnum() or "\x1b" in example.line.decode():
-        return  # the value itself is encoded, or is a part of anything
-    if rule == "private-key" and wrapper == "percent":
-        return  # its lines are apart there; docs/redaction.md says so
+def test_what_a_rule_catches_it_catches_in_an_encoded_line(wrapper: str) -> None:
     wrap = WRAPPERS[wrapper]
-    data = wrap(wrap("first\n" + example.line.decode() + "\nlast")).encode()
-    assert example.secret not in Redactor(findings=Findings()).mask(data, "output"), rule
+    with cases() as case:
+        for rule, example in EXAMPLES:
+            secret = example.secret.decode()
+            if len(secret) < 4 or not secret.isalnum() or "\x1b" in example.line.decode():
+                continue  # the value itself is encoded, or is a part of anything
+            if rule == "private-key" and wrapper == "percent":
+                continue  # its lines are apart there; docs/redaction.md says so
+            data = wrap(wrap("first\n" + example.line.decode() + "\nlast")).encode()
+            with case((rule, example)):
+                assert example.secret not in Redactor(findings=Findings()).mask(data, "output")
 
 
 LEAKS = [

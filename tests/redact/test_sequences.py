@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from steno.redact import stream as stream_module
 from steno.redact.decoding import View, Views
 from steno.redact.rules import Example
 from steno.redact.sequences import hide, strip
+from support.cases import cases
 
 TOKEN = b"EXAMPLEexample0123456789EXAMPLEexample"
 COLOURED_KEY = (
@@ -76,16 +79,17 @@ def _assert_gone(example: Example, data: bytes, result: bytes) -> None:
     assert left.translate(None, b"*\r\n") == b""
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 1000])
-@pytest.mark.parametrize("ending", [b"", b"\n", b"\r\n"])
 @pytest.mark.parametrize(("data", "secret"), PRINTED)
-def test_a_secret_in_colour_is_masked_once(data: bytes, secret: bytes, ending: bytes, size: int) -> None:
-    findings = Findings()
-    redactor = Redactor(findings=findings, literals=LITERALS)
-    result = _masked_in_pieces(redactor, data + ending, size)
-    _assert_gone(Example(strip(data), secret), data + ending, result)
-    assert findings.total == 1
-    assert redactor.find(result) == []
+def test_a_secret_in_colour_is_masked_once(data: bytes, secret: bytes) -> None:
+    with cases() as case:
+        for ending, size in itertools.product((b"", b"\n", b"\r\n"), (1, 2, 5, 1000)):
+            with case((ending, size)):
+                findings = Findings()
+                redactor = Redactor(findings=findings, literals=LITERALS)
+                result = _masked_in_pieces(redactor, data + ending, size)
+                _assert_gone(Example(strip(data), secret), data + ending, result)
+                assert findings.total == 1
+                assert redactor.find(result) == []
 
 
 @pytest.mark.parametrize(("data", "secret"), PRINTED)

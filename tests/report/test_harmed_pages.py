@@ -16,12 +16,12 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from steno import __version__
 from steno.bundle.folder import Folder
-from steno.bundle.judged import JudgedFiles
 from steno.evidence import layout
 from steno.judge.rules import RULES
 from steno.model import table_documents
 from steno.views.report.parts import JUDGED
 from support.browsing import PageOf, keep_screenshot
+from support.documents import of_folder
 from support.report_page import PANELS, ReportPage
 from support.reported import Reports
 from support.run_builder import RunBuilder
@@ -348,7 +348,7 @@ def test_without_a_manifest_what_is_there_is_still_told(page_of: PageOf, reports
     run = reports.copy_of_session("manifest-gone")
     (run / layout.MANIFEST).unlink()
     with Folder(reports.session.path) as folder:
-        calls = json.loads(JudgedFiles.of(folder).read_all(layout.CALLS, 1 << 20))["calls"]
+        calls = json.loads(of_folder(folder).read_all(layout.CALLS, 1 << 20))["calls"]
     with page_of(reports.page(run, "manifest-gone")) as page:
         expect(said_in(page, "calls")).to_contain_text(f"{len(calls)} tool calls")
         health = said_in(page, "health")

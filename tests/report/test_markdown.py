@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from steno.evidence import kinds, layout
-from steno.views import comment
+from steno.text import markdown as comment
 from steno.views.report.markdown import MARKER, markdown
 from steno.views.report.subject import subject_of
 from support.making import FINISHED, make_run, start

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from steno.model.finding import open_path
+from steno.model.runs import open_path
 from support.browsing import PageOf, keep_screenshot
 from support.program import IDENTITY, PROGRAM, SECONDS
 from support.recorded import only_run

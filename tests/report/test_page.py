@@ -13,7 +13,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.views.plain import utf8
+from steno.text.safe import utf8
 from steno.views.report import page
 
 ASSETS = Path(page.__file__).parent / "assets"

@@ -15,15 +15,15 @@ import pytest
 from steno import __version__
 from steno.bundle.blobs import open_blobs
 from steno.bundle.folder import Folder
-from steno.bundle.judged import JudgedFiles
 from steno.evidence import canonical, layout
 from steno.judge.rules import RULES
 from steno.model import table_documents
-from steno.model.finding import open_path
 from steno.model.run import Run
+from steno.model.runs import open_path
 from steno.views.report import parts
 from steno.views.report.extract import EXTRACT
 from steno.views.report.parts import JUDGED, Parts, parts_of
+from support.documents import of_folder
 from support.making import FINISHED, make_run, start
 from support.reading import opened
 from support.resealing import files_of, reseal
@@ -65,7 +65,7 @@ def test_what_was_concluded_is_carried_beside_it_with_whose_word_it_is(tmp_path:
     run = RunBuilder().process("sh").wrote("/src", b"two", before=b"one").seal(tmp_path)
     with opened(run) as folder:
         found = parts_of(folder)
-        judged = JudgedFiles.of(folder.folder)
+        judged = of_folder(folder.folder)
         concluded = {path: content for path, content in embedded(found).items() if path in JUDGED}
         assert concluded == {
             path: b"".join(table_documents.read(judged, path))

@@ -21,7 +21,7 @@ from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, layout
 from steno.judge.rules import RULES
 from steno.model import table_documents
-from steno.model.finding import open_path
+from steno.model.runs import open_path
 from steno.views.report import carried, document
 from steno.views.report.parts import parts_of
 from steno.views.report.second_look import second_look

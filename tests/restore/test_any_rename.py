@@ -11,9 +11,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.restore.applying import carry_out
-from steno.restore.judging import User
-from steno.restore.tasks import Direction
+from steno.restore.apply import carry_out
+from steno.restore.tasks import Direction, User
 from support.renaming_recorder import Recorder
 from support.snapshots import Recording, Snapshot, new_trash, snapshot, without_directory_times
 

@@ -12,9 +12,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.restore.applying import apply_steps
-from steno.restore.judging import User
-from steno.restore.tasks import Direction
+from steno.restore.apply import apply_steps
+from steno.restore.tasks import Direction, User
 from support.snapshots import Recording, Snapshot, new_trash, recording, snapshot, without_directory_times
 
 NAMES = st.sampled_from([b"a", b"b", b"c", b"\xff\xfe", b"new\nline", b".steno-not-ours"])

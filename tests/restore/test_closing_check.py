@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from steno.restore import applying, renaming
-from steno.restore.applying import carry_out
-from steno.restore.judging import User
+from steno.restore import apply, filesystem
+from steno.restore.apply import carry_out
+from steno.restore.filesystem import rename_to_free
 from steno.restore.plan import Do, Step
-from steno.restore.renaming import rename_to_free
-from steno.restore.tasks import Direction
+from steno.restore.tasks import Direction, User
 from support.renaming_recorder import Recorder
 from support.snapshots import Recording, new_trash, recording, snapshot
 
@@ -89,9 +88,9 @@ def test_a_name_that_is_taken_at_the_last_moment_is_not_overwritten(
         (root / "q").mkdir()
         rename_to_free(*where)
 
-    monkeypatch.setattr(applying, "rename_to_free", at_the_last_moment)
+    monkeypatch.setattr(apply, "rename_to_free", at_the_last_moment)
     (step,) = [step for step in recorded.plan(Direction.RESTORE).steps if step.do is Do.RENAME]
-    (problem,) = applying.apply_steps([step], recorded.contents, User.of_this_process(), new_trash())
+    (problem,) = apply.apply_steps([step], recorded.contents, User.of_this_process(), new_trash())
     assert problem.why == "the name is taken"
     assert (root / "d" / "second").exists()
     assert list((root / "q").iterdir()) == []
@@ -104,10 +103,10 @@ def test_a_file_that_appears_at_the_last_moment_is_not_overwritten(
         (root / "new").write_bytes(b"mine")
         rename_to_free(*where)
 
-    monkeypatch.setattr(applying, "rename_to_free", at_the_last_moment)
+    monkeypatch.setattr(apply, "rename_to_free", at_the_last_moment)
     (write,) = [step for step in recorded.plan(Direction.RESTORE).steps if step.do is Do.WRITE]
     step = Step(Do.WRITE, os.fsencode(root / "new"), write.target)
-    (problem,) = applying.apply_steps([step], recorded.contents, User.of_this_process(), new_trash())
+    (problem,) = apply.apply_steps([step], recorded.contents, User.of_this_process(), new_trash())
     assert problem.why == "something was put there while this was going on"
     assert sorted(os.listdir(root)) == ["d", "new"]
     assert (root / "new").read_bytes() == b"mine"
@@ -126,16 +125,16 @@ def test_what_somebody_writes_at_the_last_moment_keeps_its_name(
     recorded = recording(before, snapshot(root))
     (step,) = [step for step in recorded.plan(Direction.UNDO).steps if step.do is do]
     name = {Do.WRITE: "exchange", Do.REMOVE: "rename_to_free"}[do]
-    real = getattr(renaming, name)
+    real = getattr(filesystem, name)
 
     def at_the_last_moment(*words: object) -> None:
         if (root / "f").exists() and (root / "f").read_bytes() == b"new":
             (root / "f").write_bytes(b"mine, not yours")
         real(*words)
 
-    monkeypatch.setattr(applying, name, at_the_last_moment)
+    monkeypatch.setattr(apply, name, at_the_last_moment)
     trash = new_trash()
-    (problem,) = applying.apply_steps([step], recorded.contents, User.of_this_process(), trash)
+    (problem,) = apply.apply_steps([step], recorded.contents, User.of_this_process(), trash)
     assert problem.why == "it was changed while this was going on"
     assert (root / "f").read_bytes() == b"mine, not yours"
     assert os.listdir(root) == ["f"]

@@ -10,7 +10,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.keys import KEY_IN_STORE, make_or_read_key
 from steno.errors import BadBundleError
 from steno.evidence.layout import BLOBS
-from steno.restore.contents import LackingContentError, open_contents
+from steno.restore.states import LackingContentError, open_contents
 from support.reading import opened
 from support.resealing import reseal
 from support.run_builder import Content, RunBuilder

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.restore import journeys as followed
-from steno.restore.journeys import Journeys, Thing, forth
+from steno.restore import rename_history as followed
+from steno.restore.rename_history import Entry, RenameHistory, forth
 from steno.restore.states import Rename, is_at_or_below
 
 NAMES = st.sampled_from([b"/a", b"/b", b"/a/a", b"/a/b", b"/b/a", b"/c/b", b"/a/a/b"])
@@ -32,25 +32,27 @@ def way(path: bytes, since: int, renames: list[Rename]) -> list[bytes | None]:
 def test_a_thing_is_followed_through_every_rename(
     renames: list[Rename], path: bytes, data: st.DataObject
 ) -> None:
-    journeys = Journeys(renames)
+    rename_history = RenameHistory(renames)
     moment = data.draw(st.integers(0, len(renames)))
-    thing = journeys.thing_at(path, moment)
+    thing = rename_history.entry_at(path, moment)
     names = way(*thing, renames)
     assert names[moment - thing.since] == path
     kept = [name for name in names if name is not None]
-    assert journeys.names(thing) == list(dict.fromkeys(kept))
-    assert journeys.latest_names(thing) == list(dict.fromkeys(reversed(kept)))
-    assert journeys.final_name(thing) == names[-1]
+    assert rename_history.names(thing) == list(dict.fromkeys(kept))
+    assert rename_history.latest_names(thing) == list(dict.fromkeys(reversed(kept)))
+    assert rename_history.final_name(thing) == names[-1]
 
 
 @given(st.lists(RENAMES, max_size=8), PATHS)
 def test_all_that_had_a_name_is_found(renames: list[Rename], path: bytes) -> None:
-    journeys = Journeys()
+    rename_history = RenameHistory()
     for rename in renames:
-        journeys.things(path)  # what is known by then is no more when another rename comes
-        journeys.names(Thing(path))
-        journeys.add(rename)
-    assert journeys.things(path) == {journeys.thing_at(path, moment) for moment in range(len(renames) + 1)}
+        rename_history.entries(path)  # what is known by then is no more when another rename comes
+        rename_history.names(Entry(path))
+        rename_history.add(rename)
+    assert rename_history.entries(path) == {
+        rename_history.entry_at(path, moment) for moment in range(len(renames) + 1)
+    }
 
 
 def test_many_things_in_a_directory_that_is_renamed_many_times_are_followed_together(
@@ -65,9 +67,9 @@ def test_many_things_in_a_directory_that_is_renamed_many_times_are_followed_toge
         return forth(path, rename)
 
     monkeypatch.setattr(followed, "forth", counted)
-    journeys = Journeys([Rename(b"/a", b"/b", exchange=True)] * times)
+    rename_history = RenameHistory([Rename(b"/a", b"/b", exchange=True)] * times)
     for number in range(times):
         for name in (b"/a/%d" % number, b"/b/%d" % number):
-            assert journeys.things(name) == {Thing(b"/a/%d" % number), Thing(b"/b/%d" % number)}
-            assert len(journeys.names(Thing(name))) == 2
+            assert rename_history.entries(name) == {Entry(b"/a/%d" % number), Entry(b"/b/%d" % number)}
+            assert len(rename_history.names(Entry(name))) == 2
     assert steps <= 8 * times

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from steno.evidence import canonical
-from steno.restore.applying import carry_out
-from steno.restore.judging import User
-from steno.restore.looking import FileSystem
+from steno.restore.apply import carry_out
+from steno.restore.filesystem import FileSystem
 from steno.restore.plan import Do, Plan, make_plan
-from steno.restore.states import HardLink, read_records
-from steno.restore.tasks import Direction
-from support.snapshots import new_trash, recording, snapshot
+from steno.restore.states import HardLink
+from steno.restore.tasks import Direction, User
+from support.snapshots import new_trash, recording, records_of, snapshot
 
 NAMES = ("a", "b", "c")
 
@@ -39,7 +37,7 @@ def undo(root: Path, change: str, *, links: int = 3, known: tuple[str, ...] = NA
         if made.contents.blobs.get(file["before"].get("blob")) == b"content":
             file["before"]["blob"] = f"before:{root}/a"
     of_names = {os.fsencode(root / name): HardLink((node.st_dev, node.st_ino), links) for name in known}
-    records = read_records(canonical.decode(canonical.encode(made.files)))._replace(hard_links=of_names)
+    records = records_of(made.files)._replace(hard_links=of_names)
     user = User.of_this_process()
     plan = make_plan(records, Direction.UNDO, FileSystem(), made.contents, user=user)
     assert carry_out(plan, made.contents, user, new_trash()) == []
@@ -51,6 +49,7 @@ def nodes(root: Path) -> list[int]:
     return [(root / name).stat().st_ino for name in NAMES]
 
 
+@pytest.mark.process
 def test_what_is_still_there_gets_its_other_names_back(root: Path) -> None:
     first = nodes(root)
     plan = undo(root, "rm b; rm c; echo new >c")
@@ -58,6 +57,7 @@ def test_what_is_still_there_gets_its_other_names_back(root: Path) -> None:
     assert [step.do for step in plan.steps if step.do is not Do.SET] == [Do.HARD_LINK, Do.HARD_LINK]
 
 
+@pytest.mark.process
 def test_one_is_written_and_the_others_are_linked_to_it(root: Path) -> None:
     plan = undo(root, "echo new >a; rm b")
     assert len(set(nodes(root))) == 1
@@ -65,6 +65,7 @@ def test_one_is_written_and_the_others_are_linked_to_it(root: Path) -> None:
     assert plan.notes == []
 
 
+@pytest.mark.process
 def test_what_cannot_be_linked_is_written_and_this_is_said(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,6 +80,7 @@ def test_what_cannot_be_linked_is_written_and_this_is_said(
     assert why == f"it is a file of its own now, and no name of {root / 'a'}: Operation not permitted"
 
 
+@pytest.mark.process
 def test_a_file_with_names_that_the_record_does_not_know_is_one_of_its_own_and_this_is_said(
     root: Path,
 ) -> None:
@@ -88,6 +90,7 @@ def test_a_file_with_names_that_the_record_does_not_know_is_one_of_its_own_and_t
     ]
 
 
+@pytest.mark.process
 def test_another_file_that_got_the_same_inode_is_no_name_of_it(root: Path) -> None:
     """Of such the states differ: size, time, owner or mode."""
     (root / "b").unlink()

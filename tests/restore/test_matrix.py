@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from steno.restore.tasks import Direction
+from support.cases import cases
 from support.snapshots import Snapshot, recording, snapshot, without_directory_times
 
 OLD_NS = 1_700_000_000_123_456_789
@@ -85,9 +87,7 @@ KINDS = [
 Kind = Callable[[Path], None]
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    place = tmp_path / "root"
+def furnish(place: Path) -> Path:
     (place / "elsewhere" / "deeper").mkdir(parents=True)
     (place / "elsewhere" / "file").write_bytes(b"elsewhere")
     (place / "beside").write_bytes(b"beside")
@@ -106,45 +106,44 @@ def clear(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("after", KINDS, ids=lambda kind: f"to-{kind.__name__}")
 @pytest.mark.parametrize("before", KINDS, ids=lambda kind: kind.__name__)
-def test_undo_and_restore_go_between_any_two_states(root: Path, before: Kind, after: Kind) -> None:
-    before(root / "x")
-    at_first = snapshot(root)
-    clear(root / "x")
-    after(root / "x")
-    at_last = snapshot(root)
-    recorded = recording(at_first, at_last)
-    recorded.undo()
-    assert snapshot(root) == at_first
-    assert not recorded.plan(Direction.UNDO).steps
-    recorded.restore()
-    assert snapshot(root) == at_last
-    assert not recorded.plan(Direction.RESTORE).steps
-    recorded.undo()
-    assert snapshot(root) == at_first
-
-
-@pytest.mark.parametrize("after", KINDS, ids=lambda kind: f"to-{kind.__name__}")
-@pytest.mark.parametrize("before", KINDS, ids=lambda kind: kind.__name__)
-def test_a_dry_run_changes_nothing(root: Path, before: Kind, after: Kind) -> None:
-    before(root / "x")
-    at_first = snapshot(root)
-    clear(root / "x")
-    after(root / "x")
-    at_last = snapshot(root)
-    plan = recording(at_first, at_last).plan(Direction.UNDO)
-    assert plan.is_clear
-    assert bool(plan.steps) == (at_first != at_last)
-    assert snapshot(root) == at_last
-
-
-@pytest.mark.parametrize("now", KINDS, ids=lambda kind: f"now-{kind.__name__}")
-@pytest.mark.parametrize("after", KINDS, ids=lambda kind: f"to-{kind.__name__}")
-@pytest.mark.parametrize("before", [absent, file, full_directory, link], ids=lambda kind: kind.__name__)
-def test_what_was_put_there_since_is_never_lost_unasked(
-    root: Path, before: Kind, after: Kind, now: Kind
+def test_undo_and_restore_go_between_any_two_states_and_a_dry_run_changes_nothing(
+    tmp_path: Path, before: Kind
 ) -> None:
+    with cases() as case:
+        for after in KINDS:
+            root = furnish(tmp_path / after.__name__)
+            with case(after.__name__):
+                before(root / "x")
+                at_first = snapshot(root)
+                clear(root / "x")
+                after(root / "x")
+                at_last = snapshot(root)
+                recorded = recording(at_first, at_last)
+                plan = recorded.plan(Direction.UNDO)
+                assert plan.is_clear
+                assert bool(plan.steps) == (at_first != at_last)
+                assert snapshot(root) == at_last
+                recorded.undo()
+                assert snapshot(root) == at_first
+                assert not recorded.plan(Direction.UNDO).steps
+                recorded.restore()
+                assert snapshot(root) == at_last
+                assert not recorded.plan(Direction.RESTORE).steps
+                recorded.undo()
+                assert snapshot(root) == at_first
+
+
+@pytest.mark.parametrize("before", [absent, file, full_directory, link], ids=lambda kind: kind.__name__)
+def test_what_was_put_there_since_is_never_lost_unasked(tmp_path: Path, before: Kind) -> None:
+    with cases() as case:
+        for after, now in itertools.product(KINDS, KINDS):
+            name = f"{after.__name__}-{now.__name__}"
+            with case(name):
+                nothing_is_lost_unasked(furnish(tmp_path / name), before, after, now)
+
+
+def nothing_is_lost_unasked(root: Path, before: Kind, after: Kind, now: Kind) -> None:
     before(root / "x")
     at_first = snapshot(root)
     clear(root / "x")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steno.restore import renames
+from steno.restore import moves
 from steno.restore.plan import Do
 from steno.restore.states import is_at_or_below
 from steno.restore.tasks import Direction
@@ -197,7 +197,7 @@ def test_many_directories_that_wait_for_each_other_are_not_all_held_against_all(
     for old, new in reversed(list(itertools.pairwise(names))):
         run.rename(old, new)
     recorded, _ = run.end()
-    monkeypatch.setattr(renames, "is_at_or_below", counted)
+    monkeypatch.setattr(moves, "is_at_or_below", counted)
     recorded.undo()
     assert [(name / "file").read_text() for name in names[:-1]] == [name.name for name in names[:-1]]
     assert held <= count**2

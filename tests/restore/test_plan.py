@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from steno.restore.judging import User
 from steno.restore.plan import Do
-from steno.restore.tasks import Direction
+from steno.restore.tasks import Direction, User
 from support.snapshots import Recording, recording, snapshot
 
 NOBODY = User(65534, is_root=False)

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from steno.restore import applying, renaming
-from steno.restore.applying import apply_steps, carry_out
-from steno.restore.judging import User
-from steno.restore.looking import FileSystem, ObstacleError, open_parent
+from steno.restore import apply, filesystem
+from steno.restore.apply import apply_steps, carry_out
+from steno.restore.filesystem import FileSystem, ObstacleError, open_parent
 from steno.restore.plan import Plan, Problem
 from steno.restore.states import Kind
-from steno.restore.tasks import Direction
+from steno.restore.tasks import Direction, User
 from support.snapshots import Recording, new_trash, recording, snapshot
 
 NOBODY = 65534
@@ -110,7 +109,7 @@ def test_a_name_that_is_planted_for_the_draft_is_not_written_through(
     root: Path, outside: Path, recorded: Recording, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever has the name of the draft goes to the trash or the path fails; it is never opened."""
-    real_exchange = renaming.exchange
+    real_exchange = filesystem.exchange
     drafts: list[bytes] = []
 
     def spy(parent: int, name: bytes, *rest: object) -> None:
@@ -118,7 +117,7 @@ def test_a_name_that_is_planted_for_the_draft_is_not_written_through(
         real_exchange(parent, name, *rest)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
-        patched.setattr(applying, "exchange", spy)
+        patched.setattr(apply, "exchange", spy)
         recorded.undo(root / "sub" / "file")
     draft = root / "sub" / os.fsdecode(drafts[0])
     assert not os.path.lexists(draft)
@@ -217,6 +216,7 @@ def as_nobody(work: Callable[[], bool]) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@pytest.mark.process
 def test_an_ordinary_user_works_in_read_only_directories_of_their_own(public: Path) -> None:
     def work() -> bool:
         shut = public / "shut"
@@ -244,6 +244,7 @@ def test_an_ordinary_user_works_in_read_only_directories_of_their_own(public: Pa
     assert as_nobody(work)
 
 
+@pytest.mark.process
 def test_an_ordinary_user_does_not_touch_the_files_of_others(public: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can make a file of somebody else's")

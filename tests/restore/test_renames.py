@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from steno.restore.applying import apply_steps
-from steno.restore.judging import User
-from steno.restore.looking import FileSystem, Sight
+from steno.restore.apply import apply_steps
+from steno.restore.filesystem import FileSystem, Lookup
 from steno.restore.plan import Do
-from steno.restore.tasks import Direction
+from steno.restore.tasks import Direction, User
 from support.renaming_recorder import Recorder
 from support.snapshots import new_trash, snapshot, without_directory_times
 from support.waiting import until
@@ -174,7 +173,7 @@ def test_a_directory_that_was_moved_to_another_device_was_copied(
     recorded.files["directory_renames"] = [{"from": str(root / "old"), "to": str(root / "new")}]
     look = FileSystem.look
 
-    def on_two_devices(self: FileSystem, path: bytes) -> Sight:
+    def on_two_devices(self: FileSystem, path: bytes) -> Lookup:
         found = look(self, path)
         return found._replace(device=1) if path.startswith(os.fsencode(root / "new")) else found
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from steno.restore.renaming import exchange, rename_to_free
+from steno.restore.filesystem import exchange, rename_to_free
 
 
 @pytest.fixture

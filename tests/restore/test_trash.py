@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from steno.restore import trash as trash_room
-from steno.restore.looking import open_parent
-from steno.restore.trash import Trash
+from steno.restore import filesystem as trash_room
+from steno.restore.filesystem import Trash, open_parent
 
 
 def take(trash: Trash, path: Path) -> Path:

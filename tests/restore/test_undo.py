@@ -465,8 +465,8 @@ def test_a_killed_undo_is_completed_by_the_next(root: Path, clean_env: dict[str,
     program = (
         "import os, signal, sys\n"
         "from steno.cli import main\n"
-        "from steno.restore import applying\n"
-        "applying.exchange = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from steno.restore import apply\n"
+        "apply.exchange = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "sys.argv = ['steno', 'undo', '@last']\n"
         "main.main()\n"
     )

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from steno.restore.outcome import Outcome, not_kept_lines, plan_lines, summary_line, to_json
 from steno.restore.plan import Problem
 from steno.restore.tasks import Direction
-from steno.restore.words import Outcome, not_kept_lines, plan_lines, summary_line, to_json
 from support.snapshots import Recording, recording, snapshot
 
 

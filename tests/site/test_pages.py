@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from steno.bundle.folder import Folder
-from steno.bundle.judged import JudgedFiles
 from steno.evidence import kinds, layout
 from steno.model import table_documents
 from steno.model.live import recorder
@@ -25,6 +24,7 @@ from steno.site.server import LONGEST_HEAD
 from steno.views.report import parts
 from steno.views.report.extract import EXTRACT
 from steno.views.report.parts import JUDGED
+from support.documents import of_folder
 from support.live_runs import LiveRun
 from support.reading import unpack
 from support.run_builder import RunBuilder
@@ -112,7 +112,7 @@ def test_the_page_of_a_run_names_its_files_by_address(client: Client, runs: Path
     parts = {part["path"]: part for part in data["parts"]}
     assert parts["terminal/stdout"]["url"] == "./file/terminal/stdout"
     with Folder(runs / RUN_ID) as run:
-        judged = JudgedFiles.of(run)
+        judged = of_folder(run)
         for path, part in parts.items():
             got = client.get(f"run/{RUN_ID}/{part['url'][2:]}")
             assert got.headers["content-type"] == "application/octet-stream"

@@ -11,8 +11,7 @@ from steno.contracts.assay import claim_lines
 from steno.evidence import canonical, claims, compat, kinds, layout
 from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
 from steno.evidence.kinds import EventData
-from steno.judge.calls import calls
-from steno.judge.correlation import correlation
+from support.documents import calls, correlation
 from support.frames_made import FakeFrames
 from support.kernel_tables import OBSERVED, Line, lines_of, table_of
 from support.spools import FINISH, RUN_ID, MemoryLayers, numbered, start

@@ -13,10 +13,10 @@ from steno.bundle.keys import make_or_read_key
 from steno.bundle.reader import FolderLayers
 from steno.evidence import canonical, layout
 from steno.evidence.ignored import IgnoreRules
-from steno.judge.files import files
 from steno.record.kernel import KernelKept, keep_kernel_layer
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from support.documents import files
 from support.frames_made import ABSENT, FakeFrames, Found
 from support.looks import state_of
 

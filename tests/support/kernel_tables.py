@@ -17,7 +17,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.frames import open_frames
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import EventData
-from steno.judge.kernel_rows import ADDED
+from steno.evidence.syscalls import ADDED
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 from support.frames_made import FakeFrames

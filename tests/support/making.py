@@ -12,8 +12,7 @@ from steno.bundle.seal import Sweeper, seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, publish_run_folder
 from steno.evidence import kinds, layout
-from steno.evidence.kinds import EventData
-from steno.evidence.observed import Host
+from steno.evidence.kinds import EventData, Host
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from steno.agents.catalog import Catalogue
 from steno.launch import agent_settings
-from steno.launch.agent_settings import Observed
+from steno.launch.agent_settings import Instrumentation
 from steno.launch.environment import Home
 
 CATALOGUE = Catalogue.load({})
@@ -34,7 +34,7 @@ def observed(
     hooks: bool = False,
     policy: Path | None = None,
     steno: Sequence[str] = STENO,
-) -> AbstractContextManager[Observed]:
+) -> AbstractContextManager[Instrumentation]:
     """Until it is left: as long as the agent would run."""
     description = CATALOGUE.get(name)
     return agent_settings.observed(
@@ -44,7 +44,7 @@ def observed(
 
 def prepared(
     name: str, home: Home, *arguments: str, hooks: bool = False, policy: Path | None = None
-) -> Observed:
+) -> Instrumentation:
     with observed(name, home, *arguments, hooks=hooks, policy=policy) as found:
         return found
 

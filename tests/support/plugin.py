@@ -2,12 +2,91 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import cache
 from operator import itemgetter
 from pathlib import Path
 
 import pytest
+
+from support import machine
+
+# A test is of the first level of which it uses something: a fixture, or what its file imports.
+_LEVELS = {
+    "agent": {"support.javascript", "support.real_agents"},
+    "browser": {"browser", "playwright.sync_api", "reports"},
+    "kernel": {
+        "support.cgroups",
+        "support.observer_processes",
+        "support.observers",
+        "support.strace",
+        "support.tracees",
+    },
+    "process": {
+        "clean_git",
+        "multiprocessing",
+        "original",
+        "pexpect",
+        "repo",
+        "small_disk",
+        "steno",
+        "subprocess",
+        "support.mcp_proxied",
+        "support.ordinary",
+        "support.program",
+        "support.programs",
+        "support.screen",
+        "support.stand_in_agent",
+        "support.watched",
+    },
+}
+_STARTING = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
+_running_pure = False
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for level in filter(None, os.environ.get("STENO_REQUIRE", "").split(",")):
+        if level not in machine.LEVELS:
+            raise pytest.UsageError(f"STENO_REQUIRE knows {', '.join(machine.LEVELS)}, and not {level}")
+        if missing := machine.lacking(level):
+            raise pytest.UsageError(f"{level} is required (STENO_REQUIRE), and lacks {', '.join(missing)}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if not any(item.get_closest_marker(level) for level in (*_LEVELS, "pure")):
+            used = {*getattr(item, "fixturenames", ()), *_imported(item.path)}
+            item.add_marker(next((level for level, marks in _LEVELS.items() if used & marks), "pure"))
+
+
+@cache
+def _imported(path: Path) -> frozenset[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(found)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    global _running_pure  # noqa: PLW0603 - an audit hook is told nothing of the test
+    _running_pure = item.get_closest_marker("pure") is not None
+    return (yield)
+
+
+def _no_process_of_a_pure_test(event: str, _: object) -> None:
+    if event in _STARTING and _running_pure:
+        pytest.fail(f"this test is taken for pure, and starts a process ({event}): mark it `process`")
+
+
+sys.addaudithook(_no_process_of_a_pure_test)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from steno.bundle.folder import Folder
 from steno.bundle.verify import Status
-from steno.model.kernel_layer import KernelLayer
 from steno.model.record import Record, open_record
 from steno.model.run import Run
 from support.recorded import Recorded
@@ -41,9 +40,3 @@ def record(path: Path) -> Iterator[Record]:
 def opened(path: Path) -> Run:
     """To be closed, or used in a `with`; what is wrong with it is told when it is read."""
     return Run(Folder(path))
-
-
-@contextmanager
-def kernel_layer(path: Path) -> Iterator[KernelLayer]:
-    with opened(path) as run:
-        yield run.kernel

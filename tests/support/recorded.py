@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from steno.bundle.folder import Folder
-from steno.bundle.judged import JudgedFiles
 from steno.bundle.reader import FolderLayers
 from steno.bundle.verify import Status, Verdict, verify
 from steno.evidence import layout
-from steno.judge.claim_layers import Claims, claims_of
+from steno.judge.claims import Claims, claims_of
+from support.documents import of_folder
 
 
 class Recorded:
@@ -36,7 +36,7 @@ class Recorded:
     def judged(self, name: str) -> bytes:
         """What is concluded from the record, by its name in `layout`."""
         with Folder(self.path) as folder:
-            return b"".join(JudgedFiles.of(folder).read(name))
+            return b"".join(of_folder(folder).read(name))
 
     def json(self, name: str) -> Any:
         """The same as data, or a file of the record itself."""

@@ -17,19 +17,17 @@ from zlib import crc32
 
 import msgspec
 
-from steno.bundle import kernel_table
+from steno.bundle import judgement_cache, kernel_table
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import Folder
 from steno.bundle.frames import open_frames
-from steno.bundle.judged import allow_cache
 from steno.bundle.keys import make_or_read_key
 from steno.bundle.seal import Sweeper, seal
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, publish_run_folder
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
-from steno.evidence.kinds import EventData
-from steno.evidence.observed import Host
+from steno.evidence.kinds import EventData, Host
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 from support import told
@@ -347,7 +345,7 @@ class RunBuilder:
     def _kernel_layer(self, path: Path) -> EventData:
         with Folder(path.parent) as store:
             key = make_or_read_key(store)
-            allow_cache(store)
+            judgement_cache.allow(store)
         frames = FakeFrames(key=key).header(**self._header)
         kept = _Kept(frames, self._blobs)
         last = max(at for at, _, _ in self._calls if at < 1 << 62)

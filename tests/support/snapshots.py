@@ -10,15 +10,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from steno.evidence import canonical
-from steno.restore.applying import carry_out
-from steno.restore.contents import LackingContentError
-from steno.restore.judging import User
-from steno.restore.looking import FileSystem
+from steno.judge.types import File, FileState, ThingRenamed
+from steno.restore.apply import carry_out
+from steno.restore.filesystem import FileSystem, Trash
 from steno.restore.plan import Plan, Problem, make_plan
-from steno.restore.states import kind_of, read_records
-from steno.restore.tasks import Direction
-from steno.restore.trash import Trash
+from steno.restore.states import FileRecords, LackingContentError, kind_of, read_records
+from steno.restore.tasks import Direction, User
 
 Snapshot = dict[bytes, dict[str, Any]]
 
@@ -56,7 +53,7 @@ class Recording(NamedTuple):
         ended_ns: int | None = None,
     ) -> Plan:
         return make_plan(
-            read_records(canonical.decode(canonical.encode(self.files))),
+            records_of(self.files),
             direction,
             FileSystem(),
             self.contents,
@@ -89,6 +86,45 @@ class Recording(NamedTuple):
         (found,) = [file for file in self.files["files"] if file["path"] == str(path)]
         assert isinstance(found, dict)
         return found
+
+
+def records_of(document: dict[str, Any]) -> FileRecords:
+    """What undo reads, of files in the words of `files.json`."""
+    files = [
+        File(
+            exact(one, "path"),
+            one["operations"],
+            _concluded(one["before"]),
+            _concluded(one["after"]),
+            one.get("change", "none"),
+        )
+        for one in document["files"]
+    ]
+    renames = [
+        ThingRenamed(exact(one, "from"), exact(one, "to"), exchanged=one.get("exchange", False), node=None)
+        for one in document["directory_renames"]
+    ]
+    return read_records(files, renames)
+
+
+def exact(told: dict[str, Any], name: str) -> bytes:
+    """The bytes of a name."""
+    encoded: str | None = told.get(f"{name}_b64")
+    return os.fsencode(told[name]) if encoded is None else base64.b64decode(encoded)
+
+
+def _concluded(told: dict[str, Any]) -> FileState:
+    if not told.get("exists"):
+        return FileState("absent" if "exists" in told else None)
+    same = ("mode", "size", "mtime_ns", "uid", "gid", "blob")
+    target = exact(told, "target") if "target" in told else None
+    return FileState(
+        told["type"],
+        target=told.get("target"),
+        target_bytes=target,
+        no_content_reason=told.get("content"),
+        **{name: told.get(name) for name in same},
+    )
 
 
 def snapshot(root: Path) -> Snapshot:

@@ -15,8 +15,7 @@ from steno.bundle.seal import Sweeper, seal
 from steno.bundle.spool import Spool
 from steno.evidence import index, kinds, layout
 from steno.evidence.index import Arrival
-from steno.evidence.kinds import Event, EventData
-from steno.evidence.observed import Host
+from steno.evidence.kinds import Event, EventData, Host
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 

@@ -63,7 +63,7 @@ def _compiled(program: Path, options: list[str], sources: list[str]) -> Path:
     return program
 
 
-def cases(family: str) -> list[str]:
+def cases_of(family: str) -> list[str]:
     """The cases of a family, read from its source: pytest asks before anything is compiled."""
     source = (SOURCES / f"{family}.c").read_text()
     pattern = r"^ {4}\{\"(\w+)\"," if family == "thirtytwo" else r"^(?:CASE|ONE)\((\w+),"

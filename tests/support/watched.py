@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from steno.capture.repo import RepoWatch, Skip, Snapshot
+from steno.capture.git.snapshot import RepoWatch, Skip, Snapshot
 
 
 def git(where: Path, *args: str, check: bool = True) -> bytes:

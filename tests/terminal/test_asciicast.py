@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import Event, EventData
-from steno.judge import asciicast
+from steno.judge import terminal
 from support.spools import (
     FINISH,
     ON_TERMINAL,
@@ -33,7 +33,7 @@ def events_until(end_ns: int, *data: EventData, first: kinds.RunStart = START) -
 
 
 def cast_of(layers: MemoryLayers) -> tuple[dict[str, Any], list[tuple[Decimal, str, str]]]:
-    header, *lines = b"".join(asciicast.cast(layers)).splitlines()
+    header, *lines = b"".join(terminal.cast(layers)).splitlines()
     found = [json.loads(line, parse_float=Decimal) for line in lines]
     return json.loads(header), [(interval, code, text) for interval, code, text in found]
 

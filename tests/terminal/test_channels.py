@@ -9,7 +9,7 @@ import select
 
 import pytest
 
-from steno.capture.channels import PIPE_PROMISE, Channel
+from steno.capture.streams import PIPE_PROMISE, Channel
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import Event
-from steno.judge import streams
-from steno.judge.streams import ERRORS, INPUT, OUTPUT, RESIZE, Moment
+from steno.judge import terminal as streams
+from steno.judge.terminal import ERRORS, INPUT, OUTPUT, RESIZE, Moment
 from support.spools import (
     FINISH,
     ON_TERMINAL,

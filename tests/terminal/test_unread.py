@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from steno.capture.unread import Unread, open_reader, pipe_bytes, return_unread
+from steno.capture.streams import Unread, open_reader, pipe_bytes, return_unread
 
 
 class Pipe:

@@ -20,7 +20,7 @@ from steno.bundle.recover import Keepers, recover
 from steno.bundle.seal import Sweeper, seal
 from steno.bundle.verify import Status, Verdict, verify
 from steno.evidence import canonical, kinds, layout
-from steno.judge.kernel_rows import ADDED
+from steno.evidence.syscalls import ADDED
 from support.frames_made import ABSENT, KEY, FakeFrames, Found
 from support.kernel_tables import lines_of, observed_spool, older_table, table_of, write_table
 from support.recorded import Recorded

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import steno as steno_module
-from steno.bundle import judged
+from steno.bundle import judgement_cache
 from steno.bundle.folder import Folder
 from steno.bundle.reader import NotAsSealedError, open_sealed
 from steno.errors import UnreadableBundleError
@@ -100,7 +100,7 @@ def test_a_harmed_content_stops_no_command_that_needs_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where what is concluded is kept, by what all files are."""
-    monkeypatch.setattr(judged, "WORTH_KEEPING", 0)
+    monkeypatch.setattr(judgement_cache, "WORTH_KEEPING", 0)
     run = a_run(tmp_path)
     (run / layout.BLOBS).write_bytes(b"another")
     with steno_module.open(run) as opened:

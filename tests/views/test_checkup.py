@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from steno.capture.cgroup import Refusal
+from steno.text.style import Paint
 from steno.views import checkup
 from steno.views.checkup import Finding, Mark
-from steno.views.paint import Paint
 from support.cgroups import left_by, needs_scope, new_run_id
 from support.making import RUN_ID, make_run, start
 from support.waiting import SECONDS
@@ -22,7 +22,7 @@ PATH = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 def _programs_have_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is slow has not told what it can do; a busy machine makes them slow."""
     monkeypatch.setattr(checkup, "_SECONDS", SECONDS)
-    monkeypatch.setattr("steno.capture.probe._CHECK_SECONDS", SECONDS)
+    monkeypatch.setattr("steno.capture.observer._CHECK_SECONDS", SECONDS)
 
 
 def about(found: list[Finding], what: str) -> list[Finding]:

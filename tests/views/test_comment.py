@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from steno.views.comment import MAX_CHARACTERS, Line, Section, code, fitted, folded, folded_code
+from steno.text.markdown import MAX_CHARACTERS, Line, Section, code, fitted, folded, folded_code
 
 
 def ending(left_out: int) -> str:

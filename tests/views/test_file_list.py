@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from steno.model.rows import File
+from steno.judge.types import File
+from steno.text.safe import columns
+from steno.text.style import Paint
 from steno.views import file_list
 from steno.views.file_list import Choice, Wanted
-from steno.views.paint import Paint
-from steno.views.plain import columns
 from support.frames_made import Found
 from support.reading import opened, sealed
 from support.run_builder import DIRECTORY, LINK, UNKNOWN, RunBuilder

@@ -7,8 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.views.folding import folded
-from steno.views.paint import Paint, columns_shown
+from steno.text.style import Paint, columns_shown, folded
 
 
 def fold(line: str, width: int | None, indent: int = 4) -> list[str]:

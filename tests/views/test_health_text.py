@@ -9,9 +9,9 @@ import pytest
 
 from steno.evidence import canonical, kinds
 from steno.evidence.kinds import EventData
-from steno.judge.health import health
+from steno.text.style import Paint
 from steno.views import health_text
-from steno.views.paint import Paint
+from support.documents import health
 from support.frames_made import FakeFrames
 from support.kernel_tables import OBSERVED, kernel_layers
 from support.spools import FINISH, START, MemoryLayers, numbered

@@ -16,10 +16,10 @@ import pytest
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
 from steno.evidence.wire import OPS
-from steno.model.recorded_calls import Wanted, to_json
+from steno.model.events import Wanted, to_json
+from steno.text.safe import columns
+from steno.text.style import Paint
 from steno.views import kernel_events
-from steno.views.paint import Paint
-from steno.views.plain import columns
 from support.frames_made import Found
 from support.reading import opened, sealed
 from support.resealing import reseal

@@ -13,8 +13,8 @@ from steno.bundle.lock import holding
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import layout
 from steno.model.run import Run
+from steno.text.style import Paint
 from steno.views import file_list, network, process_tree
-from steno.views.paint import Paint
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 

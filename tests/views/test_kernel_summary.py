@@ -7,8 +7,8 @@ from errno import ECONNREFUSED, ENOENT
 from pathlib import Path
 from typing import Any
 
+from steno.text.style import Paint
 from steno.views import summary_text
-from steno.views.paint import Paint
 from steno.views.summary import summary
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder

@@ -14,8 +14,8 @@ from steno.bundle.lock import LOCK, holding
 from steno.bundle.store import RunState
 from steno.evidence import kinds, layout
 from steno.model.runs import Row, rows
+from steno.text.style import Paint
 from steno.views.listing import table
-from steno.views.paint import Paint
 from support.making import FINISHED, make_run, start
 from support.run_builder import RunBuilder
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from steno.views import measures
+from steno.text import units
 
 SECOND = 1_000_000_000
 
@@ -23,7 +23,7 @@ SECOND = 1_000_000_000
     ],
 )
 def test_a_duration(nanoseconds: int, text: str) -> None:
-    assert measures.duration(nanoseconds) == text
+    assert units.duration(nanoseconds) == text
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_duration(nanoseconds: int, text: str) -> None:
     ],
 )
 def test_a_size(count: int, text: str) -> None:
-    assert measures.size(count) == text
+    assert units.size(count) == text
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_a_size(count: int, text: str) -> None:
     [(0, "now"), (-9, "now"), (5, "5s"), (120, "2m"), (7200, "2h"), (86400 * 3, "3d"), (86400 * 20, "2w")],
 )
 def test_an_age(seconds: int, text: str) -> None:
-    assert measures.age(1_000_000, 1_000_000 + seconds * 1000) == text
+    assert units.age(1_000_000, 1_000_000 + seconds * 1000) == text
 
 
 def test_a_moment_is_in_the_readers_own_zone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC-2")
     time.tzset()
     try:
-        assert measures.moment(1_769_342_400_000) == "2026-01-25 14:00:00 +0200"
+        assert units.moment(1_769_342_400_000) == "2026-01-25 14:00:00 +0200"
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -61,12 +61,12 @@ def test_a_moment_is_in_the_readers_own_zone(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("ts_ms", [-(2**62), 2**62, 0])
 def test_no_number_is_too_odd_to_be_a_moment(ts_ms: int) -> None:
-    assert measures.moment(ts_ms)
+    assert units.moment(ts_ms)
 
 
 def test_one_is_told_as_one_and_more_as_more() -> None:
-    assert [measures.counted(number, "event") for number in (0, 1, 2)] == ["0 events", "1 event", "2 events"]
-    assert [measures.counted(number, "process", "processes") for number in (1, 2)] == [
+    assert [units.counted(number, "event") for number in (0, 1, 2)] == ["0 events", "1 event", "2 events"]
+    assert [units.counted(number, "process", "processes") for number in (1, 2)] == [
         "1 process",
         "2 processes",
     ]

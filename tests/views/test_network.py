@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from steno.text.safe import columns
+from steno.text.style import Paint
 from steno.views import network
-from steno.views.paint import Paint
-from steno.views.plain import columns
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 

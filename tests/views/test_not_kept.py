@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from steno.evidence import canonical
-from steno.judge.surface import surface
-from steno.model.unkept import INSIDE_GIT, LEFT_OUT, OTHER_ROOT, NotKept
+from steno.model.contents import INSIDE_GIT, LEFT_OUT, OTHER_ROOT, NotKept
 from steno.views import not_kept
+from support.documents import surface
 from support.reading import opened, sealed
 from support.run_builder import RUN_ID, WRITING, RunBuilder
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steno.views.paint import Paint, columns_shown, paint_for
+from steno.text.style import Paint, columns_shown, paint_for
 
 TERM = {"TERM": "xterm"}
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.views.plain import columns, cut, listed, near, pad, utf8, visible, visible_json
+from steno.text.safe import columns, cut, listed, pad, relative_to_cwd, utf8, visible, visible_json
 
 ACTIVE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
@@ -71,6 +71,6 @@ def test_a_long_list_says_how_many_are_left_off() -> None:
 
 
 def test_only_the_directory_that_a_path_begins_with_is_left_out() -> None:
-    assert near("not written: /var/tmp/x.txt, /tmp/y", "/tmp") == "not written: /var/tmp/x.txt, y"
-    assert near("it changed /work/a", "/") == "it changed /work/a"
-    assert near("it changed /a.c/b, /abc/d", "/a.c") == "it changed b, /abc/d"
+    assert relative_to_cwd("not written: /var/tmp/x.txt, /tmp/y", "/tmp") == "not written: /var/tmp/x.txt, y"
+    assert relative_to_cwd("it changed /work/a", "/") == "it changed /work/a"
+    assert relative_to_cwd("it changed /a.c/b, /abc/d", "/a.c") == "it changed b, /abc/d"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steno.judge.streams import ERRORS, INPUT, OUTPUT, RESIZE, Moment
+from steno.judge.terminal import ERRORS, INPUT, OUTPUT, RESIZE, Moment
 from steno.views.player import NANO, Pace, Stage, play, to_json
 
 MOMENTS = [

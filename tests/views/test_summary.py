@@ -11,9 +11,9 @@ from steno.bundle.folder import Folder
 from steno.bundle.lock import holding
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
-from steno.evidence.observed import Host
+from steno.evidence.kinds import Host
+from steno.text.style import Paint
 from steno.views import summary_text
-from steno.views.paint import Paint
 from steno.views.summary import summary
 from support.making import FINISHED, PTY, RUN_ID, make_run, start
 from support.reading import opened

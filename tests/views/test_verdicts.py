@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from steno.bundle.verify import STEPS, Status, Step, Verdict
+from steno.text.style import Paint
 from steno.views import verdicts
-from steno.views.paint import Paint
 from steno.views.verdicts import Judged, Outcome, PageStatus, SecondLook
 
 

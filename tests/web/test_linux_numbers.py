@@ -5,17 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
 from steno.evidence import linux_abi
 from steno.evidence.linux_abi import ERRORS, SIGNALS
-from steno.evidence.wire import NOTES
-from steno.judge.effects import has_failed_to_reach
-from steno.judge.kernel_rows import result_word
-
-_WEB = Path(__file__).parents[2] / "web" / "src"
+from steno.evidence.syscalls import result_word
+from steno.judge.operations import has_failed_to_reach
 
 
 def test_they_are_those_of_this_machine() -> None:
@@ -32,9 +28,3 @@ def test_a_reader_with_other_numbers_reads_the_same(monkeypatch: pytest.MonkeyPa
     assert [result_word(-95), result_word(-115)] == ["EOPNOTSUPP", "EINPROGRESS"]
     assert not has_failed_to_reach("connect", -115)
     assert has_failed_to_reach("connect", -11)  # a queue that is full is no connection
-
-
-def test_the_page_has_words_for_every_note() -> None:
-    source = (_WEB / "panels" / "events" / "facts.ts").read_text()
-    words = source.partition("const NOTES = [")[2].partition("];")[0]
-    assert words.count('",\n') == len(NOTES)

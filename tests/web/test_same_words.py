@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from steno.evidence import compat, layout
 from steno.model import table_documents
-from steno.views import calls_text, file_diff, health_text
+from steno.views import calls_text
 from steno.views.report import answers
 from steno.views.report.extract import EXTRACT
 from steno.views.report.parts import DOCUMENTS
@@ -24,35 +22,6 @@ def words_of(file: str, table: str) -> dict[str, str]:
     found = re.search(rf"const {table}\b[^=]*= \{{(.*?)^\}};", source, re.DOTALL | re.MULTILINE)
     assert found is not None, table
     return dict(re.findall(r'^\s*"?([\w-]+)"?: "([^"]*)",$', found[1], re.MULTILINE))
-
-
-@pytest.mark.parametrize(
-    ("file", "table", "words"),
-    [
-        ("files/facts.ts", "WHY", vars(file_diff)["_WHY"]),
-        ("health/words.ts", "WITNESSES", vars(health_text)["_WITNESSES"]),
-        ("health/words.ts", "CORRELATION", vars(health_text)["_CORRELATION"]),
-    ],
-)
-def test_a_table_of_the_front_end_is_the_one_of_the_view(
-    file: str, table: str, words: dict[str, str]
-) -> None:
-    assert words_of(file, table) == words
-
-
-def test_why_there_is_no_scope_is_said_as_in_the_view() -> None:
-    told = words_of("health/words.ts", "NO_SCOPE")
-    assert {name: told[name] for name in vars(health_text)["_NO_SCOPE"]} == vars(health_text)["_NO_SCOPE"]
-
-
-def test_every_gap_of_the_spec_has_its_words() -> None:
-    spec = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
-    section = spec.partition("| reason of a `gap` | what is missing |")[2].partition("\n\n")[0]
-    told = dict(
-        re.findall(r"^\| `(\w+)` \| (.*?)(?:; `lost_bytes` says how many)? \|$", section, re.MULTILINE)
-    )
-    assert len(told) > 30
-    assert words_of("health/words.ts", "GAPS") == told
 
 
 def test_the_files_of_a_page_have_the_names_that_python_gives_them() -> None:

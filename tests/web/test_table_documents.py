@@ -13,8 +13,10 @@ import pytest
 import steno
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, layout
-from steno.model import rows, table_documents
+from steno.judge import types as rows
+from steno.model import table_documents
 from steno.model.evidence_files import documents_of
+from steno.model.tables import plain, types_of
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 
@@ -29,11 +31,10 @@ def told(run: steno.Run, name: str) -> dict[str, Any]:
     return columns
 
 
-def rows_of(row: type[rows.Row], columns: dict[str, Any]) -> list[rows.Row]:
+def rows_of(row: type[rows.Row], columns: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows of columns again."""
-    hints = typing.get_type_hints(row)
-    values = [_values(hints[name], columns[name]) for name in row.__struct_fields__]
-    return [row(*one) for one in zip(*values, strict=True)]
+    values = [_values(hint, columns[name]) for name, hint in types_of(row).items()]
+    return [dict(zip(types_of(row), one, strict=True)) for one in zip(*values, strict=True)]
 
 
 def _values(hint: Any, column: Any) -> list[Any]:
@@ -56,7 +57,7 @@ def test_a_document_has_every_row_of_its_table_and_every_column(bundle: Path) ->
             assert found is not None
             assert table_documents.has(found, table_documents.path_of(name)) == (name in tables)
             if name in tables:
-                assert rows_of(row, told(run, name)) == list(tables[name])
+                assert rows_of(row, told(run, name)) == list(map(plain, tables[name]))
 
 
 def test_a_renamed_directory_is_a_row(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ function holdCalls({ calls, run }: Recorded, facts: Hold): void {
   facts("Denied", denied ? [`${counted(denied, "call")} refused by policy`] : []);
 }
 
-/** The text, with the names of files below this directory told without it; `near` of views/plain.py says the same. */
+/** The text, with the names of files below this directory told without it; `near` of text/safe.py says the same. */
 export function withoutDirectory(text: string, directory: string): string {
   const plain = directory.replace(/[\\^$.*+?()[\]{}|\-/]/g, "\\$&");
   return text.replace(new RegExp(`(?<![^\\s"'\`(=,:])${plain}/(?=[^\\s/])`, "g"), "");

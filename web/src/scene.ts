@@ -3,10 +3,9 @@
 import { lanesOf } from "./lanes";
 import type { Lanes } from "./lanes";
 import type { KernelEvents } from "./kernel";
-import { marksOf } from "./marks";
-import type { KernelMarks } from "./marks";
 import type { Call, Exec, Process } from "./made/tables";
 import type { RunEvent } from "./model";
+import { changes, isConnection, isFile } from "./operations";
 import { signal } from "./panel";
 import type { App, Signal, Span } from "./panel";
 import { timeOf } from "./span";
@@ -37,6 +36,19 @@ export interface Scene {
 export interface TimedCall {
   call: Call;
   span: Span;
+}
+
+/** Rows in order of time, with their times. */
+export interface Marks {
+  at: Float64Array;
+  row: Int32Array;
+}
+
+export interface KernelMarks {
+  every: Float64Array;
+  writes: Marks;
+  net: Marks;
+  lost: Marks;
 }
 
 const scenes = new WeakMap<App, Promise<Scene>>();
@@ -94,6 +106,28 @@ export function wholeOf(events: RunEvent[], processes: Process[], calls: Span[],
 
 function least(times: number[]): number {
   return times.length ? times.reduce((one, other) => Math.min(one, other)) : 0;
+}
+
+/** Which rows are worth a mark: files that were changed, connections, and calls that were lost. */
+export function marksOf(events: KernelEvents): KernelMarks {
+  const [writes, net, lost]: [number[], number[], number[]] = [[], [], []];
+  for (let row = 0; row < events.length; row++) {
+    if (changes(events, row)) {
+      if (isFile(events.name(row))) writes.push(row);
+    } else if (isConnection(events, row)) net.push(row);
+    else if (events.op[row] === "lost") lost.push(row);
+  }
+  return {
+    every: Float64Array.from(events.at).sort(),
+    writes: inOrder(writes, events),
+    net: inOrder(net, events),
+    lost: inOrder(lost, events),
+  };
+}
+
+function inOrder(rows: number[], events: KernelEvents): Marks {
+  rows.sort((one, other) => events.at[one]! - events.at[other]! || one - other);
+  return { at: Float64Array.from(rows, (row) => events.at[row]!), row: Int32Array.from(rows) };
 }
 
 function timed(calls: Call[]): TimedCall[] {

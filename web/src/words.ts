@@ -1,4 +1,4 @@
-// Text from a record, made safe to read; sizes and times in words. The same as views/plain.py and views/measures.py say.
+// Text from a record, made safe to read; sizes and times in words. The same as text/safe.py and text/units.py say.
 // In: any text or number of a bundle. Out: text in which nothing hides: what cannot be seen, or would change the order
 // of what can, is spelled out. Never changes what can be seen.
 

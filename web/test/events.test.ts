@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { resultWord } from "../src/errno";
 import type { KernelEvents } from "../src/kernel";
-import { hasFailed, isUnseen, marksOf } from "../src/marks";
+import { hasFailed, isFile, isUnseen, resultWord } from "../src/operations";
 import type { RunEvent } from "../src/model";
 import { Events } from "../src/panels/events/rows";
+import { marksOf } from "../src/scene";
 
 type Row = { at: number; op: string; name?: string; result?: number; arg?: number; process?: number };
 
@@ -75,4 +75,15 @@ test("a connect that is under way has not failed, and nobody saw how it ended", 
   const connects = kernel([0, -115, -111, NaN].map((result, at) => ({ at, op: "connect", result })));
   assert.deepEqual([0, 1, 2, 3].map((row) => hasFailed(connects, row)), [false, false, true, false]);
   assert.deepEqual([0, 1, 2, 3].map((row) => isUnseen(connects, row)), [false, true, false, true]);
+});
+
+test("a connect to where there is a connection already has not failed", () => {
+  const connects = kernel([{ at: 0, op: "connect", result: -106 }]);
+  assert.equal(hasFailed(connects, 0), false);
+});
+
+test("terminals, sinks and Steno's own logs are no files that a run changes", () => {
+  const logs = ["/dev/shm/steno-intake-2026/hooks.ndjson", "/r/spool/intake/policy.1-2.ndjson"];
+  for (const path of ["/dev/tty", "/dev/pts/3", "/proc/12/fd/1", "/memfd:x", "pipe:[7]", ...logs]) assert.equal(isFile(path), false, path);
+  for (const path of ["/dev/shm/a", "/dev/sda", "/processes", "/w/tty"]) assert.equal(isFile(path), true, path);
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { GAPS, absence, noteInWords } from "../src/panels/health/words";
+import { GAPS } from "../src/made/words";
+import { absence, noteInWords } from "../src/panels/health/words";
 import { counted, duration, listed, lookup, size, visible, visibleLine } from "../src/words";
 
 test("what cannot be seen is spelled out, as in a terminal", () => {

@@ -214,20 +214,25 @@ class Hooks(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_
 
     file: str | None = None  # settings below the home; JSON
     folder: str | None = None  # or a folder below the home: each hook is a program with the name of its event
+    # Another agent, which comes with Steno, and whose payloads are the same: then nothing below is said here.
+    like: str | None = None
     arguments: list[str] = field(default_factory=list)  # that make the agent heed them
     extra_settings: dict[str, Any] = field(default_factory=dict)
-    event: str  # where the payload names the event, by names with dots; and so on
+    event: str = ""  # where the payload names the event, by names with dots; and so on
     session: str | None = None
     tool: str | None = None
     call_id: str | None = None  # None: the agent tells none, and ids are inferred
     input: str | None = None
     server: list[str] = field(default_factory=list)  # of MCP; the first that is there
-    events: dict[str, HookEvent]  # by the names that payloads have; any other event tells nothing
+    # By the names that payloads have; any other event tells nothing.
+    events: dict[str, HookEvent] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)  # of events, where settings name them otherwise
 
     def __post_init__(self) -> None:
         if (self.file is None) == (self.folder is None):
             raise ValueError("hooks are in a file or in a folder")
+        if (self.like is None) != bool(self.event and self.events):
+            raise ValueError("hooks are like those of another agent, or name their event and their events")
         _require_plain(self.file or self.folder or "")
 
     def settings_names(self) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from steno.agents.definition import HookEvent, Hooks
+from steno.agents.json_lines import at
 from steno.agents.known import builtin
 from steno.evidence.intake import HookTold
 from steno.evidence.intake_names import MAX_ID, MAX_NAME, NOT_UNDERSTOOD
@@ -25,7 +26,7 @@ def interpreted(told: HookTold) -> HookTold | None:
 
 
 def _read(told: HookTold, hooks: Hooks | None) -> HookTold | None:
-    name = None if hooks is None else at(told.payload, hooks.event)
+    name = None if hooks is None else _at(told.payload, hooks.event)
     if hooks is None or not isinstance(name, str):
         return _not_understood(told)
     event = hooks.events.get(name)
@@ -39,7 +40,7 @@ def _read(told: HookTold, hooks: Hooks | None) -> HookTold | None:
         facts |= _call(told.payload, hooks, event)
         if facts["tool"] is None:
             return _not_understood(told)
-    elif isinstance(message := at(told.payload, event.message), str):
+    elif isinstance(message := _at(told.payload, event.message), str):
         facts["message"] = message
     return msgspec.structs.replace(told, payload=None, **facts)
 
@@ -50,8 +51,8 @@ def _call(payload: Any, hooks: Hooks, event: HookEvent) -> dict[str, Any]:
         "tool": _short(payload, event.tool or hooks.tool, MAX_NAME),
         "tool_call_id": _short(payload, event.call_id or hooks.call_id, MAX_ID),
         "server": next((server for server in servers if server), None),
-        "input": at(payload, event.input or hooks.input),
-        "output": {"error": at(payload, event.error)} if event.error else at(payload, event.output),
+        "input": _at(payload, event.input or hooks.input),
+        "output": {"error": _at(payload, event.error)} if event.error else _at(payload, event.output),
     }
 
 
@@ -59,14 +60,12 @@ def _not_understood(told: HookTold) -> HookTold:
     return msgspec.structs.replace(told, payload=None, problem=NOT_UNDERSTOOD)
 
 
-def at(payload: Any, path: str | None) -> Any:
-    """By names with dots. None: it is not there, or nobody knows where it would be."""
-    for name in () if path is None else path.split("."):
-        payload = payload.get(name) if isinstance(payload, dict) else None
-    return None if path is None else payload
+def _at(payload: Any, path: str | None) -> Any:
+    """None: it is not there, or nobody knows where it would be."""
+    return None if path is None else at(payload, *path.split("."))
 
 
 def _short(payload: Any, path: str | None, most: int) -> str | None:
     """An id or a name that can be taken as it is."""
-    value = at(payload, path)
+    value = _at(payload, path)
     return value if isinstance(value, str) and 0 < len(value) <= most and value.isprintable() else None

@@ -177,7 +177,7 @@ _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,255}", re.ASCII)
 _NOWHERE = Span("stdout", 0, 0)
 
 
-class Session(Struct, frozen=True):
+class Session(Struct, frozen=True, forbid_unknown_fields=True):
     """Nothing is known: all three are None."""
 
     field: str | None = None

@@ -17,10 +17,10 @@ from typing import NamedTuple, Self
 from steno.bundle.folder import Folder
 from steno.bundle.frame_records import LENGTH, Batch, FramesError, States, Strings, read_at
 from steno.evidence import layout, wire
-from steno.evidence.file_times import file_time
-from steno.evidence.mounting import lies_below, mounts_something
-from steno.judge.distinct import LARGE
-from steno.judge.late_renames import LateRenames
+from steno.evidence.ignored import lies_below, mounts_something
+from steno.evidence.linux_numbers import file_time
+from steno.evidence.syscalls import LARGE
+from steno.judge.path_history import LateRenames
 
 LOGS = tuple(
     f"{layout.KERNEL}/{name}"

@@ -18,8 +18,8 @@ from steno.bundle.folder import TEMPORARY, Folder
 from steno.bundle.frame_records import Batch
 from steno.bundle.frames import OP_NAMES, Frames
 from steno.evidence import calls, kinds, layout, wire
-from steno.evidence.observed import Split
-from steno.judge.kernel_rows import DICTIONARIES, MAX_GROUP_BYTES
+from steno.evidence.kinds import Split
+from steno.evidence.syscalls import DICTIONARIES, MAX_GROUP_BYTES
 from steno.redact.engine import Redactor
 
 COMPAT_MACHINE = "i386"

@@ -26,7 +26,7 @@ from steno.bundle.reader import event_lines, lines_in
 from steno.bundle.spool import remove_spool
 from steno.errors import SealError
 from steno.evidence import canonical, index, kinds, layout
-from steno.judge.kernel_rows import COLUMNS, border
+from steno.evidence.syscalls import COLUMNS, border
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 

@@ -23,11 +23,10 @@ from steno.evidence.claims import PolicyLine
 from steno.evidence.layers import Layers
 from steno.evidence.proxy_logs import Connection
 from steno.evidence.run_id import is_run_id
-from steno.judge.claim_layers import Claims, claims_of
+from steno.judge.claims import Claims, claims_of
 from steno.judge.facts import NoRunStartError, RunFacts
 from steno.judge.files import FileLine, file_lines
-from steno.judge.one_pass import Reading
-from steno.judge.table_held import held
+from steno.judge.scan import Reading, held
 
 STEPS = {
     1: "the manifest is there and can be read",

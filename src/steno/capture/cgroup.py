@@ -1,9 +1,7 @@
-"""The cgroup of a run: the kernel's own list of the processes that belong to it.
+"""The cgroup of a run: made, waited for and removed, also those that a killed recorder left.
 
-In: the id of a run. Out: a `Scope` to start the command in, or a `Refusal` with a fixed word; later, which
-processes are still there. The cgroup has no limits and no controllers: it only counts. It lies below our own,
-so that whatever holds for us holds for the command; a process that may write there can still leave it. Never
-ends a process.
+Without one, the processes that the command leaves behind are found as children of the process that launched
+it.
 """
 
 from __future__ import annotations
@@ -16,8 +14,11 @@ import select
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+from steno.evidence.run_id import is_run_id
 
 PREFIX = "steno-"
 MOUNTS, OWN = Path("/proc/self/mountinfo"), Path("/proc/self/cgroup")
@@ -298,3 +299,144 @@ def remove_cgroup(name: str, above: int) -> bool:
     except OSError as error:
         return error.errno in _GONE
     return True
+
+
+# Where children come and go all the time, two reads are never equal; then there are some.
+MOST_READS = 100
+
+
+class Descendants(Protocol):
+    @property
+    def changes(self) -> tuple[int, int]:
+        """What poll(2) is to wait for, to learn that `populated` may have changed since it was asked."""
+
+    def populated(self) -> bool: ...
+
+
+class Awaited(NamedTuple):
+    """Whom to wait for when the command has ended, and for how long."""
+
+    descendants: Descendants
+    seconds: float
+
+
+class KeeperChildren:
+    def __init__(self, keeper: int) -> None:
+        self._tasks = Path(f"/proc/{keeper}/task")
+        self._held: dict[int, int] = {}  # a child -> its handle
+        self._over: set[int] = set()  # ended, and not yet collected by the keeper
+        self._poll = select.epoll()
+
+    @property
+    def changes(self) -> tuple[int, int]:
+        return self._poll.fileno(), select.POLLIN
+
+    def populated(self) -> bool:
+        children = self._children()
+        self._over &= children
+        for pid in children - self._over - self._held.keys():
+            self._hold(pid)
+        ended = {fd for fd, _ in self._poll.poll(0)}
+        for pid in [pid for pid, fd in self._held.items() if fd in ended or pid not in children]:
+            self._over.add(pid)
+            os.close(self._held.pop(pid))
+        return bool(self._held)
+
+    def close(self) -> None:
+        for fd in self._held.values():
+            os.close(fd)
+        self._poll.close()
+
+    def _children(self) -> set[int]:
+        """The kernel passes a child by when another is collected meanwhile: so it takes two equal reads."""
+        before, found = self._read_children(), self._read_children()
+        for _ in range(MOST_READS):
+            if found == before:
+                break
+            before, found = found, self._read_children()
+        return found
+
+    def _read_children(self) -> set[int]:
+        found: set[int] = set()
+        with suppress(OSError):  # the keeper has gone
+            for task in self._tasks.iterdir():
+                with suppress(OSError):  # or one of its threads
+                    found.update(map(int, (task / "children").read_bytes().split()))
+        return found
+
+    def _hold(self, pid: int) -> None:
+        with suppress(OSError):  # it ended a moment ago, or there are no descriptors left for it
+            self._held[pid] = os.pidfd_open(pid)
+            self._poll.register(self._held[pid], select.EPOLLIN)
+
+
+class Done(StrEnum):
+    REMOVED = "removed"
+    IN_USE = "in_use"
+    FAILED = "failed"
+
+
+class Leftover(NamedTuple):
+    path: str  # below the mount of cgroup v2
+    done: Done
+    says: str
+
+
+def remove_leftovers(run_id: str | None = None) -> Iterator[Leftover]:
+    """Of one run, or of every run."""
+    hierarchy = own_hierarchy()
+    if isinstance(hierarchy, Refusal):
+        return
+    with suppress(OSError), opened(str(hierarchy.mount)) as top:  # then there is nothing to be seen
+        for above, place, name in _named_for_runs(top):
+            if (run_id is None or name == f"{PREFIX}{run_id}") and _is_this_users(above, name):
+                yield _remove(above, f"{place}/{name}", name)
+
+
+def sweep_beside() -> None:
+    """Remove the empty cgroups of dead recorders where the next one is made. What cannot be is left."""
+    hierarchy = own_hierarchy()
+    if isinstance(hierarchy, Refusal):
+        return
+    with suppress(OSError), opened(f"{hierarchy.mount}/{hierarchy.own}") as above:
+        for name in sorted(names_below(above)):
+            if (
+                name.startswith(PREFIX)
+                and is_run_id(name.removeprefix(PREFIX))
+                and _is_this_users(above, name)
+            ):
+                _remove(above, name, name)
+
+
+def _named_for_runs(fd: int, place: str = "", depth: int = 0) -> Iterator[tuple[int, str, str]]:
+    """The cgroup above, its path, and the name of one of ours in it; runs in runs come first."""
+    if depth == MAX_DEPTH:
+        return
+    for name in sorted(names_below(fd)):
+        with suppress(OSError), opened(name, fd) as below:  # removed meanwhile, or not ours to look into
+            yield from _named_for_runs(below, f"{place}/{name}", depth + 1)
+        if name.startswith(PREFIX) and is_run_id(name.removeprefix(PREFIX)):
+            yield fd, place, name
+
+
+def _is_this_users(above: int, name: str) -> bool:
+    try:
+        return os.geteuid() in {0, os.stat(name, dir_fd=above, follow_symlinks=False).st_uid}
+    except OSError:  # likewise
+        return False
+
+
+def _remove(above: int, path: str, name: str) -> Leftover:
+    try:
+        with opened(name, above) as fd:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if is_populated(fd):
+                return Leftover(path, Done.IN_USE, "has processes; it is left to them")
+            removed = remove_cgroup(name, above)
+    except BlockingIOError:
+        return Leftover(path, Done.IN_USE, "belongs to a run that is being recorded")
+    except OSError as error:
+        return Leftover(path, Done.FAILED, f"cannot be removed: {error.strerror}")
+    if not removed:
+        return Leftover(path, Done.FAILED, "cannot be removed: it is used again")
+    return Leftover(path, Done.REMOVED, "was left by a run that is over; it is removed")

@@ -20,8 +20,7 @@ from pathlib import Path
 import msgspec
 
 from steno.agents.made import STATE_VARIABLES
-from steno.evidence.kinds import HookProgram, ProgramFile
-from steno.evidence.observed import Host
+from steno.evidence.kinds import HookProgram, Host, ProgramFile
 
 _SECONDS = 5.0  # for all of them together, from when they are asked
 _TOOLS = ("git", "node")

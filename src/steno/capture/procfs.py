@@ -1,5 +1,4 @@
-"""Processes as /proc describes them: when they began, who started them, what they were told, where they
-listen."""
+"""Processes as /proc describes them: who started them, when, with what, and where they listen."""
 
 from __future__ import annotations
 

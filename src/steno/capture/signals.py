@@ -1,7 +1,7 @@
-"""Signals: ours as bytes in a pipe, and the command's through a handle that cannot reach another process.
+"""Signals that the recorder gets, passes on to the command, or keeps from itself for a while.
 
-In: signal numbers. Out: what arrived, in order, and whether a signal could be passed on. Handlers are put
-back as they were found; a signal that was ignored when we started stays ignored.
+The command is reached through a handle that cannot reach another process. A signal that was ignored when we
+started stays ignored.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import ctypes
 import os
 import platform
 import signal
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 
 # The rest does not end a process, cannot be caught, or tells of a fault of our own.
@@ -137,3 +137,32 @@ def in_foreground() -> bool:
         return False
     finally:
         os.close(fd)
+
+
+_NOT_NOW = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
+
+
+@contextmanager
+def undisturbed() -> Iterator[list[int]]:
+    """A second Control-C must not cost the record its seal. Yields those not ignored before."""
+    found = {number: signal.signal(number, signal.SIG_IGN) for number in _NOT_NOW}
+    try:
+        yield [number for number, handler in found.items() if handler is not signal.SIG_IGN]
+    finally:
+        for number, handler in found.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def signals_kept() -> Iterator[list[int]]:
+    """The signals that came and would be passed on; one that was ignored before stays ignored."""
+    came: list[int] = []
+    found = {number: signal.getsignal(number) for number in FORWARDED}
+    kept = {number: handler for number, handler in found.items() if handler is not signal.SIG_IGN}
+    for number in kept:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield came
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)

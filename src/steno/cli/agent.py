@@ -26,7 +26,7 @@ from steno.cli.opening import (
 from steno.errors import BadRequestError
 
 if TYPE_CHECKING:
-    from steno.launch.attempt import Attempted, Surroundings
+    from steno.launch.attempt import AttemptResult, LaunchOptions
 
 INCOMPLETE = 3
 
@@ -86,7 +86,7 @@ def reconstruct(trace: str, out: str, err: str, as_json: bool) -> int:
 
     from steno.contracts.agent_audit.strace_reader import HINT, MEANINGS, NOT_A_TRACE
     from steno.launch.reconstruct import reconstruct_files
-    from steno.views.measures import counted
+    from steno.text.units import counted
 
     made = reconstruct_files(Path(trace), Path(out), Path(err))
     if as_json:
@@ -329,8 +329,8 @@ def _environ() -> Mapping[str, str]:
 
 def _surroundings(
     level: str, observer: str, policy: str | None, store: str | None, *, hooks: bool, as_json: bool
-) -> Surroundings:
-    from steno.launch.attempt import Surroundings
+) -> LaunchOptions:
+    from steno.launch.attempt import LaunchOptions
 
     if as_json and level != "0":
         raise BadRequestError(
@@ -338,7 +338,7 @@ def _surroundings(
             hint="leave one out; `steno agent status SEL --json` tells how it ended",
         )
     levels: dict[str, Literal[0, 1, 2, 3]] = {"0": 0, "1": 1, "2": 2, "3": 3}
-    return Surroundings(
+    return LaunchOptions(
         environ=_environ(),
         root=_root(),
         store=chosen_store(store).absolute(),
@@ -357,7 +357,7 @@ def _tell_of_a_long_look(words: str | None) -> None:
         click.echo(f"\r\x1b[K{words or ''}", nl=False, err=True)
 
 
-def _told(made: Attempted, *, as_json: bool) -> int:
+def _told(made: AttemptResult, *, as_json: bool) -> int:
     from steno.cli.run import tell, troubles
     from steno.launch.status import how_it_ended, one_attempt
 

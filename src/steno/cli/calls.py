@@ -16,6 +16,7 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
+from steno.model.documents import calls_json
 from steno.views import calls_text
 
 
@@ -60,7 +61,7 @@ def command(run: str, tool_call_id: str | None, store: str | None, as_json: bool
     if tool_call_id is not None:
         found = found.only(tool_call_id)
     if as_json:
-        print_json(found.told)
+        print_json(calls_json(found))
         return
     if not found.calls and not found.claims:
         say("nobody told of a tool call")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from steno.cli.opening import run_path
 from steno.errors import BadRequestError, UnreadableBundleError
-from steno.model.finding import open_path
 from steno.model.run import Run
+from steno.model.runs import open_path
 from steno.views.capability import lock
 from steno.views.capability.evidence import Evidence, evidence_of_archive, verified_evidence
 from steno.views.capability.ignore_rules import BadRulesError, IgnoreRules

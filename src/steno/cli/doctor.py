@@ -6,11 +6,11 @@ import os
 
 import click
 
-from steno.capture.cgroup_leftovers import Done, Leftover, remove_leftovers
+from steno.capture.cgroup import Done, Leftover, remove_leftovers
 from steno.cli.opening import chosen_store, json_option, paint, print_json, print_lines, say, store_option
 from steno.record.intake import Left, remove_left
+from steno.text.safe import visible
 from steno.views import checkup
-from steno.views.plain import visible
 
 
 @click.command(

@@ -20,9 +20,9 @@ from steno.cli.opening import (
 )
 from steno.cli.paging import print_paged
 from steno.evidence.wire import OPS
-from steno.model.recorded_calls import Wanted, to_json
+from steno.model.events import Wanted, to_json
+from steno.text.safe import visible_json
 from steno.views import kernel_events
-from steno.views.plain import visible_json
 
 _OPERATIONS = [op.name for op in OPS.values()]
 _CATEGORIES = sorted({op.category for op in OPS.values()})

@@ -22,9 +22,10 @@ from steno.cli.opening import (
 )
 from steno.cli.paging import print_paged
 from steno.evidence.layout import FILES, SURFACE
-from steno.model.rows import File
+from steno.judge.types import File
+from steno.model.contents import NotKept
+from steno.model.documents import file_json
 from steno.model.run import Run
-from steno.model.unkept import NotKept
 from steno.views import file_diff, file_list
 from steno.views.diff_colours import painted
 from steno.views.file_list import Choice, Wanted
@@ -135,8 +136,7 @@ def _meant(path: bytes, cwd: bytes) -> Iterator[bytes]:
 
 
 def _to_json(run: Run, found: list[File], unkept: list[NotKept], *, diff: bool) -> dict[str, object]:
-    told_of = run.kernel.told_files()
-    files = [told_of[file.name] for file in found]
+    files = list(map(file_json, found))
     if diff:
         with run.contents() as contents:
             texts = [b"".join(file_diff.diff(file, contents)) for file in found]

@@ -19,7 +19,7 @@ from steno import __version__
 from steno.capture.streams import guard_standard_descriptors, is_open
 from steno.cli.entry import FAULT, INTERRUPTED, RUN_FAILURE, failure_code
 from steno.errors import BadPolicyError, StenoError
-from steno.views.plain import visible
+from steno.text.safe import visible
 
 # name -> what it does, in the order a newcomer meets them
 COMMANDS = {

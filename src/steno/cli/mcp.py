@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import click
 
 from steno.errors import BadRequestError
-from steno.views.plain import visible
+from steno.text.safe import visible
 
 MAX_LABEL = 100
 

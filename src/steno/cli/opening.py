@@ -1,7 +1,7 @@
 """What the reading commands share: the RUN argument, its options, opening what it names, and printing.
 
 In: words of the command line. Out: folders, and lines on stdout (data) or stderr (messages). Never prints
-text that could change the user's terminal: everything passes `views.plain`.
+text that could change the user's terminal: everything passes `text.safe`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import click
 from steno.bundle.store import LAST, RunState, run_ids, store_path
 from steno.errors import StenoError, StoreError
 from steno.evidence import canonical
-from steno.model.finding import find, names_path, open_path
-from steno.views.paint import Paint, paint_for
-from steno.views.plain import utf8, visible, visible_json
+from steno.model.runs import find, names_path, open_path
+from steno.text.safe import utf8, visible, visible_json
+from steno.text.style import Paint, paint_for
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -123,7 +123,7 @@ def say_if_told_so_far(run: Run) -> None:
 def _say_so_far(run: Run, what: str) -> None:
     say(f"{_NOT_SEALED.get(run.state, 'this run is not sealed')}: {what}")
     if run.state is not RunState.RUNNING:
-        from steno.model.kernel_layer import how_to_seal  # late: start-up has a budget
+        from steno.model.record import how_to_seal  # late: start-up has a budget
 
         say_hint(how_to_seal(run.state, run.run_id))
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain
 
 from steno.cli.opening import print_lines
-from steno.views.paint import columns_shown
+from steno.text.style import columns_shown
 
 _VARIABLES = ("STENO_PAGER", "PAGER")
 _NO_PAGER = {"", "cat"}

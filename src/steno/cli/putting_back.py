@@ -19,16 +19,9 @@ from steno.cli.opening import chosen_store, open_run, print_json, print_lines, r
 from steno.errors import BadRequestError
 from steno.evidence.layout import FILES, SURFACE
 from steno.model.run import Destroyed, Others, Run
-from steno.restore.applying import carry_out
-from steno.restore.closed_directories import opened
-from steno.restore.contents import Contents, LackingContentError, open_contents
-from steno.restore.judging import User
-from steno.restore.looking import FileSystem
-from steno.restore.plan import Do, Plan, Problem, make_plan
-from steno.restore.states import FileRecords, HardLink, is_at_or_below, read_records
-from steno.restore.tasks import Direction
-from steno.restore.trash import TRASH, Trash
-from steno.restore.words import (
+from steno.restore.apply import carry_out, opened
+from steno.restore.filesystem import TRASH, FileSystem, Trash
+from steno.restore.outcome import (
     Outcome,
     not_kept_lines,
     plan_lines,
@@ -37,8 +30,19 @@ from steno.restore.words import (
     to_json,
     trash_lines,
 )
+from steno.restore.plan import Do, Plan, Problem, make_plan
+from steno.restore.states import (
+    Contents,
+    FileRecords,
+    HardLink,
+    LackingContentError,
+    is_at_or_below,
+    open_contents,
+    read_records,
+)
+from steno.restore.tasks import Direction, User
+from steno.text.safe import visible
 from steno.views.export import trusted
-from steno.views.plain import visible
 
 _NS_PER_MS = 10**6
 _ATTRIBUTES = "its extended attributes, or flags of its inode, were set; what they were is not in the record"
@@ -124,12 +128,12 @@ def put_back(
 
 
 def _read(run: Run, store: Path) -> FileRecords:
-    """`files.json`, and what the table knows beside it: files that were renamed, also from and to where no
+    """What is concluded of files, and what the table knows beside that: files that were renamed, also from
+    and to where no
     state is kept. The store itself is nobody's to put back."""
-    value = run.document(FILES)
-    records = read_records(value)
+    records = read_records(run.files)
     found = run.renamed({record.path for record in records.files})
-    more = read_records(value | {"files": found.strays, "directory_renames": found.renames})
+    more = read_records(found.strays, found.renames)
     home = os.fsencode(store.resolve())
     strays = [record for record in more.files if not is_at_or_below(record.path, home)]
     links = {path: HardLink(*name) for path, name in found.names.items()}

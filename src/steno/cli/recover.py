@@ -19,7 +19,7 @@ from steno.cli.opening import (
 )
 from steno.errors import BadRequestError
 from steno.record.recovery import Done, Report, recover_all, recover_run
-from steno.views.plain import visible
+from steno.text.safe import visible
 
 
 @click.command(

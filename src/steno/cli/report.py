@@ -12,7 +12,7 @@ import click
 from steno.cli.opening import json_option, open_run, print_json, print_path, run_argument, say, store_option
 from steno.errors import BadRequestError
 from steno.model.run import Run
-from steno.views.comment import MAX_CHARACTERS as MOST
+from steno.text.markdown import MAX_CHARACTERS as MOST
 from steno.views.export.placing import place_file
 from steno.views.report.subject import Subject, subject_of
 

@@ -14,8 +14,7 @@ import click
 from steno.agents.made import HOOK_AGENTS
 from steno.bundle.store import UNPUBLISHED
 from steno.capture.host import original_environment
-from steno.capture.observer import AUTO, EBPF, NONE, WISHES
-from steno.capture.probe import may_load
+from steno.capture.observer import AUTO, EBPF, NONE, WISHES, may_load
 from steno.cli.opening import chosen_store, complete_command, say, say_hint
 from steno.errors import BadRequestError, CaptureError, StenoError
 from steno.evidence import layout
@@ -231,8 +230,8 @@ def _place_of(name: str, directory: Path) -> Path:
 
 
 def _export(outcome: Outcome, name: str, directory: Path) -> None:
-    from steno.model.finding import open_path
     from steno.model.run import Run
+    from steno.model.runs import open_path
     from steno.views.export import export_named
 
     try:

@@ -14,8 +14,8 @@ from steno.cli.opening import (
     terminal_width,
 )
 from steno.cli.paging import print_paged
-from steno.model.finding import open_path
 from steno.model.run import Run
+from steno.model.runs import open_path
 from steno.views import summary_text
 from steno.views.summary import summary
 from steno.views.told_files import told_files

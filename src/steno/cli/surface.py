@@ -16,7 +16,7 @@ from steno.cli.opening import (
 )
 from steno.cli.paging import print_paged
 from steno.model import capabilities
-from steno.model.kernel_layer import not_yet
+from steno.model.record import not_yet
 from steno.views.capability import surface_text
 from steno.views.capability.evidence import read_surface
 

@@ -20,14 +20,13 @@ from steno.cli.opening import (
     store_option,
     terminal_width,
 )
-from steno.model.finding import open_path
 from steno.model.live import Happening
 from steno.model.live.ending import End
 from steno.model.live.following import Step
 from steno.model.run import Run, RunState
-from steno.model.runs import running
+from steno.model.runs import open_path, running
+from steno.text.safe import utf8, visible_json
 from steno.views import tail
-from steno.views.plain import utf8, visible_json
 
 _PAUSE_MS = 200
 _MOST_AT_ONCE = 1000

@@ -22,8 +22,8 @@ from steno.cli.opening import (
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence.layout import FILES
 from steno.evidence.run_id import is_run_id
-from steno.model.finding import open_path
 from steno.model.run import Run
+from steno.model.runs import open_path
 from steno.views import verdicts
 from steno.views.export import tables_check
 from steno.views.report import page

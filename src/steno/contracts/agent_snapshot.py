@@ -13,12 +13,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import msgspec
-
 from steno.evidence import canonical
 from steno.evidence.ignored import IgnoreRules
+from steno.judge.types import File, FileState
 from steno.model.contents import Contents
-from steno.model.kernel_layer import File, State, whole
+from steno.model.documents import file_json
 from steno.model.run import Run
 
 MANIFEST = "manifest.json"
@@ -26,6 +25,8 @@ BLOBS = "blobs.parquet"
 _OPERATIONS = {"execute": "read", "metadata": "write"}
 MOST_ROWS = 64
 _GROUP_BYTES = 8 << 20
+_GIT = ("in_repo", "root", "head", "relative_path", "tracked", "dirty", "ignored")
+_NANO = 1_000_000_000
 _SPECIAL = {"fifo", "socket", "char", "block"}
 
 Data = dict[str, Any]
@@ -40,17 +41,19 @@ def snapshot(run: Run) -> Iterator[Snapshot]:
 
 def _is_left_out(file: File, rules: IgnoreRules) -> bool:
     """A FIFO, a socket, a device, and what is ignored or lay in a `.git`: the contract skips those."""
-    special = any(state.exists and state.type in _SPECIAL for state in (file.before, file.after))
+    special = any(state.kind in _SPECIAL for state in (file.before, file.after))
     return special or rules.ignores(file.name)
 
 
 class Snapshot:
     def __init__(self, run: Run, contents: Contents | None) -> None:
-        self._layer = run.kernel
         self._facts = run.facts
+        self._repositories = [
+            {"root": one.root, "head": one.head, "dirty": one.dirty} for one in run.repositories
+        ]
         self._contents = contents
         rules = IgnoreRules(map(os.fsencode, self._facts.start.ignored or ()))
-        self.recorded = [seen.file for seen in self._layer.files() if not _is_left_out(seen.file, rules)]
+        self.recorded = [file for file in run.files if not _is_left_out(file, rules)]
         wanted = {state.blob for file in self.recorded for state in (file.before, file.after)}
         there = {key for key in wanted if key is not None and contents is not None and key in contents}
         self.left_out = {key for key in there if contents is not None and contents.is_encrypted(key)}
@@ -69,27 +72,28 @@ class Snapshot:
             "start_cwd": self._facts.start.cwd,
             "uid": self._facts.start.uid,
             "gid": self._facts.start.gid,
-            "git_repositories": [msgspec.to_builtins(one) for one in self._layer.repositories()],
+            "git_repositories": self._repositories,
             "files": [self._file(file) for file in self.recorded],
         }
 
     def _file(self, file: File) -> Data:
         found = {
-            "path": file.path,
+            "path": file_json(file)["path"],
             "operations": sorted({_OPERATIONS.get(one, one) for one in file.operations}),
             "before": self._state(file.before),
-            "after": self._state(file.after),
+            "after": self._state(file.after) | ({"tombstone": True} if file.is_gone else {}),
         }
-        return found if file.git is None else {**found, "git": msgspec.to_builtins(file.git)}
+        git = file.git
+        return found if git is None else {**found, "git": {name: getattr(git, name) for name in _GIT}}
 
-    def _state(self, state: State) -> Data:
+    def _state(self, state: FileState) -> Data:
         if not state.exists:
-            return {"exists": state.exists, **({"tombstone": True} if state.tombstone else {})}
+            return {"exists": state.exists}
         found = {
             "exists": True,
-            "type": state.type,
+            "type": state.kind,
             "mode": state.mode,
-            "mtime": None if state.mtime is None else whole(state.mtime),
+            "mtime": None if state.mtime_ns is None else state.mtime_ns // _NANO,
             "blob": state.blob if state.blob in self._kept else None,
         }
         return {name: value for name, value in found.items() if value is not None}

@@ -12,7 +12,6 @@ import msgspec
 
 from steno.evidence import canonical
 from steno.evidence.claims import FileKey, NoticedByProxy, ProcessKey, ProxyLog
-from steno.evidence.observed import Host, LeftProcess, Split
 
 # Of `tail_bytes`: a tail is held in memory; a record that asks for more is not believed.
 MAX_TAIL_BYTES = 16 << 20
@@ -455,3 +454,30 @@ def parse_line(line: bytes) -> Event:
     except (canonical.NotCanonicalError, msgspec.ValidationError) as error:
         raise BadEventError(str(error)) from None
     return Event(raw.seq, raw.ts_ms, mono_ns, raw.run_id, data)
+
+
+class Host(msgspec.Struct, frozen=True):
+    """Where the command ran."""
+
+    os: str
+    release: str
+    machine: str
+    platform: str
+    name: str
+
+
+class LeftProcess(msgspec.Struct, frozen=True):
+    """One process of the run that was still there when the record ended."""
+
+    pid: int
+    name: str
+
+
+class Split(msgspec.Struct, frozen=True):
+    """How many bytes of the terminal were written by which descriptor; `unwatched` counts descriptors."""
+
+    stdout: int
+    stderr: int
+    tty: int
+    unattributed: int
+    unwatched: int

@@ -17,3 +17,11 @@ def signal_name(number: int) -> str:
 def may_have_connected(result: int) -> bool:
     """Whether a connect that returned this error has led to a connection, or may have."""
     return ERRORS.get(-result) in {*UNDER_WAY, THERE_ALREADY}
+
+
+_EARLIEST_NS = -(2**31) * 10**9
+_ROUND = 2**64
+
+
+def file_time(number: int) -> int:
+    return number if number >= _EARLIEST_NS else number + _ROUND

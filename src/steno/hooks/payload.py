@@ -28,7 +28,7 @@ NOT_JSON = "payload_not_json"
 _ROOM = MAX_TOLD - MAX_TOLD // 16
 _CUT = "steno_cut"
 _MOST_PARTS = 1024
-_EXIT_CODE = re.compile(r"exit code:? -?\d{1,10}", re.IGNORECASE)
+_EXIT_CODE = re.compile(r"(?:exit code|process exited with code):? -?\d{1,10}", re.IGNORECASE)
 _LINES_AT_THE_END = 5
 _LEAST = 96  # the object in the place of a text is never longer
 

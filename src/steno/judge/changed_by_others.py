@@ -16,12 +16,12 @@ from typing import ClassVar, NamedTuple, Self
 
 from steno.evidence import wire
 from steno.evidence.layers import Layers
-from steno.judge.call_processes import Processes
-from steno.judge.file_changes import TICK_NS, Mounts, ends_of_lines, number, states_after
+from steno.evidence.syscalls import RowBatch
+from steno.judge.calls.attribution import TICK_NS, Mounts, ends_of_lines, number, states_after
+from steno.judge.calls.processes import Processes
 from steno.judge.files import After
-from steno.judge.kernel_rows import RowBatch
-from steno.judge.one_pass import Reading
 from steno.judge.operations import CHANGING, NEEDING, ON_FILES, OPENING, Call, access, has_failed, operations
+from steno.judge.scan import Reading
 
 REMADE = "the run removed it, and somebody else has made it again"
 REPLACED = "somebody else replaced it during the run"

@@ -1,10 +1,8 @@
-"""`files.json`: every recorded path, what was done to it, its state before and after, and what changed.
+"""Every recorded path, what was done to it, its state before and after, and what changed.
 
-In: layers with a kernel table and `files.ndjson`. Out: canonical JSON in the order of the paths. The
-state before is what the run's own first change of the path found (see `PathLedger`), or of the file, where a
-line tells it because the run had changed it under another name; unknown where the run mounted something. The
-state after, the contents and the facts of git stand in the lines. It holds no time
-but those of the files, so equal runs give equal bytes.
+The state before is what the run's own first change of the path found (see `PathLedger`), or of the file,
+where a line tells it because the run had changed it under another name; unknown where the run mounted
+something. The state after, the contents and the facts of git stand in the lines.
 """
 
 from __future__ import annotations
@@ -12,30 +10,43 @@ from __future__ import annotations
 import base64
 import binascii
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from steno.evidence import canonical, layout, wire
+from steno.evidence.ignored import lies_below
 from steno.evidence.layers import Layers
-from steno.evidence.mounting import lies_below
-from steno.judge import looks
-from steno.judge.contents import RACED, Content, End, contents
-from steno.judge.distinct import distinct_rows
-from steno.judge.kernel_rows import BadTableError, RowBatch, named_text
-from steno.judge.looks import NOT_KEPT, Contents, Identity, Look, learned, rows_with_content
-from steno.judge.mounts import mounted_upon
-from steno.judge.one_pass import Reading
+from steno.evidence.syscalls import BadTableError, RowBatch, distinct_rows
+from steno.judge.contents import COLUMNS as LOOK_COLUMNS
+from steno.judge.contents import (
+    NOT_KEPT,
+    NOTHING,
+    RACED,
+    Content,
+    Contents,
+    End,
+    Identity,
+    Look,
+    contents,
+    learned,
+    looks,
+    rows_with_content,
+)
 from steno.judge.operations import CHANGING, has_failed
-from steno.judge.path_ledger import ABSENT, FOUND, NOBODY_LOOKED, PathLedger, Rows
+from steno.judge.path_history import ABSENT as NOT_THERE
+from steno.judge.path_history import FOUND, NOBODY_LOOKED, PathLedger, Rows, mounted_upon
+from steno.judge.scan import Reading
+from steno.judge.surface_names import text
+from steno.judge.types import ABSENT, DirectoryRename, File, Files, FileState, Git, Repository, beside
 
-SCHEMA = "steno.files.v1"
-NANO = 1_000_000_000
 MAX_LINE = 1 << 20
-UNKNOWN = {"unknown": True}
+UNKNOWN = FileState(None)
+_BOUND = 1 << 63
 _KEYS = ("op", "resolved", "result", "notes", "arg", "exists", "mode")
-COLUMNS = (*dict.fromkeys((*_KEYS, "mono_ns", "extra", *looks.COLUMNS)),)
+COLUMNS = (*dict.fromkeys((*_KEYS, "mono_ns", "extra", *LOOK_COLUMNS)),)
 _TYPES = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "directory",
@@ -49,16 +60,11 @@ _MASKED = "****"  # in names: then equal names may be of different ones
 _EXCHANGE = wire.NOTES["exchange"]
 _OTHER_NAMES = frozenset({"rename_to", "link_to", "moved_to"})
 _SHOWN = ("mode", "size", "mtime_ns", "uid", "gid")
+_MOST_TAKEN = 1 << 18  # of distinct calls: what they need of memory ends there
+_Call = tuple[bytes | None, str, int | None, int, int, int | None, int]  # `_KEYS`, but with the path first
 _NO_CONTENTS: dict[Identity, str] = {}
 # What they set is in no state: extended attributes, as capabilities and access lists are, and inode flags.
 _BESIDE_THE_STATE = frozenset({"setxattr", "removexattr", "setattr"})
-
-
-class Repository(msgspec.Struct, frozen=True, omit_defaults=True):
-    root: str
-    head: str | None
-    dirty: bool
-    root_b64: str | None = None
 
 
 class After(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -99,6 +105,8 @@ class After(msgspec.Struct, frozen=True, omit_defaults=True):
         for number in (self.mtime_ns, self.ctime_ns, self.size, self.ino, self.dev):
             if number.__class__ is str:
                 canonical.integer(number)
+        if isinstance(self.size, int | str) and abs(canonical.integer(self.size)) >= _BOUND:
+            raise ValueError("a size is beyond 64 bits")
         if self.target_b64 is not None:
             _from_base64(self.target_b64)
 
@@ -112,6 +120,24 @@ class After(msgspec.Struct, frozen=True, omit_defaults=True):
     def kind(self) -> str | None:
         return self.type if self.mode is None else kind_of(self.mode)
 
+    def told(self, content: Content) -> FileState:
+        """The state as an older record has it."""
+        if not self.exists:
+            return FileState(None if self.exists is None else ABSENT)
+        size, mtime_ns, target = self.size, self.mtime_ns, self._target
+        return FileState(
+            self.kind,
+            mode=self.mode,
+            size=None if size is None else canonical.integer(size),
+            mtime_ns=None if mtime_ns is None else canonical.integer(mtime_ns),
+            uid=self.uid,
+            gid=self.gid,
+            target=None if target is None else text(target),
+            target_bytes=None if target is None else beside(target),
+            blob=content.blob,
+            no_content_reason=content.why,
+        )
+
 
 UNKNOWN_AFTER = After(unknown=True)
 
@@ -124,7 +150,7 @@ class FileLine(msgspec.Struct, frozen=True):
     path_b64: str | None = None
     after_blob: str | None = None
     after_content: str | None = None
-    git: dict[str, Any] | None = None
+    git: Git | None = None
     before: After | None = None  # told where the run had changed the file under another of its names first
     before_blob: str | None = None
     before_content: str | None = None
@@ -144,46 +170,35 @@ def kind_of(mode: int) -> str:
     return _TYPES.get(stat.S_IFMT(mode), "unknown")
 
 
-def state(
-    mode: int, *, size: int, mtime_ns: int, uid: int, gid: int, target: bytes | None = None
-) -> dict[str, Any]:
-    """A state of something that is there, in the words of `files.json`."""
-    told: dict[str, Any] = {
-        "exists": True,
-        "type": kind_of(mode),
-        "mode": mode,
-        "mtime": mtime_ns // NANO,
-        "mtime_ns": mtime_ns,
-        "size": size,
-        "uid": uid,
-        "gid": gid,
-    }
-    return told | (named_text("target", target) if target is not None else {})
-
-
-def _told(look: Look | None) -> dict[str, Any]:
+def state_of(look: Look | None) -> FileState:
     """None: nothing is there."""
     if look is None:
-        return {"exists": False}
-    return state(
-        look.mode, size=look.size, mtime_ns=look.mtime_ns, uid=look.uid, gid=look.gid, target=look.target
+        return FileState(ABSENT)
+    target = look.target
+    return FileState(
+        kind_of(look.mode),
+        mode=look.mode,
+        size=look.size,
+        mtime_ns=look.mtime_ns,
+        uid=look.uid,
+        gid=look.gid,
+        target=None if target is None else text(target),
+        target_bytes=None if target is None else beside(target),
     )
 
 
-def files(layers: Layers) -> Iterator[bytes]:
+def files(layers: Layers) -> Files:
+    """Every recorded path in order, what was done to it, its states before and after, and what changed."""
     touched = Reading.of(layers).scanned(Touched)
-    yield b'{"directory_renames":' + canonical.encode(touched.renames) + b',"files":['
-    repositories: list[Any] = []
-    separator = b""
     own = Reading.of(layers).own.paths
     ends = _ends(layers) if touched.has_moved_files and touched.tells_contents else _NO_CONTENTS
+    found = Files([], touched.renames, [])
     for line in file_lines(layers):
         if isinstance(line, RepositoryLine):
-            repositories.append(msgspec.to_builtins(line.repository))
+            found.repositories.append(line.repository)
         elif line.path_bytes not in own or touched.operations(line.path_bytes):
-            yield separator + canonical.encode(_file(line, touched, ends))
-            separator = b","
-    yield b"]," + canonical.encode({"git_repositories": repositories, "schema": SCHEMA})[1:]
+            found.files.append(_file(line, touched, ends))
+    return found
 
 
 def _ends(layers: Layers) -> dict[Identity, str]:
@@ -242,7 +257,8 @@ class Touched:
         self.has_moved_files = False
         self._mounted_upon: set[bytes | None] = set()
         self.with_other_names: set[bytes] = set()  # by which the run may have changed them
-        self._renames: list[tuple[bytes, bytes, dict[str, Any]]] = []
+        self._renames: list[DirectoryRename] = []
+        self._taken: set[_Call] = set()  # calls that may come again and tell nothing then
         self._exchanged: set[tuple[bytes, bytes]] = set()  # told by the row of one name; the other's follows
         self._set_beside: dict[
             bytes, bool
@@ -263,9 +279,9 @@ class Touched:
             return first
         return first._replace(look=self._contents.of_another_name(first.look))
 
-    def before(self, path: bytes) -> dict[str, Any]:
+    def before(self, path: bytes) -> FileState:
         first = self.first(path)
-        return UNKNOWN if first is None else _told(first.look)
+        return UNKNOWN if first is None else state_of(first.look)
 
     def has_set_beside(self, path: bytes, *, same_ctime: bool | None) -> bool:
         """Whether what is in no state was set. Where no call has a result, the time of change tells."""
@@ -278,21 +294,20 @@ class Touched:
         return lies_below(path, self._mounted_upon)
 
     @property
-    def renames(self) -> list[dict[str, Any]]:
+    def renames(self) -> list[DirectoryRename]:
         """Directories that got another name, and with them all that is in them."""
         return [
-            told for *names, told in self._renames if not any(self.is_mounted_upon(name) for name in names)
+            one for one in self._renames if not any(self.is_mounted_upon(name) for name in (one.old, one.new))
         ]
 
     def take(self, batch: RowBatch) -> None:
-        numbers = [call.row for call in distinct_rows(batch, _KEYS)]
-        results = batch.optional("result", numbers)
-        rows = calls_of(batch, numbers)
+        numbers, calls = self._new_calls(batch)
+        rows = _rows_of(calls)
         self._mounted_upon |= mounted_upon(rows)
         self.tells_contents |= batch.tells_contents
         self.has_moved_files |= not _OTHER_NAMES.isdisjoint(rows.op)
         told = rows_with_content(batch)
-        found_told = looks.looks(batch, told)
+        found_told = looks(batch, told)
         changed_in = self._note_files(batch, told, found_told)
         found: dict[int, bytes] = {}
         for path, place in dict(self._ledger.take(rows)).items():  # of several rows the last one counts
@@ -303,11 +318,30 @@ class Touched:
             else:
                 self._before[path] = _Before(None)
         self._note_states(batch, found)
-        self._note_first(looks.looks(batch, [*found]), found, changed_in)
+        self._note_first(looks(batch, [*found]), found, changed_in)
         self._learn_contents(batch, found_told)
         if not _BESIDE_THE_STATE.isdisjoint(rows.op):
-            self._note_set_beside(rows, results)
+            self._note_set_beside(rows, [call[2] for call in calls])
         self._note_renames(batch)
+        self._remember(calls, rows)
+
+    def _new_calls(self, batch: RowBatch) -> tuple[list[int], list[_Call]]:
+        """All calls that name a path of which one is new: most are made again and again."""
+        numbers = distinct_rows(batch, _KEYS).rows
+        calls = _calls(batch, numbers)
+        if not self._taken:
+            return numbers, calls
+        if self._ledger.may_spoil(_rows_of(calls)):
+            self._taken.clear()
+            return numbers, calls
+        paths = {call[0] for call in calls if call not in self._taken} | self._ledger.found_different
+        places = [place for place, call in enumerate(calls) if call[0] in paths]
+        return [numbers[place] for place in places], [calls[place] for place in places]
+
+    def _remember(self, calls: Sequence[_Call], rows: Rows[bytes | None]) -> None:
+        if len(self._taken) >= _MOST_TAKEN or self._ledger.may_spoil(rows):
+            return
+        self._taken.update(call for place, call in enumerate(calls) if self._ledger.would_repeat(place, rows))
 
     def _note_files(self, batch: RowBatch, numbers: list[int], told_of: Mapping[int, Look]) -> dict[int, int]:
         """The files that the run changes in this batch for the first time, and the rows that do it."""
@@ -381,23 +415,36 @@ class Touched:
                 continue
             if exchange:
                 self._exchanged.add(pair)
-            more = {"exchange": True} if exchange else {}
-            told = {**named_text("from", name), **named_text("to", other), **more}
-            self._renames.append((name, other, told))
+            self._renames.append(DirectoryRename(name, other, exchange))
 
 
 def calls_of(batch: RowBatch, numbers: list[int]) -> Rows[bytes | None]:
+    return _rows_of(_calls(batch, numbers))
+
+
+def _calls(batch: RowBatch, numbers: list[int]) -> list[_Call]:
+    columns = (
+        batch.texts("resolved", numbers),
+        batch.ops(numbers),
+        batch.optional("result", numbers),
+        batch.numbers("notes", numbers),
+        batch.numbers("arg", numbers),
+        batch.optional("exists", numbers),
+        batch.modes(numbers),
+    )
+    return list(zip(*columns, strict=True))
+
+
+def _rows_of(calls: Sequence[_Call]) -> Rows[bytes | None]:
+    paths, ops, results, notes, args, found, modes = zip(*calls, strict=True) if calls else ((),) * 7
     return Rows(
-        key=batch.texts("resolved", numbers),
-        op=batch.ops(numbers),
-        arg=batch.numbers("arg", numbers),
-        notes=batch.numbers("notes", numbers),
-        failed=[has_failed(result) for result in batch.optional("result", numbers)],
-        look=[
-            NOBODY_LOOKED if exists is None else FOUND if exists else ABSENT
-            for exists in batch.optional("exists", numbers)
-        ],
-        mode=batch.modes(numbers),
+        key=paths,
+        op=ops,
+        arg=args,
+        notes=notes,
+        failed=[has_failed(result) for result in results],
+        look=[NOBODY_LOOKED if exists is None else FOUND if exists else NOT_THERE for exists in found],
+        mode=modes,
     )
 
 
@@ -409,53 +456,53 @@ class _Before(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """What is said of a path in `files.json`, but for the change."""
+    """What is said of a path, but for the change."""
 
-    before: dict[str, Any]
-    after: dict[str, Any]
+    before: FileState
+    after: FileState
     same_content: bool | None
     same_ctime: bool | None
     other_name: bool
 
 
-def _file(line: FileLine, touched: Touched, ends: Mapping[Identity, str]) -> dict[str, Any]:
+def _file(line: FileLine, touched: Touched, ends: Mapping[Identity, str]) -> File:
     path = line.path_bytes
     operations = touched.operations(path)
     one = _judged(line, touched, ends) if touched.tells_contents else _chosen_then(line, touched)
-    before, after = one.before, one.after
-    if after.get("exists") is False and (before.get("exists") or "delete" in operations):
-        after["tombstone"] = True
-    told: dict[str, Any] = {
-        **named_text("path", path),
-        "operations": sorted(operations),
-        "before": before,
-        "after": after,
-        "change": _change(
-            before,
-            after,
-            operations,
-            same_content=one.same_content,
-            set_beside=touched.has_set_beside(path, same_ctime=one.same_ctime),
-        ),
-    }
-    if not one.other_name and path not in touched.with_other_names and _is_changed_by_others(told):
-        told["by_others"] = True
-    return told if line.git is None else {**told, "git": line.git}
+    change = _change(
+        one.before,
+        one.after,
+        operations,
+        same_content=one.same_content,
+        set_beside=touched.has_set_beside(path, same_ctime=one.same_ctime),
+    )
+    # The time of a directory is that of what is in it.
+    is_directory = (one.before.kind, one.after.kind) == ("directory", "directory")
+    is_of_run = one.other_name or path in touched.with_other_names or not CHANGING.isdisjoint(operations)
+    return File(
+        path,
+        sorted(operations),
+        one.before,
+        one.after,
+        change,
+        changed_by_others=change not in {"none", "unknown"} and not is_directory and not is_of_run,
+        git=line.git,
+    )
 
 
 def _judged(line: FileLine, touched: Touched, ends: Mapping[Identity, str]) -> _Told:
     path, last = line.path_bytes, line.after.look
     if touched.is_mounted_upon(path):
-        return _Told(dict(UNKNOWN), dict(UNKNOWN), None, None, other_name=False)
+        return _Told(UNKNOWN, UNKNOWN, None, None, other_name=False)
     first = touched.first(path)
     look = None if first is None else first.look
     end = End(last, Content(line.after_blob, line.after_content), known=not line.after.unknown)
     kept = contents(look, end, touched.operations(path), ends)
-    before = dict(UNKNOWN) if first is None else _told(look)
-    after = dict(UNKNOWN) if line.after.unknown else _told(last)
+    before = UNKNOWN if first is None else state_of(look)
+    after = UNKNOWN if line.after.unknown else state_of(last)
     return _Told(
-        before | _content(*kept.before),
-        after | _content(*kept.after),
+        _holding(before, kept.before),
+        _holding(after, kept.after),
         kept.same_content,
         kept.same_ctime,
         other_name=first is not None and first.other_name,
@@ -464,78 +511,69 @@ def _judged(line: FileLine, touched: Touched, ends: Mapping[Identity, str]) -> _
 
 def _chosen_then(line: FileLine, touched: Touched) -> _Told:
     """An older record: the Steno that recorded it chose what was before, and told it in the line."""
-    first = touched.before(line.path_bytes) if line.before is None else msgspec.to_builtins(line.before)
+    chosen = Content(line.before_blob, line.before_content)
+    first = touched.before(line.path_bytes) if line.before is None else line.before.told(chosen)
     return _Told(
-        first | _content(line.before_blob, line.before_content),
-        msgspec.to_builtins(line.after) | _content(line.after_blob, line.after_content),
+        _holding(first, chosen),
+        line.after.told(Content(line.after_blob, line.after_content)),
         line.same_content,
         line.same_ctime,
         other_name=line.before is not None,
     )
 
 
-def _is_changed_by_others(told: dict[str, Any]) -> bool:
-    """It became another, and the run did nothing to it. The time of a directory is that of what is in it."""
-    types = {told[when].get("type") for when in ("before", "after")}
-    changed = told["change"] not in {"none", "unknown"} and types != {"directory"}
-    return changed and CHANGING.isdisjoint(told["operations"])
-
-
-def _content(blob: str | None, why_none: str | None) -> dict[str, str]:
-    return ({} if blob is None else {"blob": blob}) | ({} if why_none is None else {"content": why_none})
+def _holding(state: FileState, content: Content) -> FileState:
+    if not state.exists or content == NOTHING:
+        return state
+    return replace(state, blob=content.blob, no_content_reason=content.why)
 
 
 def _change(
-    before: dict[str, Any],
-    after: dict[str, Any],
+    before: FileState,
+    after: FileState,
     operations: set[str],
     *,
     same_content: bool | None,
     set_beside: bool = False,
 ) -> str:
-    if "exists" not in before or "exists" not in after:
+    if before.exists is None or after.exists is None:
         return "unknown" if operations & CHANGING else "none"
-    if not (before["exists"] and after["exists"]):
-        if before["exists"] == after["exists"]:
+    if not (before.exists and after.exists):
+        if before.exists == after.exists:
             return "none"
-        return "created" if after["exists"] else "deleted"
-    if _differ(before, after, "type", "target", "target_b64") or same_content is False:
+        return "created" if after.exists else "deleted"
+    if before.kind != after.kind or before.link != after.link or same_content is False:
         return "modified"
-    times_differ = str(before["mtime_ns"]) != str(after.get("mtime_ns"))
-    sizes_differ = str(before["size"]) != str(after.get("size"))
+    times_differ, sizes_differ = before.mtime_ns != after.mtime_ns, before.size != after.size
     # What a directory lists is told of the files in it.
-    if before["type"] != "directory" and (
+    if before.kind != "directory" and (
         sizes_differ or (times_differ and not (same_content or _same_content(before, after, operations)))
     ):
         return "modified"
-    in_doubt = before["type"] == "file" and not same_content and _may_be_another(before, after, operations)
-    differ = times_differ or sizes_differ or set_beside or _differ(before, after, "mode", "uid", "gid")
+    in_doubt = before.kind == "file" and not same_content and _may_be_another(before, after, operations)
+    owners_differ = (before.mode, before.uid, before.gid) != (after.mode, after.uid, after.gid)
+    differ = times_differ or sizes_differ or set_beside or owners_differ
     return "unknown" if in_doubt else "metadata" if differ else "none"
 
 
-def _may_be_another(before: dict[str, Any], after: dict[str, Any], operations: set[str]) -> bool:
+def _may_be_another(before: FileState, after: FileState, operations: set[str]) -> bool:
     """Whether the content may be another although size and time are the same: a time can be put back."""
-    touched = "write" in operations or before.get("content") == RACED
-    return touched and before["size"] != 0 and not _has_same_blob(before, after)
+    touched = "write" in operations or before.no_content_reason == RACED
+    return touched and before.size != 0 and not _has_same_blob(before, after)
 
 
-def _same_content(before: dict[str, Any], after: dict[str, Any], operations: set[str]) -> bool:
+def _same_content(before: FileState, after: FileState, operations: set[str]) -> bool:
     """Whether only the time is another: the content is one blob, or the one target (which has been compared),
     or only times and the like were set."""
-    target = before.get("target")
     return (
         _has_same_blob(before, after)
-        or (target is not None and _MASKED not in target)
+        or (before.target is not None and _MASKED not in before.target)
         or ("metadata" in operations and "write" not in operations)
     )
 
 
-def _has_same_blob(before: dict[str, Any], after: dict[str, Any]) -> bool:
-    return before.get("blob") is not None and before.get("blob") == after.get("blob")
-
-
-def _differ(before: dict[str, Any], after: dict[str, Any], *names: str) -> bool:
-    return [before.get(name) for name in names] != [after.get(name) for name in names]
+def _has_same_blob(before: FileState, after: FileState) -> bool:
+    return before.blob is not None and before.blob == after.blob
 
 
 def _lines(layers: Layers) -> Iterator[bytes]:

@@ -1,31 +1,165 @@
-"""`observation-health.json`: what was observed and what was not.
+"""What was observed and what was not: of the kernel, of the cgroup, of what was told; never better than the
+evidence.
 
-In: layers. Out: canonical JSON; what only Steno tells stands under `steno`. Never better than the evidence.
-Besides `run_id` nothing in it differs between equal runs: no number of a process, no cgroup, no time, no
-count of calls.
+The kernel layer is `complete` (the observer ran, and nothing is known to be missing), `partial` or `absent`.
+What it showed can be laid at the door of this run, its cgroup correlation, `clean` where the command was born
+into a cgroup of its own and all of it stayed there and was over at the end; `failed` where there is such a
+scope, and what was seen cannot be tied to it. Notes are fixed words that say why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
-from steno.evidence import canonical, kinds, wire
+import msgspec
+
+from steno.evidence import kinds, wire
 from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
-from steno.judge import cgroup_health, kernel_health, surface_names
-from steno.judge.claim_layers import claims_of
+from steno.evidence.syscalls import RowBatch
+from steno.judge import surface_names
+from steno.judge.claims import claims_of
 from steno.judge.facts import RunFacts
-from steno.judge.kernel_rows import RowBatch
-from steno.judge.one_pass import Reading, Scan
+from steno.judge.scan import Reading, Scan
+
+COMPLETE, PARTIAL, ABSENT = "complete", "partial", "absent"
+# Gaps that take something away from this layer.
+GAPS = frozenset(
+    {
+        "kernel_events_lost",
+        "kernel_record_damaged",
+        "observer_failed",
+        "observer_killed",
+        "processes_outlived",
+        "blobs_lost",
+        "after_unknown",
+        "io_uring_unobserved",
+        "core_unobserved",
+        "kernel_calls_unreadable",
+        "changes_unresolved",
+        "process_origin_unknown",
+        "process_end_unknown",
+        "ring_buffer_drops",
+        "witness_disagreement",
+        "processes_escaped",
+        "outside_reached",
+        "recorder_reached",
+    }
+)
+LOSSES = (
+    "lost_events",
+    "lost_blobs",
+    "unreadable",
+    "outlived",
+    "unknown_parents",
+    "unseen_exits",
+    "ring_lost",
+    "probe_unread",
+    "probe_unplaced",
+    "only_notify",
+    "only_ebpf",
+    "escaped",
+)
+
+
+class KernelHealth(NamedTuple):
+    layer: str
+    notes: list[str]
+    ring_lost: int
+
+
+def kernel_health(facts: RunFacts) -> KernelHealth:
+    kernel = facts.kernel
+    gaps = sorted({gap.reason for gap in facts.gaps} & GAPS)
+    if facts.start.host.platform != "linux":
+        return KernelHealth(ABSENT, ["kernel_layer_absent:not_linux"], 0)
+    if kernel is None:
+        why = gaps or ["not_installed" if facts.start.unobserved else f"observer_{facts.start.observer}"]
+        return KernelHealth(ABSENT, [f"kernel_layer_absent:{reason}" for reason in why], 0)
+    counters = [name for name in LOSSES if getattr(kernel, name)]
+    missing = [*gaps, *counters, *([] if kernel.closed else ["not_closed"])]
+    notes = [f"kernel_layer_partial:{reason}" for reason in missing]
+    if kernel.elsewhere:  # they are in the table, under names that mean nothing here
+        notes.append("changes_in_another_root")
+    return KernelHealth(PARTIAL if missing else COMPLETE, notes, kernel.ring_lost)
+
+
+CLEAN, FAILED = "clean", "failed"
+_BORN, _PROBE = "cgroup", "ebpf"
+
+
+class CgroupHealth(NamedTuple):
+    correlation: str
+    notes: list[str]
+
+
+def cgroup_health(facts: RunFacts) -> CgroupHealth:
+    if failures := _failures(facts):
+        return CgroupHealth(FAILED, failures)
+    missing = _missing(facts)
+    return CgroupHealth(PARTIAL if missing else CLEAN, missing)
+
+
+def scope_without_names(facts: RunFacts) -> dict[str, Any] | None:
+    """The scope without what differs between equal runs: no number and no path of it."""
+    if facts.scope is None:
+        return None
+    end = facts.scope_end
+    return {
+        "hierarchy": facts.scope.hierarchy,
+        "reason": facts.scope.reason,
+        "born_into": _born_into(facts),
+        "empty": None if end is None else end.empty,
+        "removed": None if end is None else end.removed,
+        "left": None if end is None else end.left_count,
+    }
+
+
+def _made(facts: RunFacts) -> bool:
+    return facts.scope is not None and facts.scope.cgroup_id is not None and facts.scope.reason is None
+
+
+def _born_into(facts: RunFacts) -> bool:
+    return _made(facts) and facts.kernel is not None and _BORN in facts.kernel.features
+
+
+def _observed(facts: RunFacts) -> bool:
+    return facts.kernel is not None and kernel_health(facts).layer != ABSENT
+
+
+def _failures(facts: RunFacts) -> list[str]:
+    kernel = facts.kernel
+    if kernel is None or not _observed(facts) or not _made(facts):
+        return []
+    if _BORN not in kernel.features:
+        return ["cgroup_correlation_failed:not_born_into_scope"]
+    # The probe shows all that is in the cgroup; what nobody of ours has started came from elsewhere.
+    if _PROBE in kernel.features and kernel.unknown_parents:
+        return ["cgroup_correlation_failed:processes_of_unknown_origin"]
+    return []
+
+
+def _missing(facts: RunFacts) -> list[str]:
+    if not _made(facts):
+        reason = facts.scope.reason if facts.scope is not None else None
+        return [f"cgroup_scope_absent:{reason or 'not_made'}"]
+    if not _observed(facts):
+        return ["cgroup_correlation_partial:kernel_layer_absent"]
+    if facts.scope_end is None:
+        return ["cgroup_correlation_partial:end_unknown"]
+    left = not facts.scope_end.empty or facts.scope_end.left_count > 0
+    escaped = facts.kernel is not None and facts.kernel.escaped > 0
+    found = {"processes_left": left, "processes_escaped": escaped}
+    return [f"cgroup_correlation_partial:{what}" for what, so in found.items() if so]
+
 
 SCHEMA = "steno.observation-health.v1"
 OWN_SCHEMA = "steno.health.v1"
 MOST_LISTED = 20
 # There is one word for a layer from which something is missing.
-_WORDS = {kernel_health.PARTIAL: "partial_ringbuf_drops"}
+_WORDS = {PARTIAL: "partial_ringbuf_drops"}
 _COUNTERS = (
-    *kernel_health.LOSSES,
+    *LOSSES,
     *(
         "undecoded",
         "unresolved",
@@ -42,6 +176,48 @@ LOST_CLAIMS = frozenset(
 )
 _UNCONFIRMED, _BY_PROBE = wire.NOTES["unconfirmed"], wire.NOTES["by_probe"]
 _OTHER_ROOT = wire.NOTES["other_root"]
+
+
+class Disagreement(msgspec.Struct, frozen=True):
+    op: str
+    path: str
+    seen_by: str
+
+
+class Disagreements(msgspec.Struct, frozen=True):
+    """What one witness saw and the other should have seen: how many, and the first ones by name."""
+
+    count: int
+    listed: list[Disagreement]
+
+
+class OwnHealth(msgspec.Struct, frozen=True):
+    schema: str
+    observer: str
+    observer_asked: str
+    features: list[str]
+    kernel_layer: str
+    counters: dict[str, int]
+    gaps: list[str]
+    witness_disagreements: Disagreements
+    scope: dict[str, Any] | None
+    completed: bool
+    streams: str
+
+
+class Health(msgspec.Struct, frozen=True):
+    """What was observed and what was not; never better than the evidence."""
+
+    schema: str
+    run_id: str
+    platform: str
+    kernel_layer: str
+    ringbuf_drops: int
+    policy_layer: str
+    sdk_layer: str
+    cgroup_correlation: str
+    notes: list[str]
+    steno: OwnHealth
 
 
 class Unconfirmed:
@@ -71,67 +247,60 @@ def scans(reading: Reading) -> list[type[Scan]]:
     return [Unconfirmed] if _disagreed(reading.once(RunFacts.of).kernel) else []
 
 
-def health(layers: Layers) -> Iterator[bytes]:
+def health(layers: Layers) -> Health:
     reading = Reading.of(layers)
     facts = reading.once(RunFacts.of)
-    kernel, cgroup = kernel_health.of(facts), cgroup_health.of(facts)
+    kernel, cgroup = kernel_health(facts), cgroup_health(facts)
     claims = reading.once(claims_of)
     decided, said = bool(claims.policy), bool(claims.sdk) and facts.shim != NO_SHIM
-    yield canonical.encode(
-        {
-            "schema": SCHEMA,
-            "run_id": facts.run_id,
-            "platform": facts.start.host.platform,
-            "kernel_layer": _WORDS.get(kernel.layer, kernel.layer),
-            "ringbuf_drops": kernel.ring_lost,
-            "policy_layer": "present" if decided else "absent",
-            "sdk_layer": "self_reported" if said else "absent",
-            "cgroup_correlation": cgroup.correlation,
-            "notes": [
-                *kernel.notes,
-                *cgroup.notes,
-                *([] if decided else ["policy_layer_absent"]),
-                *([] if said else [f"sdk_layer_absent:shim_{facts.shim}"]),
-                *_intake_notes(facts),
-                *_probe_notes(facts),
-                *_terminal_notes(facts),
-            ],
-            "steno": _own(reading, facts, kernel.layer),
-        }
+    return Health(
+        schema=SCHEMA,
+        run_id=facts.run_id,
+        platform=facts.start.host.platform,
+        kernel_layer=_WORDS.get(kernel.layer, kernel.layer),
+        ringbuf_drops=kernel.ring_lost,
+        policy_layer="present" if decided else "absent",
+        sdk_layer="self_reported" if said else "absent",
+        cgroup_correlation=cgroup.correlation,
+        notes=[
+            *kernel.notes,
+            *cgroup.notes,
+            *([] if decided else ["policy_layer_absent"]),
+            *([] if said else [f"sdk_layer_absent:shim_{facts.shim}"]),
+            *_intake_notes(facts),
+            *_probe_notes(facts),
+            *_terminal_notes(facts),
+        ],
+        steno=_own(reading, facts, kernel.layer),
     )
 
 
-def _own(reading: Reading, facts: RunFacts, layer: str) -> dict[str, Any]:
+def _own(reading: Reading, facts: RunFacts, layer: str) -> OwnHealth:
     kernel = facts.kernel
-    return {
-        "schema": OWN_SCHEMA,
-        "observer": "none" if kernel is None else kernel.observer,
-        "observer_asked": facts.start.observer,
-        "features": [] if kernel is None else sorted(kernel.features),
-        "kernel_layer": layer,
-        "counters": {} if kernel is None else {name: getattr(kernel, name) for name in _COUNTERS},
-        "gaps": sorted({gap.reason for gap in facts.gaps}),
-        "witness_disagreements": _disagreements(reading, kernel),
-        "scope": cgroup_health.scope(facts),
-        "completed": facts.completed,
-        "streams": facts.start.terminal.streams,
-    }
+    return OwnHealth(
+        schema=OWN_SCHEMA,
+        observer="none" if kernel is None else kernel.observer,
+        observer_asked=facts.start.observer,
+        features=[] if kernel is None else sorted(kernel.features),
+        kernel_layer=layer,
+        counters={} if kernel is None else {name: getattr(kernel, name) for name in _COUNTERS},
+        gaps=sorted({gap.reason for gap in facts.gaps}),
+        witness_disagreements=_disagreements(reading, kernel),
+        scope=scope_without_names(facts),
+        completed=facts.completed,
+        streams=facts.start.terminal.streams,
+    )
 
 
 def _disagreed(kernel: kinds.KernelObserved | None) -> int:
     return 0 if kernel is None else kernel.only_notify + kernel.only_ebpf
 
 
-def _disagreements(reading: Reading, kernel: kinds.KernelObserved | None) -> dict[str, Any]:
+def _disagreements(reading: Reading, kernel: kinds.KernelObserved | None) -> Disagreements:
     """How many, and the first ones by name."""
     count = _disagreed(kernel)
     listed = sorted(reading.scanned(Unconfirmed).found) if count else []
-    return {
-        "count": count,
-        "listed": [
-            {"op": op, "path": path, "seen_by": seen_by} for op, path, seen_by in listed[:MOST_LISTED]
-        ],
-    }
+    return Disagreements(count, [Disagreement(*one) for one in listed[:MOST_LISTED]])
 
 
 def _intake_notes(facts: RunFacts) -> list[str]:

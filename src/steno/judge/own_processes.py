@@ -15,11 +15,10 @@ from typing import NamedTuple
 from steno.evidence import kinds
 from steno.evidence.intake_names import HOOKS
 from steno.evidence.layers import Layers
-from steno.judge.effects import CHANGED, READ, effect
+from steno.evidence.syscalls import RowBatch, batches
+from steno.judge.calls.log_writers import LogWatch
 from steno.judge.facts import RunFacts
-from steno.judge.kernel_rows import RowBatch, batches
-from steno.judge.log_writers import LogWatch
-from steno.judge.operations import has_failed
+from steno.judge.operations import CHANGED, READ, effect, has_failed
 
 _BIRTHS = frozenset({"process", "exec"})
 _COLUMNS = (

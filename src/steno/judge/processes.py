@@ -1,28 +1,30 @@
-"""`processes.json`: every process that was observed, what it executed and how it ended.
+"""Every process that was observed, what it executed and how it ended, and who started whom.
 
-In: layers with a kernel table. Out: canonical JSON, the processes in order of their numbers. Only what the
-table says: a parent, an end or an argument that was not seen is null or said to be unknown. Rows of process 0
-tell of the recording itself and belong to nobody.
+Rows of process 0 tell of the recording itself and belong to nobody. A circle of parents, which no kernel
+makes, is opened, and no depth exhausts the stack.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections import defaultdict
+from itertools import count
 from typing import Any, ClassVar, NamedTuple, Self
 
-from steno.evidence import canonical, wire
+from msgspec.structs import replace
+
+from steno.evidence import wire
 from steno.evidence.layers import Layers
 from steno.evidence.linux_numbers import signal_name
-from steno.judge.distinct import distinct_rows
+from steno.evidence.syscalls import RowBatch, distinct_rows, result_word
 from steno.judge.facts import RunFacts
-from steno.judge.kernel_rows import RowBatch, named_text, result_word
-from steno.judge.one_pass import Reading
+from steno.judge.scan import Reading
+from steno.judge.types import STENO, TOOL, TOP, Exec, Process, outcome_of
 
-SCHEMA = "steno.processes.v1"
 _COLUMNS = ("mono_ns", "process", "tid", "op", "path", "resolved", "extra", "result", "notes", "arg", "arg2")
 _TOLD = frozenset({"process", "exec", "interpreter", "exit", "outlived"})
 _NOBODY = 0
-COMMAND, AGENT, SERVER, TOOL, STENO = "command", "agent", "server", "tool", "steno"
+COMMAND, AGENT, SERVER = "command", "agent", "server"
 _PID_BITS = 32
 _CORE_BIT = 0x80
 _SIGNAL_BITS = 0x7F
@@ -43,47 +45,46 @@ class _Row(NamedTuple):
 
 
 class _Process:
-    def __init__(self, number: int, first_ns: int) -> None:
-        self.facts: dict[str, Any] = {
-            "process": number,
-            "parent": 0,
-            "pid": None,
-            "start_ticks": None,
-            "ended_ns": None,
-            "execs": [],
-            "exit": None,
-            "exit_known": "unknown",
-            "outlived": False,
-        }
-        self.first_ns = first_ns
+    def __init__(self, number: int, started_ns: int) -> None:
+        self.number = number
+        self.started_ns = started_ns
         self.events = 0
         self.tids: set[int] = set()
+        self._execs: list[Exec] = []
+        self._told: dict[str, Any] = {}
 
     def take(self, row: _Row) -> None:
         match row.op:
             case "process":
-                self.facts["pid"] = row.arg & ((1 << _PID_BITS) - 1)
-                self.facts["parent"] = row.arg >> _PID_BITS
-                self.facts["start_ticks"] = row.arg2
+                self._told["pid"] = row.arg & ((1 << _PID_BITS) - 1)
+                self._told["parent"] = row.arg >> _PID_BITS or None
+                self._told["start_ticks"] = row.arg2
             case "exec":
-                self.facts["execs"].append(_exec(row))
+                self._execs.append(_exec(row))
             case "interpreter":
-                if self.facts["execs"]:
-                    self.facts["execs"][-1]["interpreter"] = _interpreter(row)
+                if self._execs:
+                    name = row.resolved or row.path or b""
+                    argument = row.extra or None
+                    self._execs[-1] = replace(
+                        self._execs[-1], interpreter_bytes=name, interpreter_argument=argument
+                    )
             case "exit":
-                self.facts["ended_ns"] = row.mono_ns
-                self.facts["exit"] = exit_of(row.arg)
-                self.facts["exit_known"] = "kernel" if row.arg2 else "asked"
+                self._told |= {"ended_ns": row.mono_ns, "end_known": "kernel" if row.arg2 else "asked"}
+                ended = exit_of(row.arg)
+                self._told |= {"exit_code": ended.get("code"), "signal": ended.get("signal")}
+                self._told["core_dumped"] = ended.get("core", False)
             case "outlived":
-                self.facts["outlived"] = True
+                self._told["still_running"] = True
 
-    def told(self) -> dict[str, Any]:
-        return {
-            **self.facts,
-            "first_ns": self.first_ns,
-            "threads": len(self.tids),
-            "events": self.events,
-        }
+    def process(self) -> Process:
+        return Process(
+            process=self.number,
+            started_ns=self.started_ns,
+            threads=len(self.tids),
+            n_events=self.events,
+            execs=self._execs,
+            **self._told,
+        )
 
 
 class Told:
@@ -103,49 +104,52 @@ class Told:
         _take(batch, self.found)
 
 
-def processes(layers: Layers) -> Iterator[bytes]:
+def processes(layers: Layers) -> list[Process]:
+    """Every process that was observed, in order of their numbers; what was not seen of one is None."""
     reading = Reading.of(layers)
     found = reading.scanned(Told).found
-    roles = _roles(reading, found)
-    head = {"run_id": layers.run_id, "schema": SCHEMA}
-    yield b'{"processes":['
-    for position, number in enumerate(sorted(found)):
-        yield (b"," if position else b"") + canonical.encode(
-            {**found[number].told(), "role": roles.get(number, TOOL)}
-        )
-    yield b"]," + canonical.encode(head)[1:]
+    told = [found[number].process() for number in sorted(found)]
+    roles = _roles(reading, told)
+    numbers = count(1)
+    return named(
+        [
+            replace(
+                one,
+                role=roles.get(one.process, TOOL),
+                execs=[replace(run, exec=next(numbers)) for run in one.execs],
+            )
+            for one in told
+        ]
+    )
 
 
-def _roles(reading: Reading, found: dict[int, _Process]) -> dict[int, str]:
+def _roles(reading: Reading, found: list[Process]) -> dict[int, str]:
     """What each process is to the run: of those that are no tool."""
     servers = {
         (one.server_process.pid, one.server_process.start_ticks)
         for one in reading.once(RunFacts.of).connections
         if one.server_process
     }
-    facts = {number: process.facts for number, process in found.items()}
-    roles = {number: SERVER for number, one in facts.items() if (one["pid"], one["start_ticks"]) in servers}
     own = reading.own.processes
     return {
-        **dict.fromkeys(sorted(found)[:1], COMMAND),
-        **roles,
-        **dict.fromkeys({facts[number]["parent"] for number in own & facts.keys()} - own, AGENT),
+        **{one.process: COMMAND for one in found[:1]},
+        **{one.process: SERVER for one in found if (one.pid, one.start_ticks) in servers},
+        **{one.parent: AGENT for one in found if one.process in own and one.parent and one.parent not in own},
         **dict.fromkeys(own, STENO),
     }
 
 
 def _take(batch: RowBatch, found: dict[int, _Process]) -> None:
     threads = distinct_rows(batch, ("process", "tid"))
-    rows = [thread.row for thread in threads]
-    columns = (batch.numbers(name, rows) for name in ("process", "tid", "mono_ns"))
-    for thread, number, tid, mono_ns in zip(threads, *columns, strict=True):
+    columns = (batch.numbers(name, threads.rows) for name in ("process", "tid", "mono_ns"))
+    for times, number, tid, mono_ns in zip(threads.times, *columns, strict=True):
         if number == _NOBODY:
             continue
         process = found.get(number)
         if process is None:
             process = found[number] = _Process(number, mono_ns)
         process.tids.add(tid)
-        process.events += thread.times
+        process.events += times
     rows = batch.rows_of(_TOLD)
     if not rows:
         return
@@ -166,32 +170,20 @@ def _take(batch: RowBatch, found: dict[int, _Process]) -> None:
             found[row.process].take(row)
 
 
-def _exec(row: _Row) -> dict[str, Any]:
-    words = (row.extra or b"").removesuffix(_END).split(_END) if row.extra else []
-    return {
-        "at_ns": row.mono_ns,
-        **named_text("requested", row.path or b"", readable=True),
-        **named_text("path", row.resolved or row.path or b"", readable=True),
-        **_arguments(words),
-        "argc": row.arg,
-        "argv_cut": bool(row.notes & wire.NOTES["argv_cut"]),
-        "interpreter": None,
-        "result": result_word(row.result),
-        "privilege_lost": bool(row.notes & wire.NOTES["privilege_lost"]),
-    }
-
-
-def _arguments(words: list[bytes]) -> dict[str, list[str]]:
-    named = [named_text("word", word, readable=True) for word in words]
-    told = {"argv": [each["word"] for each in named]}
-    if any("word_b64" in each for each in named):
-        told["argv_b64"] = [each.get("word_b64", "") for each in named]
-    return told
-
-
-def _interpreter(row: _Row) -> dict[str, Any]:
-    argument = named_text("argument", row.extra, readable=True) if row.extra else {"argument": None}
-    return {**named_text("path", row.resolved or row.path or b"", readable=True), **argument}
+def _exec(row: _Row) -> Exec:
+    outcome, error = outcome_of(result_word(row.result))
+    return Exec(
+        process=row.process,
+        at_ns=row.mono_ns,
+        requested_bytes=row.path or b"",
+        executable_bytes=row.resolved or row.path or b"",
+        words=row.extra.removesuffix(_END).split(_END) if row.extra else [],
+        n_arguments=row.arg,
+        arguments_cut=bool(row.notes & wire.NOTES["argv_cut"]),
+        outcome=outcome,
+        error=error,
+        privilege_lost=bool(row.notes & wire.NOTES["privilege_lost"]),
+    )
 
 
 def exit_of(status: int) -> dict[str, Any]:
@@ -199,3 +191,77 @@ def exit_of(status: int) -> dict[str, Any]:
     if not number:
         return {"code": status >> 8 & 0xFF}
     return {"signal": signal_name(number), "core": bool(status & _CORE_BIT)}
+
+
+class Descent:
+    """Who started whom: `below` has the numbers by that of the parent, or by TOP."""
+
+    def __init__(self, processes: list[Process]) -> None:
+        self._known = {one.process: one for one in processes}
+        self.below: dict[int, list[int]] = defaultdict(list)
+        self.order = list(self._top_down())
+
+    @property
+    def labels(self) -> dict[int, str]:
+        """The program of each; a copy is what its parent is."""
+        return {number: one.label for number, one in self._known.items()}
+
+    def _top_down(self) -> list[int]:
+        started: dict[int, list[int]] = defaultdict(list)
+        for number in sorted(self._known):
+            parent = self._known[number].parent
+            started[parent if parent in self._known and parent != number else TOP].append(number)
+        order: list[int] = []
+        placed = {TOP}
+        for root in [*started[TOP], *sorted(self._known)]:  # what is in a circle is reached from no root
+            waiting = [(root, TOP)]
+            while waiting:
+                number, parent = waiting.pop()
+                if number not in placed:
+                    placed.add(number)
+                    order.append(number)
+                    self.below[parent].append(number)
+                    waiting += [(child, number) for child in reversed(started[number])]
+        return order
+
+
+def named(processes: list[Process]) -> list[Process]:
+    """The same, each with its names, and a number that two share when they and all below did the same."""
+    known, descent = {one.process: one for one in processes}, Descent(processes)
+    for number in descent.order:
+        one = known[number]
+        above = known.get(one.parent or TOP)
+        label, title = _names(one, (above.label if above else "") or "a process")
+        known[number] = replace(one, label=label, title=title)
+    numbered: dict[tuple[object, ...], int] = {}
+    for number in reversed(descent.order):
+        one = known[number]
+        ended = (one.exit_code, one.signal, one.core_dumped, one.still_running)
+        below = tuple(sorted(known[child].alike for child in descent.below[number]))
+        known[number] = replace(one, alike=numbered.setdefault((one.title, ended, below), len(numbered) + 1))
+    return [known[one.process] for one in processes]
+
+
+def _names(process: Process, above: str) -> tuple[str, str]:
+    started = [one for one in process.execs if one.has_started]
+    if started:
+        *earlier, last = started
+        return last.program, " → ".join([*(one.program for one in earlier), _command(last)])
+    words = f"({above}, forked)"
+    if process.execs:
+        failed = process.execs[-1]
+        words += f" could not run {failed.requested or failed.executable or '?'}: {failed.result}"
+    return above, words
+
+
+def _command(one: Exec) -> str:
+    words = shlex.join(one.arguments) if one.words else one.requested or one.executable or "?"
+    if one.arguments_cut:
+        words += " …"
+    names = {path.rpartition("/")[2] for path in (one.requested, one.executable) if path}
+    if one.words and names and one.arguments[0].rpartition("/")[2].removeprefix("-") not in names:
+        # Its own name for itself is a claim; the file that was executed is the fact.
+        words = f"{shlex.quote(one.requested or one.executable or '?')} (as {words})"
+    if one.interpreter:
+        words += f" (by {one.interpreter})"
+    return f"{words} (without its privilege)" if one.privilege_lost else words

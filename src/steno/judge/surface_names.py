@@ -7,7 +7,8 @@ differ from run to run have become words, as `docs/surface.md` has them. Pure: a
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 OTHER_ROOT = "other-root:"
 _MEMORY_FILE, _WITHOUT_A_NAME = "/memfd:", " (deleted)"
@@ -122,3 +123,44 @@ def domain_name(name: bytes) -> str:
 
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
+
+
+WORDS = {"cwd": "$RUN_CWD", "home": "$HOME", "tmp": "$TMP"}
+_PATHS = ("filesystem_prefixes", "filesystem_paths", "process_execs")
+_OWN_PATHS = ("files", "execs", "unix_sockets")
+
+
+def project(surface: Mapping[str, Any], roots: Mapping[str, str | None]) -> dict[str, Any]:
+    ordered = _ordered(roots)
+    own = surface["steno"]
+    return {
+        **surface,
+        **{name: _projected_all(surface[name], ordered) for name in _PATHS},
+        "steno": {
+            **own,
+            **{
+                group: {act: _projected_all(names, ordered) for act, names in own[group].items()}
+                for group in _OWN_PATHS
+            },
+            "roots": {name: None if roots.get(name) is None else word for name, word in WORDS.items()},
+        },
+    }
+
+
+def projected(name: str, roots: Iterable[tuple[str, str]]) -> str:
+    """One name; `roots` are pairs of a root and its word, in the order in which they are tried."""
+    for root, word in roots:
+        if name == root or name.startswith(f"{root}/"):
+            return word + name[len(root) :]
+    return name
+
+
+def _ordered(roots: Mapping[str, str | None]) -> list[tuple[str, str]]:
+    """The root directory itself is everybody's, so it stands for nothing."""
+    found = [(roots.get(name) or "", word) for name, word in WORDS.items()]
+    plain = [(root.rstrip("/"), word) for root, word in found if root.startswith("/")]
+    return sorted((pair for pair in plain if pair[0]), key=lambda pair: -len(pair[0]))
+
+
+def _projected_all(names: Iterable[str], roots: list[tuple[str, str]]) -> list[str]:
+    return sorted({projected(name, roots) for name in names})

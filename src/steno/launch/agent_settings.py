@@ -1,9 +1,8 @@
-"""Observing an agent from inside its home: its hooks call us, and its MCP servers stand behind a policy.
+"""What is written into an agent's settings before it is started: trust, hooks, and policy before MCP servers.
 
-In: a description, the agent's home, its arguments, whether hooks are wanted, and a policy. Out: the arguments
-that the agent needs for it, what was written where, and what the policy does not hold for: a policy is never
-said to hold where it does not. Settings are merged, never replaced, never in the user's own home. A server is
-wrapped by its command, and is given its own command back when there is no policy any more.
+Settings are merged, never replaced: a file keeps everything else that it holds, to the comment, and a
+second time changes no byte. A policy is never said to hold where it does not. Only the run directory is
+trusted.
 """
 
 from __future__ import annotations
@@ -19,11 +18,12 @@ from typing import Any
 from msgspec import Struct
 
 from steno.agents.definition import AgentDefinition, McpServers, Trust
-from steno.contracts.agent_audit.meta import PolicyGiven
+from steno.agents.known import builtin
+from steno.contracts.agent_audit.meta import PolicyGiven, TrustGiven
 from steno.errors import AgentSetupError, BadRequestError
 from steno.launch import json_edit, settings_file, toml_edit
 from steno.launch.environment import Home
-from steno.launch.mcp_servers import WrappedServers, Written
+from steno.launch.mcp_servers import McpServerFile, Written
 
 # --- what a policy does not hold for, in words that the record has as well --------------------------
 UNKNOWN_PLACE = "the policy holds for nothing: it is not known where this agent keeps its MCP servers"
@@ -34,10 +34,10 @@ WITHOUT_COMMAND = "the policy does not hold for the MCP server {name}: it has no
 NO_LONGER = "the MCP server {name} has its own command again: no policy stands before it"
 
 
-class Observed(Struct, frozen=True, kw_only=True):
+class Instrumentation(Struct, frozen=True, kw_only=True):
     arguments: list[str]
     written: list[Written]
-    unguarded: list[str]  # what the policy does not hold for
+    uncovered: list[str]  # what the policy does not hold for
     policy: PolicyGiven | None = None
 
     @property
@@ -57,7 +57,7 @@ def observed(
     hooks: bool,
     policy: Path | None,
     steno: Sequence[str] = (),
-) -> Iterator[Observed]:
+) -> Iterator[Instrumentation]:
     """For as long as the agent runs, no other attempt changes which policy its servers stand behind.
 
     `directory` is where the agent works, `arguments` are those that it is started with, without what is said
@@ -65,7 +65,7 @@ def observed(
     """
     if home.kind == "default":
         _require_nothing_asked(hooks=hooks, policy=policy)
-        yield Observed(arguments=[], written=[], unguarded=[])
+        yield Instrumentation(arguments=[], written=[], uncovered=[])
         return
     # One that cannot be used is an error now: else a server would fail, and only the agent be told why.
     given = None if policy is None else policy_given(policy)
@@ -77,14 +77,14 @@ def observed(
         more = list(description.hooks.arguments) if description.hooks else []
     with ExitStack() as held:
         files = [
-            WrappedServers(places, home.path, directory, words, given)
+            McpServerFile(places, home.path, directory, words, given)
             for places in _by_file(description.settings.mcp_servers)
         ]
         for file in files:
             held.enter_context(file.held())
             written += file.written
-        unguarded = [] if policy is None else _unguarded(description, directory, arguments, files)
-        yield Observed(arguments=more, written=written, unguarded=unguarded, policy=given)
+        uncovered = [] if policy is None else _uncovered(description, directory, arguments, files)
+        yield Instrumentation(arguments=more, written=written, uncovered=uncovered, policy=given)
 
 
 def _by_file(places: Sequence[McpServers]) -> list[list[McpServers]]:
@@ -102,11 +102,11 @@ def policy_given(path: Path) -> PolicyGiven:
     return PolicyGiven(str(path.absolute()), loader.load(path).digest)
 
 
-def _unguarded(
+def _uncovered(
     description: AgentDefinition,
     directory: Path,
     arguments: Sequence[str],
-    files: Sequence[WrappedServers],
+    files: Sequence[McpServerFile],
 ) -> list[str]:
     found: list[str] = []
     if not files:
@@ -144,15 +144,25 @@ def _add_hooks(description: AgentDefinition, home: Path, words: Sequence[str]) -
             f"{description.name} has no hooks that Steno knows",
             hint="leave out --hooks; the recording needs none",
         )
-    command = shlex.join([*words, "hook", description.name])
+    read_as = hooks.like or description.name
+    known = builtin().get(read_as)
+    if known is None or known.hooks is None:
+        raise BadRequestError(
+            f"nobody would understand the hooks of {read_as}: it does not come with Steno",
+            hint="in its description let [hooks] say `like`: an agent whose payloads are the same",
+        )
+    command = shlex.join([*words, "hook", read_as])
     if hooks.folder is not None:
-        changed = [_add_program(home, f"{hooks.folder}/{name}", command) for name in hooks.settings_names()]
+        names = known.hooks.settings_names()
+        changed = [_add_program(home, f"{hooks.folder}/{name}", command) for name in names]
         return Written(
             file=str(home / hooks.folder), what="hooks", name=description.name, changed=any(changed)
         )
 
+    settings = known.hooks.settings(command)
+
     def merged(text: bytes) -> bytes:
-        for keys, value in _leaves(hooks.settings(command), ()):
+        for keys, value in _leaves(settings, ()):
             for element in value:
                 text = json_edit.append(text, keys, element)
         return text
@@ -190,15 +200,9 @@ def _leaves(settings: dict[str, Any], above: tuple[str, ...]) -> list[tuple[tupl
     return found
 
 
-class TrustApplied(Struct, frozen=True, kw_only=True, rename="camel"):
-    file: str
-    key: list[str]
-    changed: bool  # False: it was there already
-
-
 def apply_trust(
     description: AgentDefinition, home: Path, directory: Path, environ: Mapping[str, str]
-) -> TrustApplied | None:
+) -> TrustGiven | None:
     """`environ` is what the agent will have; None for an agent that asks for no trust."""
     trust = description.settings.trust
     if trust is None:
@@ -208,7 +212,7 @@ def apply_trust(
     keys = [key.replace("{directory}", real) for key in trust.key]
     base, file = _place(trust, home, directory, environ)
     changed = settings_file.change(base, file, lambda text: editor.set_value(text, keys, trust.value))
-    return TrustApplied(file=str(base / file), key=keys, changed=changed)
+    return TrustGiven(str(base / file), keys, already_there=not changed)
 
 
 def _as_text(directory: str) -> str:

@@ -1,9 +1,8 @@
 """One attempt from its reserved number to its meta file: steps 2 to 11 of agent-audit, in that order.
 
-In: a job: which agent with which arguments, in which run, with what around it. Out: the audit files, an
-entry in each index, a recording, and how it went. Until the agent is started every failure is an error, and
-the attempt says why it never began. From then on nothing that we fail at changes the agent's exit code: it
-is noted.
+Until the agent is started every failure is an error, and the attempt says why it never began. From then on
+nothing that we fail at changes the agent's exit code: it is noted. Steps 8 to 11 are told to the record
+before it is sealed.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from steno.agents.definition import AgentDefinition
+from steno.agents.stream import Session
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
 from steno.capture.observer import NONE
@@ -31,8 +31,6 @@ from steno.contracts.agent_audit.meta import (
     Launch,
     Meta,
     PolicyGiven,
-    SessionFound,
-    TrustGiven,
     describe,
     ended,
 )
@@ -41,9 +39,16 @@ from steno.evidence import layout
 from steno.evidence.kinds import AgentStep, EventData
 from steno.launch import agent_settings, skills
 from steno.launch.environment import Home, ManagedPaths, build_environment, open_home
-from steno.launch.finish import STREAMS, describe_attempt, keep_meta, noting, session_told, write_streams
+from steno.launch.finish import (
+    STREAMS,
+    collect_errors,
+    describe_attempt,
+    keep_meta,
+    session_told,
+    write_streams,
+)
 from steno.launch.run_dirs import DIRECTORY_HINT, PreparedRun, prepare_run
-from steno.launch.snapshot import LongLook, Look, Masking, Tell
+from steno.launch.snapshot import Masking, ScannedFiles, SnapshotProgress, Tell
 from steno.launch.strace_chain import STRACE, RecordedStreams, SplitStreams, StraceChain, find_programs
 from steno.launch.translate import Attempt, attempt_of
 from steno.model.record import Record, open_record
@@ -51,7 +56,7 @@ from steno.model.recording import RecordedSoFar
 from steno.record.run import OWN_FAILURE, Outcome, RunRequest, new_run_id, record
 
 
-class Surroundings(NamedTuple):
+class LaunchOptions(NamedTuple):
     """What the user asked to have around the agent."""
 
     environ: Mapping[str, str]
@@ -72,7 +77,7 @@ class Surroundings(NamedTuple):
         return self.translate == 0 and not self.quiet
 
 
-class Job(NamedTuple):
+class AgentCommand(NamedTuple):
     description: AgentDefinition
     program: Path
     arguments: Callable[[Sequence[str]], list[str]]  # of the program, with more that it is given
@@ -83,7 +88,7 @@ class Job(NamedTuple):
     notes: Sequence[str] = ()  # for the user, of what was found out on the way to it
 
 
-class Attempted(NamedTuple):
+class AttemptResult(NamedTuple):
     meta: Meta
     outcome: Outcome
     attempt: Attempt | None  # None: it is not to be translated
@@ -94,31 +99,33 @@ class Attempted(NamedTuple):
         return OWN_FAILURE if self.outcome.not_started is not None else self.outcome.exit_code
 
 
-def run_attempt(job: Job, around: Surroundings, *, on_sealing: Callable[[int], None]) -> Attempted:
+def run_attempt(
+    job: AgentCommand, options: LaunchOptions, *, on_sealing: Callable[[int], None]
+) -> AttemptResult:
     steps = Steps()
     steps.did(Step.ARGUMENTS, job.detail)
     now = datetime.now(UTC)
     with ExitStack() as held:
-        masking = Masking(around.environ, [str(job.program), *job.arguments(())])
-        chain = held.enter_context(_chain(around, masking)) if around.observer == STRACE else None
-        prepared = held.enter_context(prepare_run(around.root, job.description.name, job.selector, now=now))
+        masking = Masking(options.environ, [str(job.program), *job.arguments(())])
+        chain = held.enter_context(_chain(options, masking)) if options.observer == STRACE else None
+        prepared = held.enter_context(prepare_run(options.root, job.description.name, job.selector, now=now))
         steps.did(
             Step.RUN_DIRECTORY,
             f"{prepared.run_dir}, attempt {prepared.attempt}",
             {"agentName": prepared.name.agent, "runId": prepared.name.run_id, "attempt": prepared.attempt},
         )
-        return _Attempt(job, around, prepared, steps, masking, chain, held).run(on_sealing)
+        return _Attempt(job, options, prepared, steps, masking, chain, held).run(on_sealing)
 
 
-def _chain(around: Surroundings, masking: Masking) -> StraceChain:
-    return StraceChain(find_programs(around.environ), masking.redactor)
+def _chain(options: LaunchOptions, masking: Masking) -> StraceChain:
+    return StraceChain(find_programs(options.environ), masking.redactor)
 
 
 class _Attempt:
     def __init__(
         self,
-        job: Job,
-        around: Surroundings,
+        job: AgentCommand,
+        options: LaunchOptions,
         prepared: PreparedRun,
         steps: Steps,
         masking: Masking,
@@ -126,11 +133,11 @@ class _Attempt:
         held: ExitStack,
     ) -> None:
         self._job = job
-        self._around = around
+        self._options = options
         self._prepared = prepared
         self._steps = steps
         self._masking = masking
-        self._long_look = LongLook(around.tell)
+        self._long_look = SnapshotProgress(options.tell)
         self._chain = chain
         self._held = held
         self._split: SplitStreams = chain or RecordedStreams()
@@ -138,20 +145,20 @@ class _Attempt:
         self._known = msgspec.structs.replace(
             prepared.entry.known,
             selector=job.selector,
-            home=around.home,
+            home=options.home,
             policy=job.policy,
-            hooks=around.hooks,
-            translate_level=around.translate,
+            hooks=options.hooks,
+            translate_level=options.translate,
         )
         self._notes = list(job.notes)  # for the user
         self._skill_texts: list[bytes] = []
 
-    def run(self, on_sealing: Callable[[int], None]) -> Attempted:
+    def run(self, on_sealing: Callable[[int], None]) -> AttemptResult:
         try:
             before = self._look()
             environ, arguments = self._build_world()
             rules = self._rules()
-            judging = Judging(
+            judging = AfterRun(
                 self._prepared, self._steps, before, rules, self._split, self._long_look, self._masking
             )
             outcome = record(self._request(environ, arguments, judging), on_sealing=on_sealing)
@@ -162,7 +169,7 @@ class _Attempt:
 
     # --- before the agent --------------------------------------------------------------------------
 
-    def _look(self) -> Look:
+    def _look(self) -> ScannedFiles:
         before = self._long_look.look(self._prepared.run)
         found = self._masking.snapshot(before.files)
         self._prepared.audit.write_json("fs-before", found)
@@ -171,36 +178,36 @@ class _Attempt:
 
     def _build_world(self) -> tuple[dict[str, str], list[str]]:
         """The environment and the arguments that the agent is started with."""
-        description, around = self._job.description, self._around
-        paths = ManagedPaths(around.root)
-        home = open_home(around.home, paths, around.environ)
-        environ = build_environment(around.environ, paths, description, home)
+        description, options = self._job.description, self._options
+        paths = ManagedPaths(options.root)
+        home = open_home(options.home, paths, options.environ)
+        environ = build_environment(options.environ, paths, description, home)
         observed = self._held.enter_context(
             agent_settings.observed(
                 description,
                 home,
                 self._prepared.run_dir,
                 self._job.options,
-                hooks=around.hooks,
-                policy=around.policy,
+                hooks=options.hooks,
+                policy=options.policy,
             )
         )
-        self._notes += [*observed.unguarded, *observed.freed]
+        self._notes += [*observed.uncovered, *observed.freed]
         self._learn(policy=observed.policy)
-        facts = {"policy": msgspec.to_builtins(observed.policy), "hooks": around.hooks}
+        facts = {"policy": msgspec.to_builtins(observed.policy), "hooks": options.hooks}
         self._steps.did(Step.ENVIRONMENT, _world(home, environ, observed), facts)
         self._inject_skills()
         self._trust(home.path, environ)
         return environ, self._job.arguments(observed.arguments)
 
     def _inject_skills(self) -> None:
-        around, place = self._around, self._job.description.launch.skills_dir
+        options, place = self._options, self._job.description.launch.skills_dir
         if place is not None:
             self._skill_texts += skills.texts_there(self._prepared.run_dir, place)
-        if around.skills is None or place is None:
+        if options.skills is None or place is None:
             self._steps.did(Step.SKILLS, "none")
             return
-        injected = skills.inject([around.skills], self._prepared.run_dir, place)
+        injected = skills.inject([options.skills], self._prepared.run_dir, place)
         self._skill_texts += injected.texts
         self._learn(skills=tuple(injected.names))
         names = list(self._known.skills)
@@ -217,37 +224,36 @@ class _Attempt:
         return rules
 
     def _trust(self, home: Path, environ: Mapping[str, str]) -> None:
-        applied = agent_settings.apply_trust(self._job.description, home, self._prepared.run_dir, environ)
-        if applied is None:
+        given = agent_settings.apply_trust(self._job.description, home, self._prepared.run_dir, environ)
+        if given is None:
             self._steps.did(Step.TRUST, "the agent asks for none")
             return
-        given = TrustGiven(applied.file, applied.key, already_there=not applied.changed)
         self._learn(trust=given)
-        detail = f"{applied.file}, {'written' if applied.changed else 'there already'}"
+        detail = f"{given.file}, {'there already' if given.already_there else 'written'}"
         self._steps.did(Step.TRUST, detail, {"trust": msgspec.to_builtins(given)})
 
-    def _request(self, environ: Mapping[str, str], arguments: Sequence[str], judging: Judging) -> RunRequest:
-        job, around = self._job, self._around
+    def _request(self, environ: Mapping[str, str], arguments: Sequence[str], judging: AfterRun) -> RunRequest:
+        job, options = self._job, self._options
         command = [str(job.program), *arguments]
         self._steps.did(Step.LAUNCH, f"{job.program}, on a terminal")
         run_id = new_run_id()
         # Named before it begins: when this process is killed, somebody has to find the recording.
         self._prepared.keep(
-            known=self._told(), store=str(around.store), record=run_id, files=self._prepared.audit.files
+            known=self._told(), store=str(options.store), record=run_id, files=self._prepared.audit.files
         )
         return RunRequest(
             run_id=run_id,
             command=self._chain.wrapped(command, environ) if self._chain else command,
             cwd=self._prepared.run_dir,
-            store=around.store,
+            store=options.store,
             environ=environ,
-            recorder_environ=around.environ,
+            recorder_environ=options.environ,
             pty="always",
-            observer=NONE if self._chain else around.observer,
+            observer=NONE if self._chain else options.observer,
             opens_ours=self._chain is not None,
             name=f"{self._prepared.name.run_id} attempt {self._prepared.attempt}",
             exclude=[self._prepared.audit_dir],
-            shown=around.shown,
+            shown=options.shown,
             before=list(self._steps.told),
             after=judging.after,
         )
@@ -263,11 +269,11 @@ class _Attempt:
         how = self._without_a_record(None, error, started=False)
         known = msgspec.structs.replace(self._told(), parts=self._prepared.audit.parts)
         with suppress(StenoError):  # the error itself is what the user has to read
-            keep_meta(self._around.root, self._prepared, describe(known, how))
+            keep_meta(self._options.root, self._prepared, describe(known, how))
 
     # --- after the agent ---------------------------------------------------------------------------
 
-    def _finish(self, outcome: Outcome, judging: Judging) -> Attempted:
+    def _finish(self, outcome: Outcome, judging: AfterRun) -> AttemptResult:
         notes = [*self._notes, *judging.notes]
         how = self._without_a_record(
             outcome.exit_code,
@@ -275,27 +281,29 @@ class _Attempt:
             started=outcome.not_started is None,
         )
         self._prepared.audit.expect(STREAMS)
-        with noting(notes), Folder(outcome.path) as folder, open_record(folder) as recorded:
+        with collect_errors(notes), Folder(outcome.path) as folder, open_record(folder) as recorded:
             how = self._split.ended(ended(recorded, tuple(recorded.completeness["gaps"])))
             write_streams(self._prepared, recorded, self._split, notes)
             self._learn(session=self._session(recorded))
         self._learn(unreadable=judging.unreadable, completion=_as_data(judging.completion))
         meta = describe_attempt(self._prepared, self._told(), how)
-        with noting(notes):
-            keep_meta(self._around.root, self._prepared, meta)
+        with collect_errors(notes):
+            keep_meta(self._options.root, self._prepared, meta)
         notes += self._prepared.audit.notes
         if (problem := self._prepared.directory_problem()) is not None:
             notes.append(f"{self._prepared.name.run_id}: {problem}; {DIRECTORY_HINT}")
-        return Attempted(meta, outcome, self._attempt(meta, notes) if self._around.translate else None, notes)
+        return AttemptResult(
+            meta, outcome, self._attempt(meta, notes) if self._options.translate else None, notes
+        )
 
-    def _session(self, recorded: Record) -> SessionFound:
+    def _session(self, recorded: Record) -> Session:
         described = self._job.description
         return session_told(recorded, self._split, described.stream.parser, described.stream.session_field)
 
     def _attempt(self, meta: Meta, notes: list[str]) -> Attempt | None:
         """None: it cannot be translated, and the notes say why."""
         audit, attempt = self._prepared.audit, None
-        with noting(notes):
+        with collect_errors(notes):
             stdout, stderr = audit.read("stdout"), audit.read("stderr")
             attempt = attempt_of(meta, self._job.description.stream.session_field, stdout, stderr)
         return attempt  # noqa: RET504 - None when it was noted
@@ -312,9 +320,9 @@ class _Attempt:
         )
 
 
-def _world(home: Home, environ: Mapping[str, str], observed: agent_settings.Observed) -> str:
+def _world(home: Home, environ: Mapping[str, str], observed: agent_settings.Instrumentation) -> str:
     written = [one.told for one in observed.written]
-    return ", ".join([f"home {home.kind}", f"{len(environ)} variables", *written, *observed.unguarded])
+    return ", ".join([f"home {home.kind}", f"{len(environ)} variables", *written, *observed.uncovered])
 
 
 def _as_data(value: msgspec.Struct | None) -> dict[str, Any] | None:
@@ -361,15 +369,15 @@ class Steps:
         return [msgspec.to_builtins(msgspec.structs.replace(step, facts=None)) for step in self.told]
 
 
-class Judging:
+class AfterRun:
     def __init__(
         self,
         prepared: PreparedRun,
         steps: Steps,
-        before: Look,
+        before: ScannedFiles,
         rules: Rules,
         streams: SplitStreams,
-        long_look: LongLook,
+        long_look: SnapshotProgress,
         masking: Masking,
     ) -> None:
         self._prepared = prepared

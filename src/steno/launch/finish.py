@@ -16,9 +16,9 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from steno.agents.stream import session_of
+from steno.agents.stream import Session, session_of
 from steno.bundle.folder import Folder
-from steno.contracts.agent_audit.meta import Ended, Known, Meta, SessionFound, describe
+from steno.contracts.agent_audit.meta import Ended, Known, Meta, describe
 from steno.contracts.agent_audit.streams import file_name, stream_files
 from steno.errors import StenoError, StoreError
 from steno.launch.audit_files import UnwrittenError, digest, encoded
@@ -41,16 +41,15 @@ def write_streams(
 ) -> None:
     """One that cannot be written does not cost the others."""
     for part in parts:
-        with noting(notes):
+        with collect_errors(notes):
             prepared.audit.write(part, partial(_blocks, recorded, split, part, prepared.attempt))
 
 
-def session_told(recorded: Record, split: SplitStreams, parser: str, field: str | None) -> SessionFound:
+def session_told(recorded: Record, split: SplitStreams, parser: str, field: str | None) -> Session:
     """From the same bytes that the audit files have, as many as there are."""
     logs = split.logs(recorded.layers)
     with readable(recorded.run):
-        found = session_of(parser, logs.get("stdout", ()), logs.get("stderr", ()), field=field)
-    return SessionFound(found.field, found.value, found.source)
+        return session_of(parser, logs.get("stdout", ()), logs.get("stderr", ()), field=field)
 
 
 def describe_attempt(prepared: PreparedRun, known: Known, how: Ended) -> Meta:
@@ -71,7 +70,7 @@ def keep_meta(root: Path, prepared: PreparedRun, meta: Meta) -> None:
 
 
 @contextmanager
-def noting(notes: list[str]) -> Iterator[None]:
+def collect_errors(notes: list[str]) -> Iterator[None]:
     """The agent has run: its exit code is what the caller is owed."""
     try:
         yield
@@ -120,7 +119,7 @@ class HandleEntry(Struct, frozen=True, rename="camel"):
     run_id: str
     agent_name: str
     attempt: int  # the last one that told of a session
-    session: SessionFound
+    session: Session
 
 
 class _Index(Struct, frozen=True, rename="camel"):

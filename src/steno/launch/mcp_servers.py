@@ -52,7 +52,7 @@ class Written(Struct, frozen=True, kw_only=True):
         return f"server {self.name} behind {self.policy.path} ({self.policy.sha256[:_SHOWN_DIGITS]})"
 
 
-class WrappedServers:
+class McpServerFile:
     def __init__(
         self,
         places: Sequence[McpServers],

@@ -25,7 +25,14 @@ from steno.contracts.agent_audit.streams import AUDIT, file_name
 from steno.launch import registry
 from steno.launch.attempt import judged
 from steno.launch.file_lock import take
-from steno.launch.finish import STREAMS, describe_attempt, keep_meta, noting, session_told, write_streams
+from steno.launch.finish import (
+    STREAMS,
+    collect_errors,
+    describe_attempt,
+    keep_meta,
+    session_told,
+    write_streams,
+)
 from steno.launch.registry import AttemptRecord, AttemptState, Entry, open_register
 from steno.launch.run_dirs import PreparedRun, RunName, directory_problem, find_run, open_runs
 from steno.launch.strace_chain import STRACE, RecordedStreams
@@ -38,7 +45,7 @@ def finish_crashed(root: Path, selector: str, catalogue: Catalogue) -> list[str]
     notes: list[str] = []
     with open_runs(root) as runs:
         name = find_run(runs, selector)
-        with noting(notes):
+        with collect_errors(notes):
             unfinished = _unfinished(root, name, runs.path / name.run_id)
             # Without its directory nothing is finished; whoever asks for the run tells of that.
             if unfinished and directory_problem(runs.path / name.run_id) is None:
@@ -100,9 +107,9 @@ class _Finishing:
         with open_register(self._root, self._name.run_id) as kept:
             # Whoever has the lock is running an attempt here, or is doing this.
             for number in numbers if take(kept.fd, seconds=0) else ():
-                with noting(self._notes):
+                with collect_errors(self._notes):
                     prepared = PreparedRun(self._name, self._run, kept, registry.read_entry(kept, number))
-                    with noting(self._notes):
+                    with collect_errors(self._notes):
                         keep_meta(self._root, prepared, self._meta(prepared))
                     self._notes += prepared.audit.notes
 

@@ -1,10 +1,10 @@
 """The register: what Steno itself keeps of every attempt, where no agent works.
 
-In: the managed root, a run, an attempt. Out: `metadata/attempts/<run_id>/<N>.json`, one file for every number
-that was ever taken: what was known when it was, where it is recorded, how it ended, and the digests of what
-was written into `.audit`. The agent works in the run directory and may write there what it likes; whatever is
-decided later is decided by the register. Whoever runs an attempt holds the lock of its folder, which ends
-with its processes. Never removes anything, never gives a number twice.
+`metadata/attempts/<run_id>/<N>.json` is there for every number that was ever taken. The agent works in the
+run directory and may write there what it likes; whatever is decided later is decided by the register.
+Whoever runs an attempt holds the lock of its folder, which ends with its processes; an agent may outlive
+its recorder, and is found by the processes of its recording. Never removes anything, never gives a number
+twice.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from steno.errors import StoreError
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.intake_names import RUN_ID
 from steno.launch.file_lock import is_held
+from steno.text.safe import utf8
 from steno.views.export.placing import place_in
-from steno.views.plain import utf8
 
 METADATA = "metadata"
 ATTEMPTS = "attempts"

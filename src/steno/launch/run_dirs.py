@@ -28,7 +28,7 @@ from steno.errors import BadRequestError, RunNotFoundError, StoreError
 from steno.launch import file_lock, registry
 from steno.launch.audit_files import AuditFiles, numbers_in, open_audit
 from steno.launch.registry import ATTEMPTS, METADATA, Entry, agent_process, open_register, registered_runs
-from steno.views.plain import listed
+from steno.text.safe import listed
 
 RUNS = "runs"
 _RUN = re.compile(r"\d{8}T\d{6}-(?P<agent>.+)-(?P<suffix>[0-9a-f]{8})", re.ASCII)

@@ -71,7 +71,7 @@ def with_contract(text: bytes, name: str) -> bytes:
     """Once: a text that has the contract is left as it is."""
     if MARK in text:
         return text
-    contract = (resources.files("steno.launch") / "contract.md").read_bytes()
+    contract = (resources.files("steno.contracts.agent_audit") / "contract.md").read_bytes()
     return text.rstrip() + b"\n\n" + contract.replace(b"NAME", json.dumps(name)[1:-1].encode())
 
 

@@ -1,10 +1,8 @@
-"""The regular files of a run directory at one moment.
+"""The regular files of a run directory at one moment: size, time and digest, without secrets in their names.
 
-In: a directory held open, and what an earlier look found there. Out: size, time and digest of every regular
-file in it, by relative path; `.audit` is ours and is left out. What cannot be read, or changes while it is
-read, is told with the reason. A file that is gone before it could be read was not there. One that the kernel
-shows to be the same since the earlier look is not read again. Never follows a link, never opens a FIFO or a
-device, never holds more than a block of a file.
+`.audit` is ours and is left out. What cannot be read, or changes while it is read, is told with the reason;
+one that the kernel shows to be the same since the earlier look is not read again. A look that takes long
+tells how far it is, and can be ended. Never follows a link, never opens a FIFO or a device.
 """
 
 from __future__ import annotations
@@ -29,8 +27,8 @@ from steno.contracts.agent_audit.streams import AUDIT
 from steno.errors import StoreError
 from steno.redact.engine import PLACEHOLDER, Redactor
 from steno.redact.findings import Findings
-from steno.views import measures
-from steno.views.measures import counted
+from steno.text import units
+from steno.text.units import counted
 
 CHANGED_WHILE_READ = "CHANGED_WHILE_READ"
 AT_REST_NS = 2_000_000_000  # clocks of file systems are coarse: of a younger file nobody knows
@@ -55,9 +53,11 @@ class Identity(NamedTuple):
         return cls(seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
 
 
-class Look(NamedTuple):
+class ScannedFiles(NamedTuple):
     files: Snapshot
-    at_rest: Mapping[str, Identity] = {}  # of files that had not changed for a while when they were read
+    unchanged_since: Mapping[
+        str, Identity
+    ] = {}  # of files that had not changed for a while when they were read
 
     @property
     def unread(self) -> int:
@@ -72,19 +72,19 @@ class Look(NamedTuple):
 class _Found(NamedTuple):
     path: str
     state: FileState | None  # None: a directory to look into
-    at_rest: Identity | None = None
+    unchanged_since: Identity | None = None
 
 
 def look(
     directory: Folder,
     ignored: Sequence[str] = (AUDIT,),
     *,
-    earlier: Look | None = None,
+    earlier: ScannedFiles | None = None,
     on_seen: OnSeen = lambda _files, _bytes: None,
-) -> Look:
-    looking = _Looking(earlier or Look({}), on_seen)
+) -> ScannedFiles:
+    looking = _Scanner(earlier or ScannedFiles({}), on_seen)
     files: Snapshot = {}
-    at_rest: dict[str, Identity] = {}
+    unchanged_since: dict[str, Identity] = {}
     waiting = [""]
     while waiting:
         for path, state, identity in looking.inside(directory, waiting.pop(), ignored):
@@ -94,12 +94,12 @@ def look(
             name = spelled(path)
             files[name] = state
             if identity is not None:
-                at_rest[name] = identity
-    return Look(dict(sorted(files.items())), at_rest)
+                unchanged_since[name] = identity
+    return ScannedFiles(dict(sorted(files.items())), unchanged_since)
 
 
-class _Looking:
-    def __init__(self, earlier: Look, on_seen: OnSeen) -> None:
+class _Scanner:
+    def __init__(self, earlier: ScannedFiles, on_seen: OnSeen) -> None:
         self._earlier = earlier
         self._on_seen = on_seen
 
@@ -133,7 +133,7 @@ class _Looking:
 
     def _as_before(self, inner: str, seen: os.stat_result) -> _Found | None:
         name, identity = spelled(inner), Identity.of(seen)
-        if self._earlier.at_rest.get(name) != identity:
+        if self._earlier.unchanged_since.get(name) != identity:
             return None
         return _Found(inner, self._earlier.files[name], identity)
 
@@ -189,14 +189,14 @@ class LookEndedError(StoreError):
     """The user did not want to wait."""
 
 
-class LongLook:
+class SnapshotProgress:
     def __init__(self, tell: Tell, clock: Callable[[], float] = time.monotonic) -> None:
         self._tell = tell
         self._clock = clock
         # What the user ignores, as nohup(1) does, is ignored here as well.
         self._ending = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
 
-    def look(self, directory: Folder, earlier: Look | None = None) -> Look:
+    def look(self, directory: Folder, earlier: ScannedFiles | None = None) -> ScannedFiles:
         with _Watched(self._tell, self._clock, self._ending).watching() as on_seen:
             return look(directory, earlier=earlier, on_seen=on_seen)
 
@@ -233,9 +233,7 @@ class _Watched:
         if self._found is None:
             ignored = [number for number in self._ending if signal.getsignal(number) is signal.SIG_IGN]
             self._found = {number: signal.signal(number, _end) for number in ignored}
-        self._tell(
-            f"looking at the files: {self._files}, {measures.size(self._bytes)} read; Control-C ends it"
-        )
+        self._tell(f"looking at the files: {self._files}, {units.size(self._bytes)} read; Control-C ends it")
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:

@@ -1,9 +1,9 @@
-"""Step 1: from what the user asks for to a job that can be launched.
+"""Starting an agent, and continuing one of its sessions: what the user asks for becomes an attempt.
 
-In: the name of an agent, the words for it, and what is to be around it. Out: an attempt, made. Whatever can
-be known to be wrong before a run directory is made is an error here: an agent that nobody knows or that is
-not installed, a home that is Steno's own, skills for an agent that has no place for them, a policy that is
-none.
+Whatever can be known to be wrong before a run directory is made is an error here: an agent that nobody
+knows or that is not installed, a home that is Steno's own, skills for an agent that has no place for them.
+A resumed attempt has the home, the policy and the hooks of the one before, by the register; what stands in
+the run directory, where the agent works, decides nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from steno.contracts.agent_audit.meta import PolicyGiven
 from steno.contracts.agent_audit.streams import AUDIT
 from steno.errors import BadPolicyError, BadRequestError
 from steno.launch.agent_settings import policy_given
-from steno.launch.attempt import Attempted, Job, Surroundings, run_attempt
+from steno.launch.attempt import AgentCommand, AttemptResult, LaunchOptions, run_attempt
 from steno.launch.environment import ManagedPaths, check_home, search_path
 from steno.launch.recover import finish_crashed
 from steno.launch.registry import AttemptRecord, AttemptState, attempts
@@ -31,7 +31,7 @@ class Words(NamedTuple):
     own: list[str]  # the agent's own arguments
 
 
-def words_of(words: Sequence[str]) -> Words:
+def prompt_and_arguments(words: Sequence[str]) -> Words:
     end = words.index("--") if "--" in words else len(words)
     said, own = list(words[:end]), list(words[end + 1 :])
     for word in said:
@@ -47,18 +47,18 @@ def words_of(words: Sequence[str]) -> Words:
 def start(
     agent: str,
     words: Sequence[str],
-    around: Surroundings,
+    options: LaunchOptions,
     *,
     selector: str | None,
     on_sealing: Callable[[int], None],
-) -> Attempted:
-    catalogue = Catalogue.load(around.environ)
+) -> AttemptResult:
+    catalogue = Catalogue.load(options.environ)
     description = catalogue.get(agent)
-    said = words_of(words)
-    program = installed(description, around)
-    policy = check(description, around, said.said)
-    notes = [] if selector is None else finish_crashed(around.root, selector, catalogue)
-    job = Job(
+    said = prompt_and_arguments(words)
+    program = installed(description, options)
+    policy = check(description, options, said.said)
+    notes = [] if selector is None else finish_crashed(options.root, selector, catalogue)
+    job = AgentCommand(
         description=description,
         program=program,
         arguments=lambda more: description.launch.start_words(said.said, [*more, *said.own]),
@@ -68,23 +68,23 @@ def start(
         policy=policy,
         notes=notes,
     )
-    return run_attempt(job, around, on_sealing=on_sealing)
+    return run_attempt(job, options, on_sealing=on_sealing)
 
 
-def installed(description: AgentDefinition, around: Surroundings) -> Path:
+def installed(description: AgentDefinition, options: LaunchOptions) -> Path:
     """Looked for where the agent will look."""
-    return find_program(description, search_path(around.environ, ManagedPaths(around.root)))
+    return find_program(description, search_path(options.environ, ManagedPaths(options.root)))
 
 
-def check(description: AgentDefinition, around: Surroundings, said: str | None) -> PolicyGiven | None:
+def check(description: AgentDefinition, options: LaunchOptions, said: str | None) -> PolicyGiven | None:
     """Returns the policy, as it is now."""
-    if said is None and not around.shown:
+    if said is None and not options.shown:
         raise BadRequestError(
             "there is nothing to say, so it is a session at the terminal, and that cannot be hidden",
             hint="give the agent words, or leave --translate and --json out",
         )
-    check_home(around.home, ManagedPaths(around.root))
-    if around.skills is not None and description.launch.skills_dir is None:
+    check_home(options.home, ManagedPaths(options.root))
+    if options.skills is not None and description.launch.skills_dir is None:
         raise BadRequestError(
             f"{description.name} has no folder for skills",
             hint="leave --skills out, or add `skills_dir` to its description",
@@ -94,20 +94,20 @@ def check(description: AgentDefinition, around: Surroundings, said: str | None) 
             f"skills cannot be in {AUDIT}, where Steno writes",
             hint=f"correct `skills_dir` in the description of {description.name}",
         )
-    return None if around.policy is None else policy_given(around.policy)
+    return None if options.policy is None else policy_given(options.policy)
 
 
 _SAY = "say what is meant: `steno agent resume --policy FILE {run} …`, or --no-policy to go on without one"
 _SHOWN_DIGITS = 12
 
 
-class AsBefore(NamedTuple):
+class PreviousSettings(NamedTuple):
     attempt: int
     policy: PolicyGiven | None
     hooks: bool
 
 
-def last_asked(records: Sequence[AttemptRecord], home: str | None, name: RunName) -> AsBefore:
+def previous_settings(records: Sequence[AttemptRecord], home: str | None, name: RunName) -> PreviousSettings:
     """By the newest attempt in that home; one that cannot be read may have had any policy."""
     for record in reversed(records):
         if record.state is AttemptState.DAMAGED:
@@ -117,11 +117,11 @@ def last_asked(records: Sequence[AttemptRecord], home: str | None, name: RunName
             )
         known = record.meta.steno if record.meta is not None else record.entry and record.entry.known
         if known and known.home == home:
-            return AsBefore(record.number, known.policy, known.hooks)
-    return AsBefore(0, None, hooks=False)
+            return PreviousSettings(record.number, known.policy, known.hooks)
+    return PreviousSettings(0, None, hooks=False)
 
 
-def same_policy(before: AsBefore, name: RunName) -> Path | None:
+def unchanged_policy(before: PreviousSettings, name: RunName) -> Path | None:
     """Its path, when the file is still what it was."""
     if before.policy is None:
         return None
@@ -150,16 +150,16 @@ class _Last(NamedTuple):
 def resume(
     selector: str,
     words: Sequence[str],
-    around: Surroundings,
+    options: LaunchOptions,
     *,
     keep_policy: bool = True,
     keep_hooks: bool = True,
     on_sealing: Callable[[int], None],
-) -> Attempted:
-    """`keep_policy`, `keep_hooks`: what the attempt before had takes the place of what is in `around`."""
-    catalogue = Catalogue.load(around.environ)
-    said = words_of(words)
-    with open_runs(around.root) as runs:
+) -> AttemptResult:
+    """`keep_policy`, `keep_hooks`: what the attempt before had takes the place of what is in `options`."""
+    catalogue = Catalogue.load(options.environ)
+    said = prompt_and_arguments(words)
+    with open_runs(options.root) as runs:
         name = find_run(runs, selector)
     description = catalogue.get(name.agent)
     if description.launch.resume is None:
@@ -167,8 +167,8 @@ def resume(
             f"{name.agent} cannot be continued",
             hint=f"start again in its run: `steno agent start --run-dir {name.suffix} {name.agent} …`",
         )
-    notes = finish_crashed(around.root, selector, catalogue)
-    records = attempts(around.root, name.run_id)
+    notes = finish_crashed(options.root, selector, catalogue)
+    records = attempts(options.root, name.run_id)
     if records and records[-1].state is AttemptState.RUNNING:
         raise is_running(name, records[-1].entry if records[-1].outlived else None)
     last = _last_session(records, name)
@@ -177,26 +177,26 @@ def resume(
             f"{name.agent} cannot be continued without a message",
             hint=f"give one: `steno agent resume {name.suffix} 'Go on.'`",
         )
-    around = around._replace(home=last.home or around.home)
+    options = options._replace(home=last.home or options.home)
     if keep_policy or keep_hooks:
-        before = last_asked(records, last.home, name)
-        around = around._replace(
-            policy=same_policy(before, name) if keep_policy else around.policy,
-            hooks=before.hooks if keep_hooks else around.hooks,
+        before = previous_settings(records, last.home, name)
+        options = options._replace(
+            policy=unchanged_policy(before, name) if keep_policy else options.policy,
+            hooks=before.hooks if keep_hooks else options.hooks,
         )
-    job = Job(
+    job = AgentCommand(
         description=description,
-        program=installed(description, around),
+        program=installed(description, options),
         arguments=lambda more: (
             description.launch.resume_words(last.session, said.said, [*more, *said.own]) or []
         ),
         selector=selector,
         detail=f"resume {name.agent}, the session of attempt {last.attempt}",
         options=description.launch.resume_words("", None if said.said is None else "", said.own) or [],
-        policy=check(description, around, said.said),
+        policy=check(description, options, said.said),
         notes=notes,
     )
-    return run_attempt(job, around, on_sealing=on_sealing)
+    return run_attempt(job, options, on_sealing=on_sealing)
 
 
 def _last_session(records: Sequence[AttemptRecord], name: RunName) -> _Last:

@@ -1,9 +1,8 @@
-"""Agents, their runs and their attempts, as data and as text.
+"""Agents, their runs and their attempts, as data and as text; and attempts that are over, judged again.
 
-In: the managed root, one run of it, or the descriptions of agents. Out: for every agent whether it can be
-started; for every attempt how it ended and by which session it goes on; an attempt that crashed is listed as
-such. All of it is what the register says. Of one run it is also told which files in `.audit` are not those
-that Steno wrote: a run whose directory or `.audit` is gone, or forged, is listed like any other.
+All of it is what the register says. Of one run it is also told which files in `.audit` are not those that
+Steno wrote. An attempt is judged again from its audit files alone, by the same function as when it ended,
+so that whoever has the files gets the same answer.
 """
 
 from __future__ import annotations
@@ -28,9 +27,8 @@ from steno.launch.environment import ManagedPaths, search_path
 from steno.launch.registry import AttemptRecord, AttemptState, Entry, agent_process, attempts
 from steno.launch.run_dirs import RunName, directory_problem, find_run, open_run, open_runs, run_names
 from steno.launch.translate import Attempt, attempt_of
-from steno.views.folding import folded
-from steno.views.paint import Paint
-from steno.views.plain import columns, cut, pad, visible
+from steno.text.safe import columns, cut, pad, visible
+from steno.text.style import Paint, folded
 
 
 def all_agents(root: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -1,8 +1,8 @@
 """What an agent said, in three levels of telling, made from the audit files of an attempt and nothing else.
 
-In: an attempt and a level. Out: pieces of text. Level 1 is JSON lines, what the parser understood and what
-it did not; level 2 is `fcmp/1.0` envelopes, one a line; level 3 is Markdown. Level 0 is the agent's own
-output, of which nothing is made here. The audit files are never changed.
+Level 1 is JSON lines, what the parser understood and what it did not; level 2 is `fcmp/1.0` envelopes, one
+a line; level 3 is Markdown, in which all foreign text stands in code. Level 0 is the agent's own output, of
+which nothing is made here. The same files always give the same words.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from steno.agents.stream import Session, read, session_of
 from steno.contracts.agent_audit.completion import rules_of
 from steno.contracts.agent_audit.meta import Meta
 from steno.errors import BadRequestError
-from steno.views.comment import code
-from steno.views.measures import counted
-from steno.views.plain import visible, visible_json
+from steno.text.markdown import code
+from steno.text.safe import visible, visible_json
+from steno.text.units import counted
 
 
 class Attempt(Struct, frozen=True, kw_only=True, dict=True):

@@ -1,5 +1,4 @@
-"""The words of MCP and JSON-RPC: methods, versions, error codes, and the messages that a proxy writes
-itself."""
+"""The words of MCP and JSON-RPC: methods, versions, error codes, and messages of our own."""
 
 from __future__ import annotations
 

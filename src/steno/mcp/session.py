@@ -1,5 +1,4 @@
-"""One connection between a client and a server, without its transport: what passes, and what is said
-instead.
+"""One connection between a client and a server, without its transport: what passes, and what is not.
 
 Every call of a tool is logged before it passes; if that cannot be written, it does not pass. No byte of
 what is let through is changed, but for listings that a policy has shortened.

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steno.judge.projection import WORDS, project
-from steno.judge.surface_names import is_own_log
+from steno.judge.surface import SCHEMA as SURFACE_SCHEMA
+from steno.judge.surface import Surface
+from steno.judge.surface_names import WORDS, is_own_log, project
+from steno.judge.types import EndpointNames, FileNames, ProgramNames, SocketNames
 
 __all__ = [
     "CATEGORIES",
@@ -32,7 +34,6 @@ __all__ = [
     "split_endpoint",
 ]
 
-SURFACE_SCHEMA = "steno.capability-surface.v1"
 Names = Mapping[str, tuple[str, ...]]
 
 
@@ -70,66 +71,13 @@ CATEGORIES = (
 )
 
 
-class _Files(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    read: list[str]
-    written: list[str]
-    created: list[str]
-    deleted: list[str]
-    attempted: list[str]
-
-
-class _Endpoints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    connected: list[str]
-    sent: list[str]
-    bound: list[str]
-    attempted: list[str]
-
-
-class _UnixSockets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    connected: list[str]
-    bound: list[str]
-    attempted: list[str]
-
-
-class _Execs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    ran: list[str]
-    attempted: list[str]
-
-
-class _Roots(msgspec.Struct, frozen=True):
-    cwd: str | None = None
-    home: str | None = None
-    tmp: str | None = None
-
-
-class _Own(msgspec.Struct, frozen=True):
-    files: _Files
-    endpoints: _Endpoints
-    unix_sockets: _UnixSockets
-    execs: _Execs
-    names: dict[str, list[str]]
-    roots: _Roots
-    kernel_layer: str
-
-
-class _Surface(msgspec.Struct, frozen=True):
-    schema: str
-    run_id: str
-    filesystem_prefixes: list[str]
-    filesystem_paths: list[str]
-    process_execs: list[str]
-    mcp_tools: list[str]
-    policy_decisions: list[str]
-    steno: _Own
-
-
 class Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Capabilities as a lock file tells them."""
 
-    files: _Files
-    endpoints: _Endpoints
-    unix_sockets: _UnixSockets
-    execs: _Execs
+    files: FileNames
+    endpoints: EndpointNames
+    unix_sockets: SocketNames
+    execs: ProgramNames
     mcp_tools: list[str]
     policy_decisions: list[str]
     names: dict[str, list[str]]
@@ -154,11 +102,11 @@ class Capabilities(NamedTuple):
 
 def of_surface(surface: dict[str, Any], *, projected: bool) -> Capabilities:
     """The capabilities that a surface tells; raises `msgspec.ValidationError` for anything else."""
-    checked = msgspec.convert(surface, _Surface)
+    checked = msgspec.convert(surface, Surface)
     if checked.schema != SURFACE_SCHEMA:
         raise msgspec.ValidationError(f"unknown schema {checked.schema!r}")
     if projected:
-        checked = msgspec.convert(projected_surface(surface), _Surface)
+        checked = msgspec.convert(projected_surface(surface), Surface)
     own = checked.steno
     return of_told(
         Told(

@@ -10,11 +10,12 @@ import msgspec
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
-from steno.bundle.judged import JudgedFiles
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers, as_today, event_lines
 from steno.bundle.seal import recorded_files
 from steno.evidence import compat, layout
+from steno.model.documents import Documents
+from steno.model.record import documents_over
 
 
 class EvidenceFile(NamedTuple):
@@ -54,15 +55,16 @@ def spooled_files(spool: Folder) -> Iterator[tuple[str, Iterator[bytes]]]:
         yield path, spool.read(path)
 
 
-def documents_of(folder: Folder) -> JudgedFiles | None:
+def documents_of(folder: Folder) -> Documents | None:
     """What follows from the evidence; without a manifest the events say which run it is."""
     try:
-        if manifest_of(folder) is not None:
-            return JudgedFiles.of(folder)
+        if (manifest := manifest_of(folder)) is not None:
+            evidence = as_today(folder)
+            return documents_over(evidence, FolderLayers(evidence, manifest.run_id), manifest.root)
         first = next(FolderLayers(folder, "").events(), None)
     except (OSError, ValueError):
         return None
-    return None if first is None else JudgedFiles(folder, FolderLayers(folder, first.run_id), "")
+    return None if first is None else documents_over(folder, FolderLayers(folder, first.run_id), "")
 
 
 def manifest_of(folder: Folder) -> Manifest | None:

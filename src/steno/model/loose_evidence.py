@@ -13,10 +13,11 @@ from steno.bundle.pack import keep_file
 from steno.bundle.reader import FolderLayers
 from steno.bundle.verify import claim_problems
 from steno.evidence import canonical, kinds, layout
-from steno.judge.catalogue import derivations
+from steno.evidence.syscalls import RowBatch, batches
 from steno.judge.facts import RunFacts
-from steno.judge.kernel_rows import RowBatch, batches
-from steno.judge.table_held import held
+from steno.judge.judgement import Judgement
+from steno.judge.scan import held
+from steno.model.documents import Documents
 
 
 class LooseEvidence:
@@ -61,6 +62,6 @@ class LooseEvidence:
 
     def documents(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """What follows from the evidence, by name."""
-        derived = derivations(self._layers)
+        documents = Documents(Judgement(self._layers), self._folder.path)
         for path in paths:
-            yield path, b"".join(derived[path](self._layers))
+            yield path, documents.read_all(path)

@@ -1,29 +1,35 @@
 """One recording, opened for reading: a sealed bundle, or the spool of a run that is not sealed (yet).
 
-In: a run's folder. Out: a `Record`: its state, its layers and its facts so far. Never verifies (that is
-`steno verify`), never writes, never follows a link. What cannot be read is an `UnreadableBundleError`.
+Nothing here verifies, writes, or follows a link. What cannot be read is an `UnreadableBundleError`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
-from steno.bundle.judged import Files, JudgedFiles
+from steno.bundle.judgement_cache import JudgementCache
 from steno.bundle.manifest import Manifest, completeness_of
-from steno.bundle.reader import FolderLayers, as_today, event_lines, open_sealed
+from steno.bundle.reader import MAX_SMALL_FILE, FolderLayers, as_today, event_lines, open_sealed
 from steno.bundle.store import RunState, state_of
-from steno.errors import UnreadableBundleError
+from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import Event
 from steno.evidence.layers import Layers
 from steno.evidence.run_id import is_run_id
-from steno.judge.claim_layers import Claims, claims_of
+from steno.judge.claims import Claims, claims_of
 from steno.judge.facts import RunFacts
-from steno.judge.streams import ERRORS, OUTPUT, RESIZE, Moment, recorded, timeline
+from steno.judge.judgement import Judgement, Kept, types_kept
+from steno.judge.scan import Reading
+from steno.judge.terminal import ERRORS, OUTPUT, RESIZE, Moment, recorded, timeline
+from steno.judge.types import Access
+from steno.model.documents import Documents, Readable
 
 __all__ = [
     "ERRORS",
@@ -37,14 +43,16 @@ __all__ = [
     "readable",
 ]
 
+_Part = TypeVar("_Part")
+
 
 class Record(NamedTuple):
     run: Folder
-    files: Files  # of a sealed run, with what follows from them
     state: RunState
     layers: FolderLayers
     facts: RunFacts
     manifest: Manifest | None
+    documents: Documents
 
     @property
     def run_id(self) -> str:
@@ -105,9 +113,8 @@ def moments(record: Record) -> Iterator[Moment]:
 def _sealed(run: Folder, *, checked: bool) -> Record:
     manifest, run = open_sealed(run) if checked else (manifests.read(run), as_today(run))
     layers = FolderLayers(run, manifest.run_id)
-    return Record(
-        run, JudgedFiles(run, layers, manifest.root), RunState.SEALED, layers, RunFacts.of(layers), manifest
-    )
+    documents = documents_over(run, layers, manifest.root)
+    return Record(run, RunState.SEALED, layers, RunFacts.of(layers), manifest, documents)
 
 
 def _spooled(run: Folder, spool: Folder, state: RunState) -> Record:
@@ -115,7 +122,29 @@ def _spooled(run: Folder, spool: Folder, state: RunState) -> Record:
     if first is None or not is_run_id(first.run_id):
         raise ValueError("nothing is recorded in it yet")
     layers = SpoolLayers(spool, first.run_id)
-    return Record(run, run, state, layers, RunFacts.of(layers), None)
+    documents = Documents(CheckedJudgement(layers, run.path), run.path)
+    return Record(run, state, layers, RunFacts.of(layers), None, documents)
+
+
+def documents_over(run: Folder, layers: FolderLayers, root: str) -> Documents:
+    """What follows from the evidence in a folder; of a large one of this user it is kept."""
+    return Documents(CheckedJudgement(layers, run.path, JudgementCache.of(run, root, types_kept())), run.path)
+
+
+class CheckedJudgement(Judgement):
+    """What is wrong with the evidence is told as an error of the record."""
+
+    def __init__(self, layers: Layers, path: Path, kept: Kept | None = None) -> None:
+        super().__init__(layers, kept)
+        self._path = path
+
+    def accesses(self) -> Iterator[Access]:
+        with _told_of(self._path, layout.KERNEL_LINES):
+            yield from super().accesses()
+
+    def _part(self, name: str, kind: type[_Part], make: Callable[[Reading], _Part]) -> _Part:
+        with _told_of(self._path, name):
+            return super()._part(name, kind, make)
 
 
 class SpoolLayers(FolderLayers):
@@ -140,3 +169,63 @@ def readable(run: Folder) -> Iterator[None]:
         raise UnreadableBundleError(
             f"the record in {run.path} cannot be read: {why}", hint=f"`steno verify {run.path}` says more"
         ) from error
+
+
+@contextmanager
+def checked(run: Folder | Readable, path: str) -> Iterator[None]:
+    """What is wrong with one file of a record is told as an error of the record."""
+    with _told_of(run.path, path):
+        yield
+
+
+@contextmanager
+def _told_of(run: Path, name: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, LookupError, msgspec.MsgspecError, RecursionError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UnreadableBundleError(
+            f"{run / name} cannot be read: {why}", hint=f"`steno verify {run}` says more"
+        ) from error
+
+
+def read_json(run: Readable, path: str, kind: type[_Part]) -> _Part:
+    """A whole document, as a kind of data; what is there beyond that is passed over."""
+    with checked(run, path):
+        limit = min(run.size(path), MAX_SMALL_FILE)  # as much is set aside before it is read
+        return msgspec.json.decode(run.read_all(path, limit), type=kind)
+
+
+def has_kernel_layer(record: Record) -> bool:
+    return record.state is RunState.SEALED and record.run.has(layout.KERNEL_TABLE)
+
+
+def how_to_seal(state: RunState, run_id: str) -> str:
+    """For a run without a recorder: the observer of the kernel may outlive it, with the command."""
+    after = "when its command has ended, " if state is RunState.ORPHANED else ""
+    return f"{after}`steno recover {run_id}` seals what was recorded"
+
+
+def not_yet(record: Record, what: str) -> BadRequestError | None:
+    """Why something is not told of a run: it is not sealed. None: it is."""
+    if record.state is RunState.RUNNING:
+        return BadRequestError(
+            f"this run is still going on: {what} told when it has ended",
+            hint=f"`steno show {record.run_id}` tells the facts so far",
+        )
+    if record.state is not RunState.SEALED:
+        return BadRequestError(
+            f"this run is not sealed: {what} told when it is",
+            hint=how_to_seal(record.state, record.run_id),
+        )
+    return None
+
+
+def why_not(record: Record) -> BadRequestError:
+    """Why nothing is told of what the kernel saw."""
+    start = record.facts.start
+    why = start.unobserved or f"it was recorded with observer {start.observer!r}"
+    return not_yet(record, "what the kernel saw is") or BadRequestError(
+        f"this run has no kernel layer: {why}",
+        hint="`steno doctor` says whether this machine can observe the kernel; then record the run again",
+    )

@@ -12,7 +12,7 @@ from typing import Protocol
 from steno.evidence.kinds import ANY_SHIM, NO_SHIM
 from steno.evidence.layers import Layers
 from steno.judge.facts import RunFacts
-from steno.judge.streams import (
+from steno.judge.terminal import (
     INPUT,
     RESIZE,
     Clock,
@@ -22,7 +22,7 @@ from steno.judge.streams import (
     tape_moments,
     timeline,
 )
-from steno.judge.summaries import diff_hash
+from steno.model.documents import diff_hash
 
 __all__ = [
     "ANY_SHIM",

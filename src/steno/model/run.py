@@ -10,9 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 
+from msgspec.structs import replace
+
 from steno.bundle.blobs import open_blobs
 from steno.bundle.folder import Folder
-from steno.bundle.judged import Files, JudgedFiles
 from steno.bundle.manifest import Manifest
 from steno.bundle.manifest import read as read_manifest
 from steno.bundle.store import RunState, state_of, store_path
@@ -22,18 +23,24 @@ from steno.evidence import canonical, layout
 from steno.evidence.claims import PolicyLine, SdkLine
 from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
+from steno.evidence.syscalls import RowBatch, batches
+from steno.judge import types
+from steno.judge.calls import types as call_types
 from steno.judge.changed_by_others import SCANS, Destroyed, Others, changed_by_others
+from steno.judge.connections import Network
 from steno.judge.facts import RunFacts
-from steno.judge.kernel_rows import RowBatch, batches
-from steno.judge.one_pass import Reading
-from steno.judge.renamed import Renamed, Things, renamed
+from steno.judge.health import Health
+from steno.judge.judgement import Judgement
+from steno.judge.processes import Descent
+from steno.judge.renames import Renamed, Things, renamed
 from steno.judge.rules import RULES
-from steno.judge.streams import Moment, recorded
-from steno.model import kernel_rows, record_rows, rows, runs, so_far, table_documents, told_rows
-from steno.model.calls import Calls, has_calls, read_calls
-from steno.model.connections import Network
-from steno.model.contents import Contents, kept_contents, secret_keys
-from steno.model.descent import Descent
+from steno.judge.scan import Reading
+from steno.judge.terminal import Moment, recorded
+from steno.judge.types import NO_ERROR, Access, Row
+from steno.model import events, log, runs, so_far, table_documents
+from steno.model.contents import Contents, NotKept, kept_contents, not_kept, secret_keys
+from steno.model.documents import Documents, Readable
+from steno.model.events import Wanted, chosen
 from steno.model.evidence_files import (
     EvidenceFile,
     command_alone,
@@ -42,22 +49,17 @@ from steno.model.evidence_files import (
     manifest_of,
     spooled_files,
 )
-from steno.model.file_rows import directory_renames, file_row
-from steno.model.finding import find, open_path
-from steno.model.kernel_layer import (
-    NO_ERROR,
-    KernelLayer,
-    Process,
-    bytes_of,
+from steno.model.record import (
+    Record,
     checked,
     has_kernel_layer,
-    read_json,
+    moments,
+    open_record,
+    readable,
     why_not,
 )
-from steno.model.record import Record, moments, open_record, readable
-from steno.model.recorded_calls import Wanted, chosen
+from steno.model.runs import find, open_path
 from steno.model.tables import Table
-from steno.model.unkept import NotKept, not_kept
 
 if TYPE_CHECKING:
     from steno.model.live.ending import End
@@ -71,9 +73,10 @@ __all__ = [
     "RULES",
     "STEPS",
     "Destroyed",
-    "Files",
+    "Documents",
     "Manifest",
     "Others",
+    "Readable",
     "Run",
     "RunState",
     "Status",
@@ -84,7 +87,7 @@ __all__ = [
     "read_manifest",
 ]
 
-_Row = TypeVar("_Row", bound=rows.Row)
+_Row = TypeVar("_Row", bound=Row)
 
 
 class Run:
@@ -169,7 +172,7 @@ class Run:
         return manifest_of(self.folder)
 
     @property
-    def documents_found(self) -> Files | None:
+    def documents_found(self) -> Documents | None:
         """What follows from the evidence as it lies, also where no manifest says which run it is of."""
         with suppress(UnreadableBundleError):
             return self.as_it_lies.documents if self.as_it_lies.is_sealed else None
@@ -231,9 +234,14 @@ class Run:
         return self.record.layers
 
     @property
-    def documents(self) -> Files:
+    def documents(self) -> Documents:
         """What follows from the evidence, as JSON files: docs/judgement.md."""
-        return (self._observed or self.record).files
+        return (self._observed or self.record).documents
+
+    @property
+    def judgement(self) -> Judgement:
+        """What follows from the evidence; of a run that is not sealed, what there was when first asked."""
+        return self.documents.judgement
 
     def expect(self, *documents: str, undone: bool = False) -> None:
         """These will be read; `undone`: to undo the run. One pass over the system calls does for all."""
@@ -243,26 +251,21 @@ class Run:
     def _reading(self, expected: Iterable[str] = ()) -> Reading | None:
         """The evidence of a sealed run, with what was read off it; None where it cannot be read."""
         with suppress(UnreadableBundleError):
-            if isinstance(files := self.record.files, JudgedFiles):
-                return files.expecting(expected)
+            if self.is_sealed:
+                # What is wrong is told to whoever reads it.
+                with suppress(OSError, ValueError):
+                    self.judgement.expect(expected)
+                return self.judgement.reading
         return None
 
     def document(self, name: str) -> Any:
         """One of them; of a run that is not sealed, as far as it is known."""
-        if self.is_sealed:
-            return read_json(self.documents, name, dict[str, Any])
-        with readable(self.folder):
-            return canonical.decode(b"".join(dict(self.documents_so_far())[name]))
-
-    def documents_so_far(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """All of them that a run that is not sealed may have; some need what is written at its end."""
-        from steno.judge.catalogue import derivations  # late: the terminal is shown without
-
-        for name, derive in derivations(self.evidence).items():
-            yield name, derive(self.evidence)
+        documents = self.documents if self.is_sealed else self.record.documents
+        with checked(documents, name):
+            return canonical.decode(documents.read_all(name))
 
     @cached_property
-    def health(self) -> dict[str, Any]:
+    def health(self) -> Health:
         with readable(self.folder):
             return so_far.health(self.record)
 
@@ -324,32 +327,31 @@ class Run:
         """Who started whom, and what each process is."""
         return Descent(self._processes)
 
-    def execs_by_process(self) -> dict[int, list[rows.Exec]]:
+    def execs_by_process(self) -> dict[int, list[types.Exec]]:
         """The rows of `execs`, by the process that became them or tried to."""
-        found: dict[int, list[rows.Exec]] = {}
+        found: dict[int, list[types.Exec]] = {}
         for one in self.execs:
             found.setdefault(one.process, []).append(one)
         return found
 
     def files_changed(self) -> dict[int, int]:
         """By process: how many of the files that came out changed it had opened to write, or had changed."""
-        changed = {file.name for file in self.files if file.is_changed and not file.changed_by_others}
+        changed = {file.name for file in self.changes}
         pairs = {
-            (line.process, name)
-            for line in self.kernel.lines("file")
-            if line.path is not None and line.result in NO_ERROR and line.may_change
-            if (name := bytes_of(line.path, line.path_b64)) in changed
+            (one.process, one.name)
+            for one in self._accesses()
+            if one.name in changed and one.result in NO_ERROR and one.may_change
         }
         return dict(Counter(process for process, _ in pairs))
 
     @cached_property
     def network(self) -> Network:
         """The addresses of `connections`, with the sockets that were made, and calls without an address."""
-        return Network(self.kernel.lines("net"), self._processes)
+        return table_documents.network_of(self.kernel.documents.judgement)
 
     def not_kept(self, files: Iterable[bytes]) -> list[NotKept]:
         """The paths that it changed without a kept state; `files` are those that have one."""
-        return not_kept(self.documents, self.run_id, files)
+        return not_kept(self.judgement.surface, files)
 
     def contents(self) -> AbstractContextManager[Contents | None]:
         """What files held, by key; None where nothing is kept."""
@@ -363,7 +365,7 @@ class Run:
         """The same where there are some; what is wrong with them is a `ContentsError`."""
         return open_blobs(self.record.run)
 
-    def file(self, path: str | os.PathLike[str]) -> rows.File:
+    def file(self, path: str | os.PathLike[str]) -> types.File:
         """The row of `files` about a path; a relative one is below the directory where the run began."""
         name = os.fsencode(os.path.normpath(os.path.join(self.facts.start.cwd, path)))  # noqa: PTH118
         for found in self.files:
@@ -373,7 +375,7 @@ class Run:
             f"the run did not touch {os.fspath(path)}", hint="`run.files` has the paths that it touched"
         )
 
-    def content(self, state: rows.FileState) -> bytes:
+    def content(self, state: types.FileState) -> bytes:
         """What was in a file in this state, `before` or `after` of a row of `files`.
 
         One that holds a secret can be read with the local key of the user who recorded it.
@@ -388,12 +390,12 @@ class Run:
 
     @property
     def has_calls(self) -> bool:
-        return has_calls(self.record)
+        return self.is_sealed
 
     @cached_property
-    def info(self) -> rows.RunInfo:
+    def info(self) -> types.RunInfo:
         facts, manifest = self.record.facts, self.record.manifest
-        return rows.RunInfo(
+        return types.RunInfo(
             run_id=facts.run_id,
             name=facts.start.name,
             state=str(self.record.state),
@@ -407,7 +409,7 @@ class Run:
             completed=facts.completed,
             complete=self.record.state is RunState.SEALED and facts.complete,
             observer=facts.start.observer,
-            kernel_layer=self.health["kernel_layer"],
+            kernel_layer=self.health.kernel_layer,
             machine=facts.start.host.machine,
             steno_version=facts.start.steno_version,
             format=manifest.format if manifest else None,
@@ -429,112 +431,114 @@ class Run:
         return {table.name: table for table in sorted(found, key=lambda table: table.name)}
 
     @property
-    def about(self) -> Table[rows.RunInfo]:
+    def about(self) -> Table[types.RunInfo]:
         """`info` as a table of one row, for whoever puts many runs together."""
-        return self._table("about", rows.RunInfo, lambda: [self.info])
+        return self._table("about", types.RunInfo, lambda: [self.info])
 
     @property
-    def processes(self) -> Table[rows.Process]:
-        return self._table("processes", rows.Process, self._process_rows)
+    def processes(self) -> Table[types.Process]:
+        return self._table("processes", types.Process, lambda: self._processes)
 
     @property
-    def execs(self) -> Table[rows.Exec]:
+    def execs(self) -> Table[types.Exec]:
         """Every program that a process became, or tried to."""
-        return self._table("execs", rows.Exec, lambda: kernel_rows.execs(self._processes))
+        return self._table("execs", types.Exec, lambda: (run for one in self._processes for run in one.execs))
 
     @property
-    def files(self) -> Table[rows.File]:
+    def files(self) -> Table[types.File]:
         """Every path that the run touched, in the order of the paths."""
-        return self._table("files", rows.File, self._files)
+        return self._table("files", types.File, lambda: self.kernel.documents.judgement.files.files)
 
     @property
-    def directory_renames(self) -> Table[rows.DirectoryRename]:
+    def directory_renames(self) -> Table[types.DirectoryRename]:
         return self._table(
-            "directory_renames", rows.DirectoryRename, lambda: directory_renames(self.kernel.judged)
+            "directory_renames",
+            types.DirectoryRename,
+            lambda: self.kernel.documents.judgement.files.directory_renames,
         )
 
     @property
-    def changes(self) -> Table[rows.File]:
+    def changes(self) -> Table[types.File]:
         """The rows of `files` that the run changed."""
-        return self._table("changes", rows.File, self._changes)
+        return self._table("changes", types.File, self._changes)
 
     @property
-    def accesses(self) -> Table[rows.Access]:
-        return self._table("accesses", rows.Access, lambda: kernel_rows.accesses(self.kernel.lines("file")))
+    def accesses(self) -> Table[Access]:
+        return self._table("accesses", Access, self._accesses)
 
     @property
-    def connections(self) -> Table[rows.Connection]:
-        return self._table("connections", rows.Connection, lambda: iter(self.network.table_rows()))
+    def connections(self) -> Table[types.Connection]:
+        return self._table("connections", types.Connection, lambda: self.network.connections)
 
     @property
-    def unaddressed(self) -> Table[rows.Unaddressed]:
-        return self._table("unaddressed", rows.Unaddressed, lambda: iter(self.network.unaddressed_rows()))
+    def unaddressed(self) -> Table[types.Unaddressed]:
+        return self._table("unaddressed", types.Unaddressed, lambda: self.network.unaddressed)
 
     @property
-    def repositories(self) -> Table[rows.Repository]:
+    def repositories(self) -> Table[types.Repository]:
         return self._table(
             "repositories",
-            rows.Repository,
-            lambda: (rows.Repository(one.root, one.head, one.dirty) for one in self.kernel.repositories()),
+            types.Repository,
+            lambda: self.kernel.documents.judgement.files.repositories,
         )
 
     @property
-    def events(self) -> Table[rows.Event]:
+    def events(self) -> Table[types.Event]:
         """Every call that the kernel saw, in order. There may be millions: read them, or take `batches()`."""
-        return self._table("events", rows.Event, lambda: kernel_rows.events(self.kernel))
+        return self._table("events", types.Event, lambda: events.events(self.kernel))
 
     @property
-    def calls(self) -> Table[rows.Call]:
-        return self._table("calls", rows.Call, lambda: iter(self.told_calls.table_rows()))
+    def calls(self) -> Table[call_types.Call]:
+        return self._table("calls", call_types.Call, lambda: self.told_calls.calls)
 
     @property
-    def checks(self) -> Table[rows.Check]:
-        return self._table("checks", rows.Check, lambda: iter(self.told_calls.check_rows()))
+    def checks(self) -> Table[call_types.Check]:
+        return self._table("checks", call_types.Check, lambda: self.told_calls.checks)
 
     @property
-    def claims(self) -> Table[rows.Claim]:
-        return self._table("claims", rows.Claim, lambda: iter(self.told_calls.claim_rows()))
+    def claims(self) -> Table[call_types.Claim]:
+        return self._table("claims", call_types.Claim, lambda: self.told_calls.claims)
 
     @property
-    def effects(self) -> Table[rows.Effects]:
-        return self._table("effects", rows.Effects, lambda: iter(self.told_calls.effect_rows()))
+    def effects(self) -> Table[call_types.Effects]:
+        return self._table("effects", call_types.Effects, lambda: self.told_calls.effects)
 
     @property
-    def decisions(self) -> Table[rows.Decision]:
-        return self._table("decisions", rows.Decision, lambda: told_rows.decisions(self.policy_lines()))
+    def decisions(self) -> Table[types.Decision]:
+        return self._table("decisions", types.Decision, lambda: log.decisions(self.policy_lines()))
 
     @property
-    def messages(self) -> Table[rows.Message]:
-        return self._table("messages", rows.Message, lambda: told_rows.messages(self.sdk_lines()))
+    def messages(self) -> Table[types.Message]:
+        return self._table("messages", types.Message, lambda: log.messages(self.sdk_lines()))
 
     @property
-    def blobs(self) -> Table[rows.Blob]:
-        return self._table("blobs", rows.Blob, lambda: record_rows.blobs(self.record))
+    def blobs(self) -> Table[types.Blob]:
+        return self._table("blobs", types.Blob, lambda: log.blobs(self.record))
 
     @property
-    def surface(self) -> Table[rows.Capability]:
-        return self._table("surface", rows.Capability, lambda: record_rows.surface(self.record))
+    def surface(self) -> Table[types.Capability]:
+        return self._table("surface", types.Capability, lambda: log.surface(self.record))
 
     @property
-    def gaps(self) -> Table[rows.Gap]:
-        return self._table("gaps", rows.Gap, lambda: record_rows.gaps(self.record))
+    def gaps(self) -> Table[types.Gap]:
+        return self._table("gaps", types.Gap, lambda: log.gaps(self.record))
 
     @property
-    def log(self) -> Table[rows.LogEntry]:
+    def log(self) -> Table[types.LogEntry]:
         """The events of the recording itself: how it began and ended, what was configured, what was lost."""
-        return self._table("log", rows.LogEntry, lambda: record_rows.log(self.record))
+        return self._table("log", types.LogEntry, lambda: log.log(self.record))
 
     @property
-    def output(self) -> Table[rows.Output]:
+    def output(self) -> Table[types.Output]:
         """The bytes of every recorded stream, with the times when they came."""
-        return self._table("output", rows.Output, lambda: record_rows.output(self.record))
+        return self._table("output", types.Output, lambda: log.output(self.record))
 
-    @cached_property
-    def kernel(self) -> KernelLayer:
-        """Of a run that is not sealed, what there was when somebody first asked."""
+    @property
+    def kernel(self) -> Record:
+        """The record with what the kernel saw; of a run that is not sealed, as it was when first asked."""
         if self._observed is None:
             raise why_not(self.record)
-        return KernelLayer(self._observed)
+        return self._observed
 
     @cached_property
     def _observed(self) -> Record | None:
@@ -546,8 +550,10 @@ class Run:
         return with_kernel_layer(self.record, self.path.absolute().parent)
 
     @cached_property
-    def told_calls(self) -> Calls:
-        return read_calls(self._claimed)
+    def told_calls(self) -> call_types.Calls:
+        judgement = self._claimed.documents.judgement
+        with readable(self.record.run):
+            return replace(judgement.calls, correlation=judgement.correlation)
 
     @cached_property
     def _claimed(self) -> Record:
@@ -566,18 +572,19 @@ class Run:
         return Table(name, row, told)
 
     @cached_property
-    def _processes(self) -> list[Process]:
-        return self.kernel.processes()
+    def _processes(self) -> list[types.Process]:
+        found = self.kernel.documents.judgement.processes
+        if self.record.state not in {RunState.RUNNING, RunState.ORPHANED}:
+            return found
+        return [one if one.has_ended else replace(one, still_running=True) for one in found]
 
-    def _process_rows(self) -> Iterator[rows.Process]:
-        goes_on = self.record.state in {RunState.RUNNING, RunState.ORPHANED}
-        return kernel_rows.processes(self._processes, self.descent, goes_on=goes_on)
+    def _accesses(self) -> Iterator[Access]:
+        """Of paths."""
+        found = self.kernel.documents.judgement.accesses()
+        return (one for one in found if one.category == "file" and one.name is not None)
 
-    def _files(self) -> Iterator[rows.File]:
-        return (file_row(seen.file) for seen in self.kernel.files())
-
-    def _changes(self) -> Iterator[rows.File]:
-        return (file for file in self._files() if file.is_changed and not file.changed_by_others)
+    def _changes(self) -> Iterator[types.File]:
+        return (file for file in self.files if file.is_changed and not file.changed_by_others)
 
 
 def of_store(store: Path, run_id: str) -> Run:

@@ -5,9 +5,11 @@ A run that cannot be read is a row that says `damaged`. Nothing that is found in
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +19,8 @@ import msgspec
 from steno.bundle.folder import Folder
 from steno.bundle.manifest import NewerFormatError
 from steno.bundle.reader import FolderLayers, open_sealed
-from steno.bundle.store import RunState, run_ids, state_of
+from steno.bundle.store import LAST, RunState, find_run, run_ids, state_of
+from steno.errors import RunNotFoundError, UnreadableBundleError
 from steno.evidence import layout
 from steno.judge.facts import RunFacts
 
@@ -147,3 +150,49 @@ def _spooled_row(run: Folder, run_id: str, state: RunState) -> Row:
         command=start.data.cmd_redacted,
         complete=None if state is RunState.RUNNING else False,
     )
+
+
+def names_path(word: str) -> bool:
+    """Whether it is the path of something that is there."""
+    return word != LAST and os.path.lexists(word)
+
+
+def find(word: str, store: Path) -> Path:
+    """Where the run is that a word names: `@last`, its path, the beginning of its id, or its own name.
+
+    Whether it can be read is seen when it is opened.
+    """
+    if names_path(word):
+        return find_run(Path(), word)
+    try:
+        return find_run(store, word)
+    except RunNotFoundError:
+        if (named := _named(store, word)) is None:
+            raise
+        return named
+
+
+def _named(store: Path, name: str) -> Path | None:
+    """The newest run that was given this name."""
+    found = (row.run_id for row in rows(store) if name and row.name == name)
+    run_id = next(found, None)
+    return None if run_id is None else store / run_id
+
+
+@contextmanager
+def open_path(path: Path) -> Iterator[Folder]:
+    """The folder of the run; a packed bundle is unpacked for the time it is looked at."""
+    if os.path.isfile(path):  # noqa: PTH113 - unlike pathlib's, it does not raise for a name that is too long
+        from steno.bundle.pack import unpacked  # late: tarfile is slow to start, and rarely needed
+
+        with unpacked(path) as folder:
+            yield folder
+        return
+    try:
+        folder = Folder(path)
+    except OSError as error:
+        raise UnreadableBundleError(
+            f"cannot open {path}: {error.strerror}", hint="name a run's directory"
+        ) from error
+    with folder:
+        yield folder

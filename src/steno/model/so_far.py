@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from steno.bundle.folder import Folder
 from steno.bundle.store import RunState
-from steno.evidence import canonical, layout
+from steno.evidence import layout
 from steno.judge import health as healths
-from steno.judge.kernel_health import ABSENT
+from steno.judge.health import ABSENT, Health
 from steno.model.record import Record
 
 UNSEALED = "unsealed"
@@ -44,18 +45,16 @@ def completeness(record: Record) -> Data:
     return {**found, "complete": False, "gaps": sorted({*found["gaps"], UNSEALED})}
 
 
-def health(record: Record) -> Data:
+def health(record: Record) -> Health:
     if record.state not in _WHY:
-        told: Data = canonical.decode(b"".join(record.files.read(layout.HEALTH)))
-        return told
-    found: Data = canonical.decode(b"".join(healths.health(record.layers)))
-    own = {**found["steno"], "gaps": sorted({*found["steno"]["gaps"], UNSEALED})}
-    if own["kernel_layer"] == ABSENT and is_watched(record.run):
-        own |= {"kernel_layer": SO_FAR, "observer": NOT_TOLD_YET}
-        absent = f"kernel_layer_{ABSENT}"
-        notes = [note for note in found["notes"] if not note.startswith(absent)]
-        found |= {"kernel_layer": SO_FAR, "notes": notes}
-    return {**found, "steno": own}
+        return record.documents.judgement.health
+    found = healths.health(record.layers)
+    own = replace(found.steno, gaps=sorted({*found.steno.gaps, UNSEALED}))
+    if own.kernel_layer == ABSENT and is_watched(record.run):
+        own = replace(own, kernel_layer=SO_FAR, observer=NOT_TOLD_YET)
+        notes = [note for note in found.notes if not note.startswith(f"kernel_layer_{ABSENT}")]
+        found = replace(found, kernel_layer=SO_FAR, notes=notes)
+    return replace(found, steno=own)
 
 
 def is_watched(run: Folder) -> bool:

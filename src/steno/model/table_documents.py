@@ -1,71 +1,58 @@
 """Tables of a run as documents, which a page carries: also of a record that lost something else.
 
-In: what follows from the evidence. Out: canonical JSON: for each column the values of all rows; the columns
-of a state stand below its name. Bytes are in base64. Each is written whole, as what it is made of is read.
+Canonical JSON has for each column the values of all rows; the columns of a state stand below its name. Bytes
+are in base64.
 """
 
 from __future__ import annotations
 
-import typing
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from steno.bundle.judged import Files
 from steno.evidence import canonical, layout
-from steno.model import kernel_rows, rows
-from steno.model.calls import calls_of
-from steno.model.connections import Network
-from steno.model.descent import Descent
-from steno.model.file_rows import directory_renames, file_row
-from steno.model.kernel_layer import Process, files_of, lines_in, processes_of
+from steno.judge.calls.types import Call, Check, Claim, Effects
+from steno.judge.connections import Network
+from steno.judge.judgement import Judgement
+from steno.judge.types import Connection, DirectoryRename, Exec, File, Process, Row, Unaddressed
+from steno.model.documents import Documents
+from steno.model.tables import types_of
 
 PLACE = "tables"
 _ENDING = ".json"
 
 
 class _Source(NamedTuple):
-    row: type[rows.Row]
+    row: type[Row]
     document: str  # without it a record has no such table
-    made: Callable[[Files], Iterable[rows.Row]]
+    made: Callable[[Judgement], Iterable[Row]]
 
 
-def _files(documents: Files) -> Iterator[rows.File]:
-    return (file_row(seen.file) for seen in files_of(documents))
+def network_of(judgement: Judgement) -> Network:
+    return Network(judgement.accesses(), judgement.processes)
 
 
-def _network(documents: Files) -> Network:
-    return Network(lines_in(documents, "net"), processes_of(documents))
-
-
-def _of_the_run(documents: Files) -> list[Process]:
+def _of_the_run(judgement: Judgement) -> list[Process]:
     """All processes but those of Steno's own hooks."""
-    return [one for one in processes_of(documents) if one.role != rows.STENO]
-
-
-def _processes(documents: Files) -> Iterator[rows.Process]:
-    found = _of_the_run(documents)
-    return kernel_rows.processes(found, Descent(found), goes_on=False)
-
-
-def _execs(documents: Files) -> Iterator[rows.Exec]:
-    return kernel_rows.execs(_of_the_run(documents))
+    return [one for one in judgement.processes if not one.is_our_hook]
 
 
 _SOURCES = {
-    "calls": _Source(rows.Call, layout.CALLS, lambda documents: calls_of(documents).table_rows()),
-    "checks": _Source(rows.Check, layout.CALLS, lambda documents: calls_of(documents).check_rows()),
-    "claims": _Source(rows.Claim, layout.CALLS, lambda documents: calls_of(documents).claim_rows()),
-    "connections": _Source(
-        rows.Connection, layout.PROCESSES, lambda documents: _network(documents).table_rows()
+    "calls": _Source(Call, layout.CALLS, lambda judgement: judgement.calls.calls),
+    "checks": _Source(Check, layout.CALLS, lambda judgement: judgement.calls.checks),
+    "claims": _Source(Claim, layout.CALLS, lambda judgement: judgement.calls.claims),
+    "connections": _Source(Connection, layout.PROCESSES, lambda judgement: network_of(judgement).connections),
+    "directory_renames": _Source(
+        DirectoryRename, layout.FILES, lambda judgement: judgement.files.directory_renames
     ),
-    "directory_renames": _Source(rows.DirectoryRename, layout.FILES, directory_renames),
-    "effects": _Source(rows.Effects, layout.CALLS, lambda documents: calls_of(documents).effect_rows()),
-    "execs": _Source(rows.Exec, layout.PROCESSES, _execs),
-    "files": _Source(rows.File, layout.FILES, _files),
-    "processes": _Source(rows.Process, layout.PROCESSES, _processes),
+    "effects": _Source(Effects, layout.CALLS, lambda judgement: judgement.calls.effects),
+    "execs": _Source(
+        Exec, layout.PROCESSES, lambda judgement: (run for one in _of_the_run(judgement) for run in one.execs)
+    ),
+    "files": _Source(File, layout.FILES, lambda judgement: judgement.files.files),
+    "processes": _Source(Process, layout.PROCESSES, _of_the_run),
     "unaddressed": _Source(
-        rows.Unaddressed, layout.PROCESSES, lambda documents: _network(documents).unaddressed_rows()
+        Unaddressed, layout.PROCESSES, lambda judgement: network_of(judgement).unaddressed
     ),
 }
 ROWS = {name: source.row for name, source in _SOURCES.items()}
@@ -83,28 +70,27 @@ DOCUMENTS = (
 )
 
 
-def has(documents: Files, path: str) -> bool:
+def has(documents: Documents, path: str) -> bool:
     return documents.has(_source(path).document)
 
 
-def read(documents: Files, path: str) -> Iterator[bytes]:
+def read(documents: Documents, path: str) -> Iterator[bytes]:
     """What is wrong with the record is told when the first block is asked for."""
     source = _source(path)
-    yield canonical.encode(_in_columns(source.row, list(source.made(documents))))
+    yield canonical.encode(_in_columns(source.row, list(source.made(documents.judgement))))
 
 
 def _source(path: str) -> _Source:
     return _SOURCES[path.removeprefix(f"{PLACE}/").removesuffix(_ENDING)]
 
 
-def _in_columns(row: type[rows.Row], found: Sequence[rows.Row]) -> dict[str, Any]:
-    hints = typing.get_type_hints(row)
+def _in_columns(row: type[Row], found: Sequence[Any]) -> dict[str, Any]:
     return {
-        name: _column(hints[name], [getattr(one, name) for one in found]) for name in row.__struct_fields__
+        name: _column(hint, [getattr(one, name) for one in found]) for name, hint in types_of(row).items()
     }
 
 
 def _column(hint: Any, values: list[Any]) -> Any:
-    if isinstance(hint, type) and issubclass(hint, rows.Row):
+    if isinstance(hint, type) and issubclass(hint, Row):
         return _in_columns(hint, values)
     return [b64encode(value).decode() if isinstance(value, bytes) else value for value in values]

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from steno.model.rows import Row
+from steno.judge.types import FileState, Row
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH = 1 << 14
+_BOUND = 1 << 63
 R = TypeVar("R", bound=Row)
 
 
@@ -41,7 +42,7 @@ class Table(Generic[R]):
         return found[place]
 
     def __repr__(self) -> str:
-        return f"<table {self.name} of {', '.join(self.row.__struct_fields__)}>"
+        return f"<table {self.name} of {', '.join(columns(self.row))}>"
 
     @property
     def schema(self) -> pa.Schema:
@@ -54,8 +55,7 @@ class Table(Generic[R]):
 
         rest = iter(self)
         while rows := list(islice(rest, BATCH)):
-            plain = [msgspec.to_builtins(row, builtin_types=(bytes,)) for row in rows]
-            yield pa.RecordBatch.from_pylist(plain, schema=self.schema)
+            yield pa.RecordBatch.from_pylist(list(map(plain, rows)), schema=self.schema)
 
     def to_arrow(self) -> pa.Table:
         """All rows as an Arrow table."""
@@ -70,11 +70,40 @@ class Table(Generic[R]):
         return reader.__arrow_c_stream__(requested_schema)
 
 
+def columns(row: type[Row]) -> tuple[str, ...]:
+    return row.COLUMNS or row.__struct_fields__
+
+
+def types_of(row: type[Row], *, include_extras: bool = False) -> dict[str, Any]:
+    """The type of each column, in their order."""
+    hints = typing.get_type_hints(row, include_extras=include_extras)
+    for name, member in vars(row).items():
+        if isinstance(member, property):
+            hints[name] = typing.get_type_hints(member.fget, include_extras=include_extras).get("return")
+    return {name: hints[name] for name in columns(row)}
+
+
+def plain(row: Row) -> dict[str, Any]:
+    """The columns of a row; bytes stay bytes. A time of a file that 64 bits cannot hold is None."""
+    if not row.COLUMNS:
+        found: dict[str, Any] = msgspec.to_builtins(row, builtin_types=(bytes,))
+        return found
+    return {name: _plain(getattr(row, name)) for name in row.COLUMNS}
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, FileState):
+        return value
+    found: dict[str, Any] = msgspec.to_builtins(value, builtin_types=(bytes,))
+    if value.mtime_ns is not None and not -_BOUND <= value.mtime_ns < _BOUND:
+        found["mtime_ns"] = None
+    return found
+
+
 def arrow_schema(row: type[Row]) -> pa.Schema:
     import pyarrow as pa
 
-    hints = typing.get_type_hints(row)
-    fields = ((name, *_arrow_type(hints[name])) for name in row.__struct_fields__)
+    fields = ((name, *_arrow_type(hint)) for name, hint in types_of(row).items())
     return pa.schema([pa.field(name, kind, nullable=nullable) for name, kind, nullable in fields])
 
 

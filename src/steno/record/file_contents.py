@@ -16,9 +16,8 @@ from typing import NamedTuple, Protocol
 
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.frames import KeptContent, Touched
-from steno.capture.contents import Contents
-from steno.capture.observed import FileState, Seen, differs
-from steno.capture.observed_git import GitClass
+from steno.capture.git.classify import GitClass
+from steno.capture.paths import Contents, FileState, Seen, differs
 from steno.redact.contents import holds_secret
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings

@@ -12,8 +12,8 @@ import stat
 from collections.abc import Callable
 from typing import Any
 
-from steno.capture.observed import Seen
-from steno.capture.observed_git import GitClass, Repository
+from steno.capture.git.classify import GitClass, Repository
+from steno.capture.paths import Seen
 from steno.evidence import canonical
 from steno.record.file_contents import Content
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from steno.capture.shadow import memory_directories, room_in
+from steno.capture.tmpfs import memory_directories, room_in
 from steno.claims.told_lines import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
 from steno.contracts import assay
 from steno.evidence import canonical, layout

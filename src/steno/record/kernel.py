@@ -23,10 +23,8 @@ from steno.bundle.folder import TEMPORARY, Folder
 from steno.bundle.frames import Frames, Touched, open_frames
 from steno.bundle.kernel_table import mask_path
 from steno.bundle.keys import key_of_spool
-from steno.capture.contents import Contents
-from steno.capture.directories import Directories
-from steno.capture.observed import Seen, observe
-from steno.capture.observed_git import GitFacts, classify
+from steno.capture.git.classify import GitFacts, git_facts
+from steno.capture.paths import Contents, Directories, Seen, observe
 from steno.errors import SealError, StoreError
 from steno.evidence import kinds, layout, wire
 from steno.evidence.ignored import IgnoreRules
@@ -166,7 +164,7 @@ class _FilesLayer:
         seen = observe(paths, rules, store, looked=looked)
         facts = GitFacts([], {}, [])
         if looked:
-            facts = classify((path for path in seen if _may_be_tracked(paths[path], seen[path])), store)
+            facts = git_facts((path for path in seen if _may_be_tracked(paths[path], seen[path])), store)
         self._mask_together(list(seen))
         gaps = [("git", "; ".join(facts.failures[:_TOLD]))] if facts.failures else []
         if below_mounts := sum(path.is_below_mount and path.is_changed for path in paths.values()):

@@ -24,9 +24,9 @@ from steno.bundle.manifest import completeness_of
 from steno.bundle.reader import event_lines
 from steno.bundle.recover import Keepers, Recovered, finish_interrupted_seal, recover
 from steno.bundle.store import UNPUBLISHED, RunState, run_ids, state_of
-from steno.capture import cgroup_leftovers
+from steno.capture import cgroup
 from steno.capture.ignore import load
-from steno.capture.shadow import abandoned_shadows, remove_shadow
+from steno.capture.tmpfs import abandoned_shadows, remove_shadow
 from steno.claims.keeping import Heard, keep_claims
 from steno.errors import BadRequestError, CaptureError, StenoError, StoreError, UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
@@ -258,7 +258,7 @@ def _remove(store: Folder, name: str) -> Report:
 def _remove_around(run: Folder) -> None:
     """What the recorder had outside of the folder. A cgroup with processes stays: theirs is no leftover."""
     _remove_scratch(run, run)
-    for _ in cgroup_leftovers.remove_leftovers(run.path.name):
+    for _ in cgroup.remove_leftovers(run.path.name):
         """It is removed on the way."""
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from steno.bundle.spool import Spool
-from steno.capture.repo import RepoWatch
-from steno.capture.repo_types import Change, Skip, Snapshot
+from steno.capture.git.snapshot import RepoWatch
+from steno.capture.git.types import Change, Skip, Snapshot
 from steno.evidence import kinds, layout
 from steno.record.witness import SpoolWitness
 from steno.redact.findings import Findings

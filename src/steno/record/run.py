@@ -19,23 +19,29 @@ from tempfile import mkdtemp
 from typing import NamedTuple, NoReturn, Self
 
 from steno import __version__
+from steno.bundle import judgement_cache
 from steno.bundle.folder import Folder
 from steno.bundle.frames import LOGS
-from steno.bundle.judged import allow_cache
 from steno.bundle.keys import HeldKeys, KnownSecrets, keys_path, make_or_read_key
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers
 from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, earlier_runs, publish_run_folder
-from steno.capture.closed import close_to_others, limits_of
+from steno.capture.git.process import ending_at
+from steno.capture.git.snapshot import RepoWatch
 from steno.capture.host import ToolVersions, describe_environment, describe_hook_program, describe_host
-from steno.capture.keeper import Keeper, Launch, launch
-from steno.capture.observer import NONE, Frames, Observer, choose_observer, launch_observed, why_unobserved
-from steno.capture.probe import hint_of
-from steno.capture.pump import Pump
-from steno.capture.repo import RepoWatch
-from steno.capture.repo_git import ending_at
-from steno.capture.signals import ignore_library_signals
+from steno.capture.launcher import Keeper, Launch, close_to_others, launch, limits_of
+from steno.capture.loop import Pump
+from steno.capture.observer import (
+    NONE,
+    Frames,
+    Observer,
+    choose_observer,
+    hint_of,
+    launch_observed,
+    why_unobserved,
+)
+from steno.capture.signals import ignore_library_signals, signals_kept, undisturbed
 from steno.capture.streams import wire
 from steno.capture.terminal import DEFAULT_SIZE
 from steno.errors import CaptureError, SealError, StoreError
@@ -47,7 +53,6 @@ from steno.record.repository import RepositoryRecord
 from steno.record.run_claims import RunClaims
 from steno.record.scope import RunScope
 from steno.record.syncing import Syncing
-from steno.record.undisturbed import signals_kept, undisturbed
 from steno.record.witness import SpoolWitness
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
@@ -447,7 +452,7 @@ class _Recording:
             return launch(job)
         with Folder(request.store) as store:
             self._key = make_or_read_key(store)
-            allow_cache(store)
+            judgement_cache.allow(store)
         self._keys = HeldKeys(request.store)
         self._folder.make_folder(f"{layout.SPOOL}/{layout.KERNEL}")
         for name in LOGS:

@@ -9,14 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from steno.capture.cgroup import Refusal, Scope, make_scope, process_names
-from steno.capture.cgroup_leftovers import sweep_beside
-from steno.capture.descendants import Awaited, KeeperChildren
-from steno.capture.keeper import Keeper
-from steno.capture.observer import InScope, Observer, fit_to_scope
-from steno.capture.probe import start_probe
+from steno.capture.cgroup import (
+    Awaited,
+    KeeperChildren,
+    Refusal,
+    Scope,
+    make_scope,
+    process_names,
+    sweep_beside,
+)
+from steno.capture.launcher import Keeper
+from steno.capture.observer import InScope, Observer, fit_to_scope, start_probe
 from steno.evidence import kinds
-from steno.evidence.observed import LeftProcess
+from steno.evidence.kinds import LeftProcess
 from steno.record.counted_gaps import OUTLIVED
 from steno.record.witness import SpoolWitness
 

@@ -16,15 +16,14 @@ import msgspec
 
 from steno.bundle.spool import Spool
 from steno.bundle.stream_writer import StreamWriter
-from steno.capture.keeper import StatusRecord, What
-from steno.capture.probe import READY, state_of
-from steno.capture.repo_types import Skip
+from steno.capture.git.types import Skip
+from steno.capture.launcher import StatusRecord, What
+from steno.capture.observer import READY, state_of
 from steno.capture.streams import Wiring
 from steno.capture.terminal import InputMode, Size
 from steno.evidence import kinds, layout
-from steno.evidence.kinds import EventData
+from steno.evidence.kinds import EventData, Split
 from steno.evidence.linux_numbers import signal_name
-from steno.evidence.observed import Split
 from steno.record.counted_gaps import EVENTS_LOST, split_hole
 from steno.redact.findings import Findings
 

@@ -1,25 +1,42 @@
 """The plan of an undo or a restore: a pure function of the record and of what is there now.
 
-In: the records, the direction, the chosen paths, a tree to look at, the contents. Out: a `Plan`: steps in
-the order in which they can be done, and everything that speaks against it. Directories come before their
-content, removals go deepest first, times of directories come last. A directory that holds something the
-record does not know is never removed, whatever the user wishes. Never changes anything.
+Directories come before their content, removals go deepest first, times of directories come last. Names that
+were one file before the run are to be one again. A directory that holds something the record does not know is
+never removed, whatever the user wishes. Never changes anything.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from steno.restore.contents import Contents
-from steno.restore.judging import Judge, Judgement, Needed, User, name_of, permitted_mode
-from steno.restore.linking import hard_link_of, links_to_make
-from steno.restore.looking import Sight, Tree
-from steno.restore.renames import Cleared
-from steno.restore.states import ABSENT, FileRecords, HardLink, Kind, State, is_at_or_below, parent_of
-from steno.restore.tasks import Assignment, Direction, Task, assign
+from steno.restore.filesystem import Lookup, Tree
+from steno.restore.moves import Cleared
+from steno.restore.states import (
+    ABSENT,
+    Contents,
+    FileRecords,
+    HardLink,
+    Kind,
+    State,
+    is_at_or_below,
+    parent_of,
+)
+from steno.restore.tasks import (
+    Assignment,
+    Checker,
+    Decision,
+    Direction,
+    Needed,
+    Task,
+    User,
+    assign,
+    differs,
+    name_of,
+    permitted_mode,
+)
 
 _SHOWN = 3
 _NOT_KEPT = "it is not brought back, as no state of its place is kept"
@@ -102,21 +119,21 @@ def make_plan(
     """
     others = others if direction is Direction.UNDO else None
     assignment = assign(records, direction, chosen, tree, None if user.is_root else user.uid, others or ())
-    judge = Judge(assignment.tree, contents, user, ended_ns, others)
+    checker = Checker(assignment.tree, contents, user, ended_ns, others)
     hard_links = records.hard_links if direction is Direction.UNDO else {}
-    return _Planner(assignment, direction, judge, user, hard_links, force=force, ended_ns=ended_ns).plan()
+    return _Planner(assignment, direction, checker, user, hard_links, force=force, ended_ns=ended_ns).plan()
 
 
 class _Item(NamedTuple):
     task: Task
-    now: Sight
-    judgement: Judgement
+    now: Lookup
+    decision: Decision
 
     @property
     def in_the_way(self) -> bool:
         """What is there has to go first: a directory and anything else do not replace each other."""
         now, target = self.now.state.kind, self.task.target.kind
-        if self.judgement.needed is not Needed.ALL or not self.now.state.exists:
+        if self.decision.needed is not Needed.ALL or not self.now.state.exists:
             return False
         return target is Kind.ABSENT or (now is Kind.DIRECTORY) != (target is Kind.DIRECTORY)
 
@@ -126,7 +143,7 @@ class _Planner:
         self,
         assignment: Assignment,
         direction: Direction,
-        judge: Judge,
+        checker: Checker,
         user: User,
         hard_links: Mapping[bytes, HardLink],
         *,
@@ -136,7 +153,7 @@ class _Planner:
         self._assignment = assignment
         self._direction = direction
         self._tree = assignment.tree
-        self._judge = judge
+        self._checker = checker
         self._user = user
         self._force = force
         self._hard_links = hard_links
@@ -177,19 +194,19 @@ class _Planner:
             where = os.fsdecode(now.obstacle)
             self._plan.conflicts.append(Problem(task.path, f"{where} above it is {name_of(now.blocked)} now"))
             return
-        judgement = self._judge.judge(task, now)
-        if judgement.impossible and not now.state.exists and task.path in self._assignment.unlisted:
-            self._plan.notes.append(Problem(task.path, f"{_NOT_KEPT}: {judgement.impossible}"))
-        elif judgement.impossible:
-            self._plan.impossible.append(Problem(task.path, judgement.impossible))
-        elif judgement.conflict and not self._force:
-            self._plan.conflicts.append(Problem(task.path, judgement.conflict))
-        elif judgement.needed is Needed.NOTHING:
+        decision = self._checker.check(task, now)
+        if decision.impossible and not now.state.exists and task.path in self._assignment.unlisted:
+            self._plan.notes.append(Problem(task.path, f"{_NOT_KEPT}: {decision.impossible}"))
+        elif decision.impossible:
+            self._plan.impossible.append(Problem(task.path, decision.impossible))
+        elif decision.conflict and not self._force:
+            self._plan.conflicts.append(Problem(task.path, decision.conflict))
+        elif decision.needed is Needed.NOTHING:
             self._settled[task.path] = task.target
         else:
-            if judgement.conflict:
-                self._plan.overruled.append(Problem(task.path, judgement.conflict))
-            self._items[task.path] = _Item(task, now, judgement)
+            if decision.conflict:
+                self._plan.overruled.append(Problem(task.path, decision.conflict))
+            self._items[task.path] = _Item(task, now, decision)
 
     def _check_emptiness(self, path: bytes) -> None:
         item = self._items[path]
@@ -249,12 +266,12 @@ class _Planner:
     def _settle_times(self) -> None:
         """The time of a directory is given back if it is as the run left it, or if we work in it."""
         worked_in = {
-            parent_of(path) for path, item in self._items.items() if item.judgement.needed is Needed.ALL
+            parent_of(path) for path, item in self._items.items() if item.decision.needed is Needed.ALL
         }
         for move in self._tree.moves.renames:
             worked_in |= {parent_of(move.old), parent_of(move.new)}
         for path, item in list(self._items.items()):
-            if item.judgement.needed is not Needed.TIMES:
+            if item.decision.needed is not Needed.TIMES:
                 continue
             as_left = item.now.state.mtime_ns == item.task.left.mtime_ns
             if not self._is_ours(item.now.state) or not (as_left or path in worked_in):
@@ -265,8 +282,8 @@ class _Planner:
                 self._kept_times[path] = now
 
     def _link(self) -> None:
-        written = [item.task for item in self._items.values() if item.judgement.needed is Needed.ALL]
-        mended = {path for path, item in self._items.items() if item.judgement.needed is Needed.METADATA}
+        written = [item.task for item in self._items.values() if item.decision.needed is Needed.ALL]
+        mended = {path for path, item in self._items.items() if item.decision.needed is Needed.METADATA}
         self._links = links_to_make(written, self._hard_links, self._tree.look, mended)
 
     def _is_ours(self, now: State) -> bool:
@@ -327,13 +344,13 @@ class _Planner:
 
     def _reservations(self, item: _Item) -> Iterator[str]:
         now, target = item.now, item.task.target
-        if not target.exists or item.judgement.needed is Needed.TIMES:
+        if not target.exists or item.decision.needed is Needed.TIMES:
             return
         if not self._user.is_root and target.uid != self._user.uid:
             yield f"it belonged to another user ({target.uid}); only root can give it back"
         if permitted_mode(target, self._user) != target.mode:
             yield "it is brought back without its set-id bits, because it belongs to you"
-        if item.judgement.needed is not Needed.ALL or target.kind is not Kind.FILE:
+        if item.decision.needed is not Needed.ALL or target.kind is not Kind.FILE:
             return
         names = now.links if now.state.kind is not Kind.DIRECTORY else 0
         if now.state.exists and names > self._names_given_back(now):
@@ -342,10 +359,10 @@ class _Planner:
         if link is not None and not now.state.exists and link.links > self._names_known(link):
             yield "it had other names (hard links) that the record does not know: it is a file of its own now"
 
-    def _names_given_back(self, now: Sight) -> int:
+    def _names_given_back(self, now: Lookup) -> int:
         """How many names of what is there now are to be those of another file."""
         node = (now.device, now.inode)
-        gone = [item for item in self._items.values() if item.judgement.needed is Needed.ALL]
+        gone = [item for item in self._items.values() if item.decision.needed is Needed.ALL]
         return sum((item.now.device, item.now.inode) == node for item in gone)
 
     def _names_known(self, link: HardLink) -> int:
@@ -357,7 +374,7 @@ def _removing(now: State) -> Do:
 
 
 def _making(item: _Item) -> Step | None:
-    target, needed = item.task.target, item.judgement.needed
+    target, needed = item.task.target, item.decision.needed
     if target.kind is Kind.DIRECTORY:
         return Step(Do.MAKE_DIRECTORY, item.task.path, target) if needed is Needed.ALL else None
     if not target.exists:
@@ -372,10 +389,54 @@ def _making(item: _Item) -> Step | None:
 def _change(path: bytes, item: _Item, direction: Direction) -> Iterator[Change]:
     now, target = item.now.state, item.task.target
     directory = (target if target.exists else now).kind is Kind.DIRECTORY
-    if item.judgement.needed is Needed.METADATA:
+    if item.decision.needed is Needed.METADATA:
         yield Change(path, "metadata", directory)
-    elif item.judgement.needed is Needed.ALL and now.exists and target.exists:
+    elif item.decision.needed is Needed.ALL and now.exists and target.exists:
         yield Change(path, "modified", directory)
-    elif item.judgement.needed is Needed.ALL:
+    elif item.decision.needed is Needed.ALL:
         made_by_run = target.exists == (direction is Direction.RESTORE)
         yield Change(path, "created" if made_by_run else "deleted", directory)
+
+
+def links_to_make(
+    written: Sequence[Task],
+    hard_links: Mapping[bytes, HardLink],
+    look: Callable[[bytes], Lookup],
+    mended: Collection[bytes],
+) -> dict[bytes, bytes]:
+    """By name what it is to be linked to. `mended` are names whose content is right, and whose mode, owner
+    and time will be."""
+    names: dict[tuple[int, int], list[bytes]] = {}
+    for name, one in hard_links.items():
+        names.setdefault(one.node, []).append(name)
+    first: dict[tuple[int, int], list[Task]] = {}
+    found: dict[bytes, bytes] = {}
+    to_write = {task.path for task in written}
+    for task in written:
+        link = hard_link_of(task, hard_links)
+        if link is None:
+            continue
+        others = sorted(name for name in names[link.node] if name not in to_write)
+        sources = [name for name in others if _is_it(look(name), link, task.target, mended=name in mended)]
+        sources += [one.path for one in first.get(link.node, ()) if not differs(one.target, task.target)]
+        if sources:
+            found[task.path] = sources[0]
+        else:
+            first.setdefault(link.node, []).append(task)
+    return found
+
+
+def hard_link_of(task: Task, hard_links: Mapping[bytes, HardLink]) -> HardLink | None:
+    """Below a directory that was renamed, the run may have met it under another name only."""
+    if task.target.kind is not Kind.FILE:
+        return None
+    if task.path in hard_links:
+        return hard_links[task.path]
+    found = {hard_links[name] for name in task.names if name in hard_links}
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_it(now: Lookup, link: HardLink, target: State, *, mended: bool) -> bool:
+    if (now.device, now.inode) != link.node or now.state.kind is not Kind.FILE:
+        return False
+    return mended or not differs(now.state, target)

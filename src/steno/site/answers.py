@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steno.views.plain import utf8
+from steno.text.safe import utf8
 from steno.views.report import page
 
 HTML = "text/html; charset=utf-8"

@@ -19,7 +19,7 @@ import msgspec
 from steno.model.live.following import Step
 from steno.model.live.listening import Listening
 from steno.model.run import Run
-from steno.views.plain import utf8
+from steno.text.safe import utf8
 
 PAUSE = 0.2
 MOST_BEFORE = 500

@@ -32,11 +32,11 @@ from steno.site import answers, live
 from steno.site.answers import Answer
 from steno.site.listed import Listed
 from steno.site.requests import Asked, Refused
+from steno.text.safe import ELLIPSIS, visible
 from steno.views.capability import comparison, sides
 from steno.views.capability.evidence import verified_evidence
 from steno.views.capability.ignore_rules import IgnoreRules
 from steno.views.export import trusted
-from steno.views.plain import ELLIPSIS, visible
 from steno.views.report import page
 from steno.views.report.answers import ORPHANED
 from steno.views.report.document import document

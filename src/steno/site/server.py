@@ -24,7 +24,7 @@ from steno.errors import StoreError
 from steno.site import answers
 from steno.site.answers import Answer
 from steno.site.requests import METHODS, Asked, Refused, check
-from steno.views.plain import visible
+from steno.text.safe import visible
 
 MOST_CONNECTIONS = 64
 LONGEST_HEAD = 16 << 10

@@ -11,16 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import msgspec
-
 from steno.evidence import canonical
-from steno.model.calls import Call, Calls, Correlation, Seen
-from steno.model.kernel_layer import whole
+from steno.judge.calls.types import Call, Calls, Check, Correlation, Effects
 from steno.model.run import Run
-from steno.views import measures
-from steno.views.folding import folded
-from steno.views.paint import Paint
-from steno.views.plain import columns, cut, listed, near, pad, visible
+from steno.text import units
+from steno.text.safe import columns, cut, listed, pad, relative_to_cwd, visible
+from steno.text.style import Paint, folded
 
 _HEADINGS = ("VERDICT", "TOOL", "SAID", "POLICY", "KERNEL SAW", "CALL")
 _WIDEST = 48  # columns of a cell, so that one long name does not widen every line; the last one may be longer
@@ -35,7 +31,8 @@ _SELF_REPORTED = {"self_reported": "self-reported"}
 def lines(found: Calls, paint: Paint, *, width: int | None) -> Iterator[str]:
     shorten = _shortener(found, width)
     if found.calls or found.claims:
-        yield from (paint("warning", shorten(line)) for line in _doubts(found.correlation))
+        doubts = _doubts(**correlation) if (correlation := _told(found.correlation)) else ()
+        yield from (paint("warning", shorten(line)) for line in doubts)
     if found.calls:
         cells = [_HEADINGS, *map(_cells, found.calls)]
         widths = [max(columns(line[place]) for line in cells) for place in range(len(_HEADINGS))]
@@ -43,21 +40,27 @@ def lines(found: Calls, paint: Paint, *, width: int | None) -> Iterator[str]:
         rows = _table(cells, widths) if fits else _blocks(cells)
         for row, call in zip(rows, [None, *found.calls], strict=True):
             yield from _painted([shorten(line) for line in row], call, paint)
-            for rule in [] if call is None else call.contradictions:
-                against = paint("bad", near(visible(f"  {rule.rule}: {rule.says}"), found.cwd))
+            for check in [] if call is None else call.contradictions:
+                against = paint("bad", relative_to_cwd(visible(f"  {check.rule}: {check.detail}"), found.cwd))
                 yield from folded([against], width=width, indent=4)
     yield from _beside(found, paint, shorten)
 
 
-def _doubts(correlation: Correlation | None) -> Iterator[str]:
+def _told(correlation: Correlation | None) -> dict[str, Any] | None:
+    if correlation is None:
+        return None
+    return {"status": correlation.status, "ambiguities": correlation.ambiguities}
+
+
+def _doubts(status: str, ambiguities: list[str]) -> Iterator[str]:
     """How well the layers are tied to each other, where that is not clean."""
-    if correlation is None or correlation.status == _CLEAN:
+    if status == _CLEAN:
         return
-    words = visible(f"correlation: {correlation.status}")
-    if not correlation.ambiguities:
+    words = visible(f"correlation: {status}")
+    if not ambiguities:
         yield words
         return
-    yield f"{words}: {listed(correlation.ambiguities, _NAMES_SHOWN)}"
+    yield f"{words}: {listed(ambiguities, _NAMES_SHOWN)}"
 
 
 def details(found: Calls, paint: Paint, *, width: int | None) -> Iterator[str]:
@@ -82,12 +85,12 @@ def summary(run: Run) -> dict[str, Any] | None:
     outside = found.unattributed
     return {
         "count": len(found.calls),
-        "correlation": None if found.correlation is None else msgspec.to_builtins(found.correlation),
+        "correlation": _told(found.correlation),
         "verdicts": found.verdicts,
         "contradicted": [_contradiction(call) for call in found.calls if call.contradictions],
-        "claims_contradicted": [rule.says for claim in found.claims for rule in _against(claim.rules)],
-        "changed_outside": None if outside is None else len(outside.files.changed),
-        "endpoints_outside": None if outside is None else len(outside.endpoints.tried),
+        "claims_contradicted": [check.detail for claim in found.claims for check in _against(claim.checks)],
+        "changed_outside": None if outside is None else len(outside.files_changed),
+        "endpoints_outside": None if outside is None else len(outside.endpoints),
     }
 
 
@@ -95,26 +98,26 @@ def summary_lines(found: dict[str, Any] | None, run_id: str, paint: Paint) -> It
     if found is None:
         return
     counts = [f"{found['verdicts'][one]} {one}" for one in _ORDER if one in found["verdicts"]]
-    words = f"{measures.counted(found['count'], 'tool call')}{': ' if counts else ''}{', '.join(counts)}"
+    words = f"{units.counted(found['count'], 'tool call')}{': ' if counts else ''}{', '.join(counts)}"
     yield paint("bad", words) if "contradicted" in found["verdicts"] else words
     if found["correlation"] is not None:
-        doubts = _doubts(msgspec.convert(found["correlation"], Correlation))
+        doubts = _doubts(**found["correlation"])
         yield from (paint("warning", line) for line in doubts)
     for text in [*found["contradicted"], *found["claims_contradicted"]]:
         yield paint("bad", visible(text))
     if found["count"] and found["changed_outside"] is not None:
-        changed = measures.counted(found["changed_outside"], "file")
-        endpoints = measures.counted(found["endpoints_outside"], "endpoint")
+        changed = units.counted(found["changed_outside"], "file")
+        endpoints = units.counted(found["endpoints_outside"], "endpoint")
         yield f"outside of every call: {changed} changed, {endpoints} tried"
     yield f"`steno calls {run_id}` tells of each"
 
 
 def _contradiction(call: Call) -> str:
-    return f"{call.name}: {'; '.join(rule.says for rule in call.contradictions)}"
+    return f"{call.name}: {'; '.join(check.detail for check in call.contradictions)}"
 
 
-def _against(rules: list[Any]) -> list[Any]:
-    return [rule for rule in rules if rule.result == "contradicted"]
+def _against(checks: list[Check]) -> list[Check]:
+    return [check for check in checks if check.result == "contradicted"]
 
 
 def _table(cells: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[list[str]]:
@@ -162,16 +165,16 @@ def _decided(call: Call) -> str:
     return visible(f"{words}, not enforced" if decided.dry_run and decided.decision != "allow" else words)
 
 
-def _seen(seen: Seen) -> str:
+def _seen(seen: Effects) -> str:
     """Whether a connect succeeded is not always known: an endpoint is not said to be reached."""
     counts = (
-        (seen.files.read, "read", "read"),
-        (seen.files.changed, "changed", "changed"),
-        (seen.endpoints.tried, "endpoint tried", "endpoints tried"),
-        (seen.unix_sockets.connected, "socket", "sockets"),
-        (seen.execs.ran, "ran", "ran"),
+        (seen.files_read, "read", "read"),
+        (seen.files_changed, "changed", "changed"),
+        (seen.endpoints, "endpoint tried", "endpoints tried"),
+        (seen.sockets, "socket", "sockets"),
+        (seen.programs, "ran", "ran"),
     )
-    told = [measures.counted(len(names), one, many) for names, one, many in counts if names]
+    told = [units.counted(len(names), one, many) for names, one, many in counts if names]
     return ", ".join(told) or "nothing"
 
 
@@ -182,29 +185,29 @@ def _beside(found: Calls, paint: Paint, shorten: Callable[[str], str]) -> Iterat
         yield ""
         yield shorten(f"outside of every call: {_seen(outside)}")
         yield from (shorten(f"  {line}") for line in _effects(outside, reads=False))
-        for server, seen in outside.by_servers.items():
-            yield shorten(visible(f"  of these by the server {server}: {_seen(seen)}"))
+        for seen in found.by_servers:
+            yield shorten(visible(f"  of these by the server {seen.server}: {_seen(seen)}"))
     for shared in found.ambiguous:
         who = listed(shared.candidates, _NAMES_SHOWN)
         yield paint("warning", shorten(f"of one of {who}: {_seen(shared)}"))
         yield from (shorten(f"  {line}") for line in _effects(shared, reads=False))
     for claim in found.claims:
-        for rule in claim.rules:
-            role = {"contradicted": "bad", "confirmed": "good"}.get(rule.result, "faint")
-            words = f"{claim.source} at the end: {rule.result}: {rule.says} ({rule.rule})"
+        for check in claim.checks:
+            role = {"contradicted": "bad", "confirmed": "good"}.get(check.result, "faint")
+            words = f"{claim.source} at the end: {check.result}: {check.detail} ({check.rule})"
             yield paint(role, shorten(visible(words)))
 
 
-def _effects(seen: Seen, *, reads: bool, limit: int = _NAMES_SHOWN) -> Iterator[str]:
+def _effects(seen: Effects, *, reads: bool, limit: int = _NAMES_SHOWN) -> Iterator[str]:
     groups = (
-        ("read", seen.files.read if reads else []),
-        ("created", seen.files.created),
-        ("written", seen.files.overwritten),
-        ("deleted", seen.files.deleted),
-        ("tried", seen.files.attempted if reads else []),
-        ("endpoints", seen.endpoints.tried),
-        ("sockets", seen.unix_sockets.connected),
-        ("ran", seen.execs.ran),
+        ("read", seen.files_read if reads else []),
+        ("created", seen.files_created),
+        ("written", seen.files_written),
+        ("deleted", seen.files_deleted),
+        ("tried", seen.files_tried if reads else []),
+        ("endpoints", seen.endpoints),
+        ("sockets", seen.sockets),
+        ("ran", seen.programs),
         ("own state", seen.own_state if reads else []),
     )
     for word, names in groups:
@@ -227,9 +230,9 @@ def _parts(call: Call) -> Iterator[tuple[str, str, str | None]]:
     if call.seen is not None:
         for line in _effects(call.seen, reads=True, limit=1000):
             yield "", line, None
-    for rule in call.rules:
-        role = {"contradicted": "bad", "confirmed": "good"}.get(rule.result)
-        yield "rule", visible(f"{rule.result}: {rule.rule}: {rule.says}"), role
+    for check in call.checks:
+        role = {"contradicted": "bad", "confirmed": "good"}.get(check.result)
+        yield "rule", visible(f"{check.result}: {check.rule}: {check.detail}"), role
 
 
 def _given(call: Call) -> Iterator[tuple[str, str, None]]:
@@ -251,15 +254,15 @@ def _window(call: Call) -> str:
     window = call.window
     if window is None:
         return "none"
-    start, end = whole(window.start_ns), whole(window.end_ns)
+    start, end = window.start_ns, window.end_ns
     where = "process not seen" if window.process is None else f"process {window.process} and what came of it"
-    times = f"{measures.duration(start)} to {measures.duration(end)}"
+    times = f"{units.duration(start)} to {units.duration(end)}"
     return visible(f"{times} (told by {window.told_by}, ended by {window.ended_by}), {where}")
 
 
 def _shortener(found: Calls, width: int | None) -> Callable[[str], str]:
     def shortened(text: str) -> str:
-        text = near(text, found.cwd)
+        text = relative_to_cwd(text, found.cwd)
         return text if width is None else cut(text, width)
 
     return shortened

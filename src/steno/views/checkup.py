@@ -21,16 +21,24 @@ from typing import Any, NamedTuple
 from steno import __version__
 from steno.capture import ignore
 from steno.capture.cgroup import Refusal, make_scope
-from steno.capture.native_program import find_program
-from steno.capture.observer import BOTH, EBPF, NOTIFY
-from steno.capture.probe import NOT_BUILT, READY, UNKNOWN, check_probe, hint_of
-from steno.capture.shadow import memory_directories, room_in
+from steno.capture.observer import (
+    BOTH,
+    EBPF,
+    NOT_BUILT,
+    NOTIFY,
+    READY,
+    UNKNOWN,
+    check_probe,
+    find_program,
+    hint_of,
+)
+from steno.capture.tmpfs import memory_directories, room_in
 from steno.errors import CaptureError, StoreError
 from steno.evidence.run_id import format_run_id
 from steno.model import runs
-from steno.views import measures
-from steno.views.paint import Paint
-from steno.views.plain import listed, pad, visible
+from steno.text import units
+from steno.text.safe import listed, pad, visible
+from steno.text.style import Paint
 
 SCHEMA = "steno.doctor.v1"
 NOT_INSTALLED = "not_installed"
@@ -136,10 +144,10 @@ def _store(store: Path) -> Iterator[Finding]:
     room = room_in(place)
     if room < _LITTLE_ROOM:
         yield Finding(
-            "free space", Mark.LIMITED, f"only {measures.size(room)} left", "make room, or move the store"
+            "free space", Mark.LIMITED, f"only {units.size(room)} left", "make room, or move the store"
         )
     else:
-        yield Finding("free space", Mark.OK, measures.size(room))
+        yield Finding("free space", Mark.OK, units.size(room))
 
 
 def _pseudo_terminals() -> Finding:
@@ -189,7 +197,7 @@ def _ignored_paths(environ: Mapping[str, str]) -> Finding:
     except CaptureError as error:
         return Finding("ignored paths", Mark.MISSING, str(error), error.hint)
     if entries is not None:
-        return Finding("ignored paths", Mark.OK, f"{path} ({measures.counted(len(entries), 'path')})")
+        return Finding("ignored paths", Mark.OK, f"{path} ({units.counted(len(entries), 'path')})")
     why = ignore.why_not_made(path)
     if why is None:
         return Finding("ignored paths", Mark.OK, f"{path} (made by the first run, with the default list)")
@@ -269,14 +277,14 @@ def _runs(store: Path) -> Iterator[Finding]:
     except StoreError as error:
         yield Finding("runs", Mark.MISSING, str(error), error.hint)
         return
-    yield Finding("runs", Mark.OK, measures.counted(len(rows), "run"))
+    yield Finding("runs", Mark.OK, units.counted(len(rows), "run"))
     unsealed = [row.run_id for row in rows if row.state is runs.RunState.UNSEALED]
     damaged = [row.run_id for row in rows if row.state is runs.RunState.DAMAGED]
     if unsealed:
-        says = f"{measures.counted(len(unsealed), 'run')} not sealed: {listed(unsealed, _RUNS_SHOWN)}"
+        says = f"{units.counted(len(unsealed), 'run')} not sealed: {listed(unsealed, _RUNS_SHOWN)}"
         yield Finding("runs", Mark.LIMITED, says, "steno recover --all")
     if damaged:
-        says = f"{measures.counted(len(damaged), 'run')} damaged: {listed(damaged, _RUNS_SHOWN)}"
+        says = f"{units.counted(len(damaged), 'run')} damaged: {listed(damaged, _RUNS_SHOWN)}"
         yield Finding("runs", Mark.LIMITED, says, f"steno verify {damaged[0]}")
 
 

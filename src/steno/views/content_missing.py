@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from steno.model.rows import File
-from steno.views.measures import counted
-from steno.views.plain import listed
+from steno.judge.types import File
+from steno.text.safe import listed
+from steno.text.units import counted
 
 _NAMES_SHOWN = 3
 _WHY = {

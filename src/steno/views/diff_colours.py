@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from steno.text.safe import visible
+from steno.text.style import Paint
 from steno.views.file_diff import common_beginning
-from steno.views.paint import Paint
-from steno.views.plain import visible
 
 _ROLES = {"+": "good", "-": "bad", "@": "heading", "#": "warning"}
 _HEADINGS = ("diff ", "--- ", "+++ ")

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import AnyStr
 
+from steno.judge.types import ABSENT, File, FileState
 from steno.model.contents import Contents
-from steno.model.rows import ABSENT, File, FileState
 
 LARGEST = 4 << 20
 _BINARY_LOOK = 8000  # git looks this far, too
@@ -22,7 +22,7 @@ _WITH_CONTENT = {ABSENT, "file", "symlink"}
 _SPECIAL = re.compile(rb'[\x00-\x1f\x7f-\xff"\\]')
 _ESCAPES = {0x07: b"a", 0x08: b"b", 0x09: b"t", 0x0A: b"n", 0x0B: b"v", 0x0C: b"f", 0x0D: b"r"}
 # why a content was not kept, as the record puts it
-_WHY = {
+WHY_NO_CONTENT = {
     "too_large": "it was too large to be kept",
     "unreadable": "it could not be read",
     "changing": "it changed while it was read",
@@ -103,7 +103,7 @@ def _content(state: FileState, contents: Contents | None) -> bytes:
     if state.kind == "symlink":
         return state.link
     if contents is None or state.blob is None or state.blob not in contents:
-        raise _WithheldError(_WHY.get(state.no_content_reason or "", "its content was not kept"))
+        raise _WithheldError(WHY_NO_CONTENT.get(state.no_content_reason or "", "its content was not kept"))
     if contents.is_encrypted(state.blob):
         raise _WithheldError("its content holds a secret and is kept encrypted")
     if state.size is not None and state.size > LARGEST:

@@ -11,12 +11,12 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from steno.model.file_rows import size_of
-from steno.model.rows import File
-from steno.model.unkept import NotKept
-from steno.views import content_missing, measures, not_kept
-from steno.views.paint import Paint
-from steno.views.plain import ELLIPSIS, columns, pad, visible
+from steno.judge.types import File
+from steno.model.contents import NotKept
+from steno.text import units
+from steno.text.safe import ELLIPSIS, columns, pad, visible
+from steno.text.style import Paint
+from steno.views import content_missing, not_kept
 
 SCHEMA = "steno.file-list.v1"
 _GAP = "  "
@@ -123,10 +123,10 @@ def _size(file: File) -> str:
     if grown is None:
         return "?"
     if file.change in {"none", "metadata"}:
-        return measures.size(size_of(file.after) or 0) if file.after.has_content else ""
+        return units.size(file.after.content_size or 0) if file.after.has_content else ""
     if not (file.before.has_content or file.after.has_content):
         return ""
-    return f"{'-' if grown < 0 else '+'}{measures.size(abs(grown))}"
+    return f"{'-' if grown < 0 else '+'}{units.size(abs(grown))}"
 
 
 def _shortened(path: str, room: int | None) -> str:

@@ -10,26 +10,27 @@ from collections.abc import Iterator
 from typing import Any
 
 from steno.model.so_far import SO_FAR
-from steno.views import measures
-from steno.views.paint import Paint
-from steno.views.plain import listed, visible
+from steno.text import units
+from steno.text.safe import listed, visible
+from steno.text.style import Paint
 
 Data = dict[str, Any]
 _SHOWN = 5
-_WITNESSES = {
+WITNESSES = {
     "notify": "calls were stopped by a filter (notify)",
     "ebpf": "calls were seen by a probe (ebpf)",
     "both": "changes were stopped by a filter, calls were seen by a probe (both)",
 }
-_NO_SCOPE = {
+NO_SCOPE = {
     "not_linux": "this is not Linux",
     "no_cgroup2_mount": "cgroup v2 is not mounted",
     "not_permitted": "the user may not make one",
     "read_only": "its file system is read-only",
     "failed": "it could not be made",
+    "not_made": "none was made",
 }
 _NOT_INSTALLED = "kernel_layer_absent:not_installed"
-_CORRELATION = {
+CORRELATION = {
     "clean": "the command was born into a cgroup of its own, which was empty at the end",
     "failed": "what was seen CANNOT be tied to this run's cgroup",
 }
@@ -51,7 +52,7 @@ def lines(health: Data, paint: Paint) -> Iterator[str]:
         yield "what the kernel saw, and who saw it, is told when the run is sealed"
         return
     if own["kernel_layer"] != "absent":
-        yield _WITNESSES.get(own["observer"], visible(own["observer"]))
+        yield WITNESSES.get(own["observer"], visible(own["observer"]))
     yield from _losses(health, paint)
     yield from _scope(health, paint)
 
@@ -60,11 +61,11 @@ def _losses(health: Data, paint: Paint) -> Iterator[str]:
     own, drops = health["steno"], health["ringbuf_drops"]
     disagreements = own["witness_disagreements"]
     if drops:
-        yield paint("bad", f"{measures.counted(drops, 'event')} DROPPED: the probe's ring buffer was full")
+        yield paint("bad", f"{units.counted(drops, 'event')} DROPPED: the probe's ring buffer was full")
     if disagreements["count"]:
         named = [f"{one['op']} {one['path']} (only {one['seen_by']})" for one in disagreements["listed"]]
         some = f": {listed(named, _SHOWN)}" if named else ""
-        count = measures.counted(disagreements["count"], "change")
+        count = units.counted(disagreements["count"], "change")
         yield paint("bad", f"{count} seen by one witness only{some}")
     if own["observer"] == "both" and (drops or own["counters"].get("lost_events")):
         yield paint("warning", "the two witnesses could not be compared everywhere")
@@ -79,14 +80,14 @@ def _scope(health: Data, paint: Paint) -> Iterator[str]:
     scope, correlation = health["steno"]["scope"], health["cgroup_correlation"]
     if health["steno"]["kernel_layer"] == "absent":
         return
-    if correlation in _CORRELATION:
-        words = _CORRELATION[correlation]
+    if correlation in CORRELATION:
+        words = CORRELATION[correlation]
         yield paint("bad", words) if correlation == "failed" else words
     elif scope is None or scope["hierarchy"] is None:
         reason = "" if scope is None else scope["reason"] or ""
-        yield "no cgroup of its own" + (f": {_NO_SCOPE.get(reason, visible(reason))}" if reason else "")
+        yield "no cgroup of its own" + (f": {NO_SCOPE.get(reason, visible(reason))}" if reason else "")
     elif scope["left"]:
-        left = measures.counted(scope["left"], "process", "processes")
+        left = units.counted(scope["left"], "process", "processes")
         yield paint("warning", f"{left} left in the run's cgroup when the recording ended")
     else:
         yield paint("warning", "how the run's cgroup was left is not known")

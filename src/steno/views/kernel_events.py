@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 from steno.evidence.linux_numbers import signal_name
 from steno.evidence.wire import OPS
-from steno.model.kernel_layer import NO_ERROR
-from steno.model.recorded_calls import Row, access, has_failed_to_reach, notes_of, result_word
-from steno.views.paint import Paint
-from steno.views.plain import cut, pad, visible
+from steno.judge.types import NO_ERROR
+from steno.model.events import Row, access, has_failed_to_reach, notes_of, result_word
+from steno.text.safe import cut, pad, visible
+from steno.text.style import Paint
 
 _OP_WIDTH = max(len(op.name) for op in OPS.values())
 _OPEN_FLAGS = {0o100: "create", 0o1000: "truncate", 0o2000: "append", 0o200: "exclusive"}  # of Linux

@@ -12,16 +12,15 @@ from typing import Any
 
 import msgspec
 
-from steno.model.connections import FAILED
-from steno.model.file_rows import GONE_AGAIN
-from steno.model.rows import Connection, Process
+from steno.judge.types import FAILED, GONE_AGAIN, Connection, Process
+from steno.model.contents import NotKept
 from steno.model.run import Run
-from steno.model.unkept import NotKept
-from steno.views import content_missing, measures, not_kept
+from steno.text import units
+from steno.text.safe import listed
+from steno.text.style import Paint
+from steno.views import content_missing, not_kept
 from steno.views.content_missing import ContentMissing
 from steno.views.file_list import Choice, Wanted, chosen
-from steno.views.paint import Paint
-from steno.views.plain import listed
 
 _OBSERVED = "kernel_observed"
 _ENDPOINTS_SHOWN = 5
@@ -81,7 +80,7 @@ def lines(found: dict[str, Any] | None, paint: Paint) -> Iterator[str]:
 
 
 def process_line(found: dict[str, Any]) -> str:
-    processes = measures.counted(found["processes"], *_PROCESS)
+    processes = units.counted(found["processes"], *_PROCESS)
     outlived = f", {found['outlived']} of them alive when it ended" if found["outlived"] else ""
     hooks = f", and {ours} of Steno's hooks" if (ours := found["hook_processes"]) else ""
     return f"{processes}{outlived}{hooks}"
@@ -93,11 +92,11 @@ def file_lines(found: dict[str, Any]) -> Iterator[str]:
     gone = f", {found['files_gone_again']} created and gone again" if found["files_gone_again"] else ""
     yield f"{_changed(found['files_changed'], whole=not unkept)}{gone}, {found['files_read']} read"
     if others := found["files_changed_by_others"]:
-        yield f"{measures.counted(others, 'file')} changed by somebody else during the run"
+        yield f"{units.counted(others, 'file')} changed by somebody else during the run"
     yield from not_kept.lines(unkept)
     yield from content_missing.lines([ContentMissing(**one) for one in found["content_missing"]])
     if refused := (found["observed"] or {}).get("store_refused"):
-        yield f"{measures.counted(refused, 'change')} of Steno's own records refused"
+        yield f"{units.counted(refused, 'change')} of Steno's own records refused"
 
 
 def paths_not_kept(found: dict[str, Any]) -> list[NotKept]:
@@ -111,7 +110,7 @@ def network_lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
         yield from _endpoints(found["unix_outcomes"], "unix socket")
     observed = found["observed"] or {}
     lost = [
-        f"{measures.counted(observed[name], *what)} {became}"
+        f"{units.counted(observed[name], *what)} {became}"
         for name, (what, became) in _LOSSES.items()
         if observed.get(name)
     ]
@@ -147,7 +146,7 @@ def _changed(changes: dict[str, int], *, whole: bool) -> str:
     if not changes:
         return "no file changed" if whole else "no file changed among those whose states are kept"
     parts = [f"{count} {change}" for change, count in sorted(changes.items())]
-    return f"{measures.counted(sum(changes.values()), 'file')} changed ({listed(parts, len(parts))})"
+    return f"{units.counted(sum(changes.values()), 'file')} changed ({listed(parts, len(parts))})"
 
 
 def _outcomes(found: Iterable[Connection]) -> list[dict[str, Any]]:
@@ -174,4 +173,4 @@ def _with_outcome(one: dict[str, Any]) -> str:
 def _named(names: list[str], thing: str) -> str:
     if not names:
         return f"no {thing}"
-    return f"{measures.counted(len(names), thing)}: {listed(names, _ENDPOINTS_SHOWN)}"
+    return f"{units.counted(len(names), thing)}: {listed(names, _ENDPOINTS_SHOWN)}"

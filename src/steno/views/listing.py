@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from steno.model.runs import UNKNOWN, Row, RunState
-from steno.views import measures
-from steno.views.paint import Paint
-from steno.views.plain import columns, cut, pad, visible
+from steno.text import units
+from steno.text.safe import columns, cut, pad, visible
+from steno.text.style import Paint
 
 _HEADINGS = ("RUN", "STATE", "AGE", "TIME", "EXIT", "COMMAND")
 _GAP = "  "
@@ -71,8 +71,8 @@ def _cells(one: Row, now_ms: int) -> tuple[str, ...]:
     return (
         one.run_id,
         str(one.state),
-        UNKNOWN if started is None else measures.age(started, now_ms),
-        UNKNOWN if lasted is None else measures.duration(lasted),
+        UNKNOWN if started is None else units.age(started, now_ms),
+        UNKNOWN if lasted is None else units.duration(lasted),
         UNKNOWN if one.exit_code is None else str(one.exit_code),
         visible(one.title),
     )

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from steno.evidence import layout
-from steno.model.rows import Connection
+from steno.judge.types import Connection
+from steno.model.documents import connection_json
 from steno.model.run import Run
-from steno.views import measures
-from steno.views.paint import Paint
-from steno.views.plain import columns, cut, listed, pad, visible
+from steno.text import units
+from steno.text.safe import columns, cut, listed, pad, visible
+from steno.text.style import Paint
 
 SCHEMA = "steno.net.v1"
 _DOCUMENTS = (layout.KERNEL_LINES, layout.PROCESSES)
@@ -33,8 +34,8 @@ def to_json(run: Run) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "run_id": run.run_id,
-        "endpoints": [one.to_json() for one in found.endpoints],
-        "unix_sockets": [one.to_json() for one in found.unix],
+        "endpoints": [connection_json(one) for one in found.connections if not one.is_unix],
+        "unix_sockets": [connection_json(one) for one in found.connections if one.is_unix],
         "sockets": dict(found.sockets),
         "addressless": dict(found.addressless),
     }
@@ -53,7 +54,7 @@ def lines(run: Run, paint: Paint, *, width: int | None) -> Iterator[str]:
             yield ""
         yield from _table(unix, "UNIX SOCKET", names, paint, width)
     rest = [
-        f"{one.sockets}: {measures.counted(one.times, 'socket')}"
+        f"{one.sockets}: {units.counted(one.times, 'socket')}"
         if one.sockets is not None
         else f"{one.operation} on a descriptor: {one.times}"
         for one in run.unaddressed
@@ -94,7 +95,7 @@ def _stacked(found: list[Connection], heading: str, paint: Paint, width: int) ->
 def _cells(one: Connection, names: dict[int, str]) -> tuple[str, ...]:
     who = [f"{names.get(number, '?')}[{number}]" for number in one.processes]
     return (
-        measures.duration(one.first_ns),
+        units.duration(one.first_ns),
         str(one.times),
         visible(_calls(one)),
         _shown(one),

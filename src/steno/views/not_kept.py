@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from steno.model.unkept import LEFT_OUT, NotKept
-from steno.views.measures import counted
-from steno.views.plain import listed, visible
+from steno.model.contents import LEFT_OUT, NotKept
+from steno.text.safe import listed, visible
+from steno.text.units import counted
 
 _NAMES_SHOWN = 3
 

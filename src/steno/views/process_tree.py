@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from steno.evidence import layout
-from steno.model.descent import TOP
-from steno.model.rows import Process
+from steno.judge.types import TOP, Process
+from steno.model.documents import process_json
 from steno.model.run import Run
-from steno.views import measures
-from steno.views.paint import Paint
-from steno.views.plain import ELLIPSIS, columns, cut, visible
+from steno.text import units
+from steno.text.safe import ELLIPSIS, columns, cut, visible
+from steno.text.style import Paint
 
 SCHEMA = "steno.tree.v1"
 _DOCUMENTS = (layout.FILES, layout.KERNEL_LINES, layout.PROCESSES)
@@ -50,8 +50,7 @@ def to_json(run: Run) -> dict[str, Any]:
     run.expect(*_DOCUMENTS)
     changed = run.files_changed()
     told = [
-        {**process, "files_changed": changed.get(process.get("process", 0), 0)}
-        for process in run.kernel.told_processes()
+        {**process_json(one), "files_changed": changed.get(one.process, 0)} for one in run.judgement.processes
     ]
     return {"schema": SCHEMA, "run_id": run.run_id, "processes": told}
 
@@ -75,9 +74,7 @@ def lines(run: Run, paint: Paint, *, width: int | None, every: bool = False) -> 
             padded[0] = paint(_role(row), padded[0])
             yield _GAP.join([*padded, _fitted(row, room)])
     if tree.hooks:
-        yield paint(
-            "faint", f"and {measures.counted(len(tree.hooks), 'process', 'processes')} of Steno's hooks"
-        )
+        yield paint("faint", f"and {units.counted(len(tree.hooks), 'process', 'processes')} of Steno's hooks")
 
 
 def _columns_that_fit(widths: list[int], width: int | None) -> list[int]:
@@ -124,7 +121,7 @@ def _role(row: _Row) -> str:
 
 def _time(members: list[Process]) -> str:
     lasted = [one.ended_ns - one.started_ns for one in members if one.ended_ns is not None]
-    return measures.duration(sum(lasted)) if lasted else "-"
+    return units.duration(sum(lasted)) if lasted else "-"
 
 
 class _Tree:

@@ -41,7 +41,7 @@ def _summary(run: Run, path: Path) -> dict[str, Any]:
         "gaps": run.declared_gaps,
         "run": run.document(layout.RUN),
         "command_ns": run.facts.command_ns,
-        "health": run.health,
+        "health": msgspec.to_builtins(run.health),
         "redactions": run.document(layout.REDACTION_REPORT),
         "hashes": hashes(run),
         "repo": {

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from steno.evidence import kinds
-from steno.views import calls_text, health_text, kernel_summary, measures
-from steno.views.folding import folded
-from steno.views.paint import Paint
-from steno.views.plain import columns, listed, pad, visible
+from steno.text import units
+from steno.text.safe import columns, listed, pad, visible
+from steno.text.style import Paint, folded
+from steno.views import calls_text, health_text, kernel_summary
 from steno.views.summary import lasted_ns
 
 _LABEL = 12
@@ -93,7 +93,7 @@ def _record(found: Data, paint: Paint) -> Iterator[str]:
 
 def _gaps(found: Data, paint: Paint) -> Iterator[str]:
     for gap in found["gaps"]:
-        lost = f" ({measures.size(gap['lost_bytes'])} lost)" if gap.get("lost_bytes") else ""
+        lost = f" ({units.size(gap['lost_bytes'])} lost)" if gap.get("lost_bytes") else ""
         yield paint("warning", visible(f"{gap['reason']}: {gap['detail']}{lost}"))
 
 
@@ -111,9 +111,9 @@ def _where(run: Data) -> Iterator[str]:
 
 def _when(found: Data) -> Iterator[str]:
     run = found["run"]
-    lasted = measures.duration(lasted_ns(found))
+    lasted = units.duration(lasted_ns(found))
     so_far = "" if found["state"] == "sealed" else " up to the last event"
-    yield f"{measures.moment(run['started_at_ms'])}, for {lasted}{so_far}"
+    yield f"{units.moment(run['started_at_ms'])}, for {lasted}{so_far}"
 
 
 def _result(found: Data, paint: Paint) -> Iterator[str]:
@@ -133,30 +133,30 @@ def _result(found: Data, paint: Paint) -> Iterator[str]:
 def _used(usage: Data | None) -> Iterator[str]:
     if usage is None or usage["user_us"] is None or usage["system_us"] is None:
         return
-    user, system = measures.cpu_time(usage["user_us"]), measures.cpu_time(usage["system_us"])
+    user, system = units.cpu_time(usage["user_us"]), units.cpu_time(usage["system_us"])
     yield f"{user} cpu in user mode, {system} in the kernel"
     if usage["max_rss_kib"] is not None:
-        yield f"{measures.size(usage['max_rss_kib'] * 1024)} of memory at most"
+        yield f"{units.size(usage['max_rss_kib'] * 1024)} of memory at most"
 
 
 def _terminal(found: Data) -> Iterator[str]:
     recorded, seen = found["run"]["terminal"], found["terminal"]
     if recorded["kind"] == "pty":
         size = f"{recorded['cols']}x{recorded['rows']}"
-        resizes = f", resized {measures.counted(seen['resizes'], 'time')}" if seen["resizes"] else ""
+        resizes = f", resized {units.counted(seen['resizes'], 'time')}" if seen["resizes"] else ""
         kind = f"a pseudo-terminal ({visible(recorded['term'] or 'TERM unset')}, {size}{resizes})"
     else:
         kind = "pipes"
     apart = _STREAMS.get(recorded["streams"], visible(recorded["streams"]))
     yield f"{kind}; {apart}; {_STDIN.get(recorded['stdin'], visible(recorded['stdin']))}"
-    yield ", ".join(f"{measures.size(count)} {name}" for name, count in seen["bytes"].items()) or "no stream"
+    yield ", ".join(f"{units.size(count)} {name}" for name, count in seen["bytes"].items()) or "no stream"
     for closed in seen["closed"]:
         why = "its reader went away" if closed["reason"] in kinds.READER_LEFT else "it could not be written"
         yield visible(f"{closed['stream']}: {why} ({closed['reason']})")
     for stream in recorded["held_by_others"]:
         yield visible(f"{stream}: another process still held it when the command ended")
     if recorded["stdin_unread_bytes"]:
-        yield f"{measures.size(recorded['stdin_unread_bytes'])} of the input were never read by the command"
+        yield f"{units.size(recorded['stdin_unread_bytes'])} of the input were never read by the command"
     for signal in seen["signals"]:
         how = "passed on to the command" if signal["forwarded"] else "not passed on"
         yield visible(f"{signal['signal']} was sent to the recorder ({how})")
@@ -207,7 +207,7 @@ def _changes(changes: list[Data] | None, after: Data | None, paint: Paint) -> It
         yield "no file changed"
         return
     added, deleted = (after or {}).get("added_lines") or 0, (after or {}).get("deleted_lines") or 0
-    yield f"{measures.counted(len(changes), 'file')} changed, +{added} -{deleted}"
+    yield f"{units.counted(len(changes), 'file')} changed, +{added} -{deleted}"
     shown = [(visible(f"{one['status']} {one['path']}"), _counts(one)) for one in changes[:_FILES_SHOWN]]
     width = min(max(columns(path) for path, _ in shown), _WIDEST_NAME)  # one long name moves no other row
     for path, counts in shown:
@@ -246,5 +246,5 @@ def _redacted(report: Data) -> Iterator[str]:
         yield "nothing"
         return
     counts = ", ".join(f"{visible(rule)} {count}" for rule, count in report["counts"].items())
-    yield f"{measures.counted(report['total'], 'secret')}: {counts}"
+    yield f"{units.counted(report['total'], 'secret')}: {counts}"
     yield f"in {listed(report['redacted_fields'], _WORDS_SHOWN)}"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from steno.model.live import CALL, NET, PROCESS, Happening
 from steno.model.live.ending import End
 from steno.model.runs import RunState
-from steno.views import measures
-from steno.views.paint import Paint
-from steno.views.plain import cut, visible
+from steno.text import units
+from steno.text.safe import cut, visible
+from steno.text.style import Paint
 
 _NARROW = 60
 _ROLES = {PROCESS: "faint", NET: "warning", CALL: "heading"}
@@ -36,7 +36,7 @@ def line(one: Happening, paint: Paint, *, width: int | None) -> str:
 def passed_over(count: int, *, before: bool, width: int | None) -> str:
     """`before`: what came before the first line, else what came faster than it can be shown."""
     when = "before" if before else "too fast to be shown"
-    says = f"… {measures.counted(count, 'thing')} left out that happened {when}; the record has all"
+    says = f"… {units.counted(count, 'thing')} left out that happened {when}; the record has all"
     return says if width is None else cut(says, width)
 
 
@@ -55,7 +55,7 @@ def ending(end: End, paint: Paint) -> str:
         return paint("bad", "DAMAGED: the record was removed, or cannot be read; `steno verify` says more")
     how = "how it ended is not known" if end.exit_code is None else f"exit {end.exit_code}"
     signal = f" ({visible(end.signal)})" if end.signal else ""
-    lasted = "" if end.duration_ns is None else f" after {measures.duration(end.duration_ns)}"
+    lasted = "" if end.duration_ns is None else f" after {units.duration(end.duration_ns)}"
     missing = visible(", ".join(end.gaps)) or "something is missing"
     record = (
         paint("good", "sealed, complete") if end.complete else paint("bad", f"sealed, INCOMPLETE: {missing}")

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from steno import __version__
 from steno.model.run import EXIT_CODES, RULES, STEPS, Run, Status, Step, Verdict
+from steno.text.safe import visible
+from steno.text.style import Paint
 from steno.views import content_missing as missing
 from steno.views.content_missing import ContentMissing
-from steno.views.paint import Paint
-from steno.views.plain import visible
 
 SCHEMA = "steno.verify.v1"
 _PROBLEMS_SHOWN = 10

@@ -16,9 +16,9 @@ from steno.contracts.agent_audit.streams import Chunks
 from steno.evidence import kinds
 from steno.evidence.kinds import AgentStep
 from steno.evidence.layers import Layers
-from steno.launch.attempt import Judging, Step, Steps, judged
+from steno.launch.attempt import AfterRun, Step, Steps, judged
 from steno.launch.run_dirs import PreparedRun, prepare_run
-from steno.launch.snapshot import LongLook, Look, Masking
+from steno.launch.snapshot import Masking, ScannedFiles, SnapshotProgress
 from steno.launch.strace_chain import RecordedStreams
 from support.spools import MemoryLayers, numbered, start
 
@@ -36,19 +36,19 @@ def prepared(tmp_path: Path) -> Iterator[PreparedRun]:
         yield prepared
 
 
-def after(judging: Judging, folder: Path) -> list[AgentStep]:
+def after(judging: AfterRun, folder: Path) -> list[AgentStep]:
     with Folder(folder) as spool:
         told = list(judging.after(FolderLayers(spool, RUN_ID)))
     return [event for event in told if isinstance(event, AgentStep)]
 
 
-def judging_of(prepared: PreparedRun) -> Judging:
+def judging_of(prepared: PreparedRun) -> AfterRun:
     steps = Steps()
     for step in Step:
         if step < Step.STREAMS:
             steps.did(step, "well")
-    look, masking = LongLook(lambda _: None), Masking({}, [])
-    return Judging(prepared, steps, Look({}), Rules(), NoStreams(), look, masking)
+    look, masking = SnapshotProgress(lambda _: None), Masking({}, [])
+    return AfterRun(prepared, steps, ScannedFiles({}), Rules(), NoStreams(), look, masking)
 
 
 def test_a_step_that_fails_is_told_and_noted_and_the_others_are_done(

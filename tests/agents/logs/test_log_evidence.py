@@ -215,13 +215,13 @@ def test_of_lines_that_cannot_matter_none_is_looked_at(monkeypatch: pytest.Monke
     looked_at: list[bytes] = []
     every = log_scan.log_lines
 
-    def noting(*given: Any) -> Iterator[Any]:
+    def collect_errors(*given: Any) -> Iterator[Any]:
         for line in every(*given):
             if isinstance(line, log_scan.LogLine):
                 looked_at.append(line.json)
             yield line
 
-    monkeypatch.setattr("steno.contracts.agent_audit.log_scan.log_lines", noting)
+    monkeypatch.setattr("steno.contracts.agent_audit.log_scan.log_lines", collect_errors)
     start = lines({"type": "thread.started", "thread_id": "1"})
     call = lines(foreign("codex", "hello")[0])
     blocks = [start, *[call * 100, b"words { of a tool }\n" * 100, b"\x1b[1mred\x1b[0m\n" * 100], END]

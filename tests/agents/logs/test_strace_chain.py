@@ -34,6 +34,7 @@ def redactor() -> Redactor:
     return Redactor(findings=Findings(), literals=[SECRET])
 
 
+@pytest.mark.process
 def test_the_agent_keeps_its_shell_and_its_words(redactor: Redactor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strace_chain, "_comes_from_elsewhere", lambda: True)
     with StraceChain(PROGRAMS, redactor) as chain:
@@ -45,6 +46,7 @@ def test_the_agent_keeps_its_shell_and_its_words(redactor: Redactor, monkeypatch
     assert inner[-3:] == ["--", "/bin/agent", "it's"]
 
 
+@pytest.mark.process
 def test_the_streams_and_the_trace_are_masked_and_agree(redactor: Redactor, tmp_path: Path) -> None:
     with StraceChain(PROGRAMS, redactor) as chain:
         words = shlex.split(chain.wrapped(["/bin/agent"], {})[-1])
@@ -63,6 +65,7 @@ def test_the_streams_and_the_trace_are_masked_and_agree(redactor: Redactor, tmp_
     assert (tmp_path / "out").read_bytes() == files["stdout"]
 
 
+@pytest.mark.process
 def test_the_raw_trace_is_in_no_folder_so_nothing_is_left_when_we_are_killed(redactor: Redactor) -> None:
     with StraceChain(PROGRAMS, redactor) as chain:
         words = shlex.split(chain.wrapped(["/bin/agent"], {})[-1])
@@ -77,6 +80,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         find_programs({"PATH": str(tmp_path)})
 
 
+@pytest.mark.process
 def test_a_strace_that_may_not_trace_is_an_error_with_its_own_words(tmp_path: Path) -> None:
     for name in ("script", "strace"):
         (tmp_path / name).write_text(
@@ -87,6 +91,7 @@ def test_a_strace_that_may_not_trace_is_an_error_with_its_own_words(tmp_path: Pa
         find_programs({"PATH": f"{tmp_path}:/usr/bin:/bin"})
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("script", "said"),
     [("#!/bin/sh\nread forever < /dev/zero\n", "has not ended"), ("#!/nowhere\n", "No such file")],

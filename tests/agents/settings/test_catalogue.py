@@ -120,6 +120,8 @@ def test_an_agent_like_no_other_is_answered_with_all_names() -> None:
             'unless = { a = "b" }\n',
             "a text signal has no fields",
         ),
+        (MINE + '[hooks]\nfile = "x"\n', "like those of another agent, or name"),
+        (MINE + '[hooks]\nlike = "claude"\n', "in a file or in a folder"),
         ("\xff", "UTF-8"),
     ],
 )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steno.errors import BadRequestError
-from steno.launch.start import Words, words_of
+from steno.launch.start import Words, prompt_and_arguments
 
 
 @pytest.mark.parametrize(
@@ -21,15 +21,15 @@ from steno.launch.start import Words, words_of
     ],
 )
 def test_the_dashes_divide_the_words(words: list[str], read: Words) -> None:
-    assert words_of(words) == read
+    assert prompt_and_arguments(words) == read
 
 
 def test_an_option_is_not_said_to_the_model() -> None:
     with pytest.raises(BadRequestError, match="--fast") as raised:
-        words_of(["Fix it.", "--fast"])
+        prompt_and_arguments(["Fix it.", "--fast"])
     assert "follow --" in raised.value.hint
 
 
 @given(st.lists(st.text()))
 def test_the_agents_own_arguments_are_never_changed(own: list[str]) -> None:
-    assert words_of(["Fix it.", "--", *own]) == Words("Fix it.", own)
+    assert prompt_and_arguments(["Fix it.", "--", *own]) == Words("Fix it.", own)

@@ -12,7 +12,7 @@ from steno.agents.catalog import Catalogue
 from steno.agents.known import parse_definition
 from steno.errors import AgentSetupError, BadPolicyError, BadRequestError
 from steno.launch import agent_settings
-from steno.launch.agent_settings import Observed
+from steno.launch.agent_settings import Instrumentation
 from steno.launch.environment import Home
 from steno.launch.mcp_servers import Written
 from support.observed_homes import CODEX, prepared, put
@@ -33,7 +33,7 @@ def home(tmp_path: Path) -> Home:
 
 def test_nothing_that_was_not_asked_for_is_written(home: Home) -> None:
     for name in Catalogue.load({}).known:
-        assert prepared(name, home) == Observed(arguments=[], written=[], unguarded=[])
+        assert prepared(name, home) == Instrumentation(arguments=[], written=[], uncovered=[])
     assert os.listdir(home.path) == []
 
 
@@ -81,6 +81,36 @@ def test_an_agent_without_hooks_is_refused(home: Home) -> None:
         prepared("opencode", home, hooks=True)
 
 
+def test_hooks_that_are_programs_stand_in_their_folder_once_and_replace_nothing(home: Home) -> None:
+    done = prepared("cline", home, hooks=True)
+    folder = home.path / ".cline" / "hooks"
+    assert done.written == [Written(file=str(folder), what="hooks", name="cline", changed=True)]
+    assert sorted(hook.name for hook in folder.iterdir()) == ["PostToolUse", "PreToolUse", "TaskComplete"]
+    for hook in folder.iterdir():
+        assert hook.read_text() == "#!/bin/sh\nexec '/opt/st eno/steno' hook cline\n"
+        assert hook.stat().st_mode & 0o777 == 0o700
+    assert prepared("cline", home, hooks=True).written[0].changed is False
+    (folder / "PreToolUse").write_text("#!/bin/sh\nexit 0\n")
+    with pytest.raises(AgentSetupError, match="PreToolUse is a hook already"):
+        prepared("cline", home, hooks=True)
+    assert (folder / "PreToolUse").read_text() == "#!/bin/sh\nexit 0\n"
+
+
+def test_an_agent_of_the_users_has_hooks_like_those_of_one_that_comes_with_steno(home: Home) -> None:
+    text = 'program = "x"\ninstall = "-"\n[launch]\nstart = ["{prompt}"]\n[hooks]\nfile = ".mine/set.json"\n'
+    mine = parse_definition("mine", f'{text}like = "claude"\n'.encode())
+    with agent_settings.observed(mine, home, home.path, hooks=True, policy=None, steno=["steno"]):
+        found = json.loads((home.path / ".mine" / "set.json").read_text())["hooks"]
+    assert found["PreToolUse"] == [{"hooks": [{"type": "command", "command": "steno hook claude"}]}]
+    own = 'event = "e"\n[hooks.events]\nStop = { emits = "run_finished" }\n'
+    alien = parse_definition("mine", f"{text}{own}".encode())
+    with (
+        pytest.raises(BadRequestError, match="nobody would understand the hooks of mine"),
+        agent_settings.observed(alien, home, home.path, hooks=True, policy=None),
+    ):
+        pass
+
+
 @pytest.mark.parametrize("hooks", [True, False])
 def test_the_users_own_home_is_never_touched(home: Home, policy: Path, hooks: bool) -> None:
     put(home, ".codex/config.toml", CODEX)
@@ -114,7 +144,7 @@ SERVER = '{"mcpServers": {"one": {"command": "s"}}}'
 
 def test_a_policy_that_holds_for_everything_is_not_doubted(home: Home, policy: Path) -> None:
     put(home, ".claude.json", SERVER)
-    assert prepared("claude", home, "--allowedTools", "mcp__one", policy=policy).unguarded == []
+    assert prepared("claude", home, "--allowedTools", "mcp__one", policy=policy).uncovered == []
 
 
 @pytest.mark.parametrize("settings", [None, "{}", '{"mcpServers": {}}'])
@@ -123,7 +153,7 @@ def test_a_policy_for_a_home_without_servers_is_said_to_hold_for_nothing(
 ) -> None:
     if settings is not None:
         put(home, ".claude.json", settings)
-    assert prepared("claude", home, policy=policy).unguarded == [agent_settings.NO_SERVERS]
+    assert prepared("claude", home, policy=policy).uncovered == [agent_settings.NO_SERVERS]
 
 
 def test_a_policy_for_an_agent_whose_servers_nobody_knows_is_said_to_hold_for_nothing(
@@ -133,9 +163,9 @@ def test_a_policy_for_an_agent_whose_servers_nobody_knows_is_said_to_hold_for_no
         "mine", b'program = "x"\ninstall = "-"\n[launch]\nstart = ["{prompt}"]\nresume = ["{session}"]'
     )
     with agent_settings.observed(mine, home, home.path, hooks=False, policy=policy) as found:
-        assert found.unguarded == [agent_settings.UNKNOWN_PLACE]
+        assert found.uncovered == [agent_settings.UNKNOWN_PLACE]
     with agent_settings.observed(mine, home, home.path, hooks=False, policy=None) as found:
-        assert found.unguarded == []
+        assert found.uncovered == []
 
 
 @pytest.mark.parametrize(
@@ -155,8 +185,8 @@ def test_servers_that_the_arguments_bring_along_are_said_to_be_unguarded(
     home: Home, policy: Path, name: str, file: str, settings: str, arguments: list[str]
 ) -> None:
     put(home, file, settings)
-    assert prepared(name, home, *arguments, policy=policy).unguarded == [agent_settings.BY_ARGUMENTS]
-    assert prepared(name, home, *arguments).unguarded == []
+    assert prepared(name, home, *arguments, policy=policy).uncovered == [agent_settings.BY_ARGUMENTS]
+    assert prepared(name, home, *arguments).uncovered == []
 
 
 def test_servers_that_the_run_directory_brings_along_are_said_to_be_unguarded(
@@ -164,7 +194,7 @@ def test_servers_that_the_run_directory_brings_along_are_said_to_be_unguarded(
 ) -> None:
     put(home, ".claude.json", SERVER)
     (home.path.parent / ".mcp.json").write_text("{}")
-    assert prepared("claude", home, policy=policy).unguarded == [agent_settings.BY_DIRECTORY]
+    assert prepared("claude", home, policy=policy).uncovered == [agent_settings.BY_DIRECTORY]
 
 
 def test_places_of_one_file_are_held_once_in_whatever_order_they_are_described(

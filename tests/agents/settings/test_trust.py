@@ -54,7 +54,7 @@ def test_codex_trusts_the_directory(home: Path, work: Path) -> None:
     file = put(home / ".codex" / "config.toml", CODEX)
     applied = apply_trust(agent("codex"), home, work, {})
     assert applied is not None
-    assert applied.changed
+    assert not applied.already_there
     assert file.read_bytes() == CODEX + f'\n[projects."{work}"]\ntrust_level = "trusted"\n'.encode()
 
 
@@ -89,7 +89,7 @@ def test_a_second_time_changes_no_byte(home: Path, work: Path, name: str) -> Non
     before = file.read_bytes(), file.stat().st_mtime_ns, file.stat().st_ino
     second = apply_trust(agent(name), home, work, {})
     assert second is not None
-    assert (first.changed, second.changed) == (True, False)
+    assert (first.already_there, second.already_there) == (False, True)
     assert (file.read_bytes(), file.stat().st_mtime_ns, file.stat().st_ino) == before
 
 

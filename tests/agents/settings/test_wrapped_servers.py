@@ -44,7 +44,7 @@ def test_the_servers_of_codex_are_wrapped_and_comments_stay(
     assert servers["files"] == {"command": STENO[0], "args": words, "startup_timeout_sec": 60}
     assert servers["bare"] == {"command": STENO[0], "args": [*wrapped[1:], "bare", "--", "./bare"]}
     assert servers["far"] == {"url": "https://example.com/mcp"}
-    assert done.unguarded == [agent_settings.WITHOUT_COMMAND.format(name="far")]
+    assert done.uncovered == [agent_settings.WITHOUT_COMMAND.format(name="far")]
     assert [(one.name, one.changed) for one in done.written] == [("files", True), ("bare", True)]
     for comment in ("# servers of mine\n", "# local\n", "# the runner\n"):
         assert comment in file.read_text()
@@ -103,7 +103,7 @@ def test_the_servers_of_opencode_are_one_list_of_words(home: Home, policy: Path,
     made = json.loads(file.read_bytes())["mcp"]
     assert made["one"] == {**local, "command": [*wrapped, "one", "--", "bun", "x", "server"]}
     assert made["two"] == mcp["mcp"]["two"]
-    assert done.unguarded == [agent_settings.WITHOUT_COMMAND.format(name="two")]
+    assert done.uncovered == [agent_settings.WITHOUT_COMMAND.format(name="two")]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_what_is_no_server_is_named_and_left_alone(home: Home, policy: Path, ser
     file = put(home, ".gemini/settings.json", f'{{"mcpServers": {{"odd": {server}}}}}')
     before = file.read_text()
     assert (
-        agent_settings.WITHOUT_COMMAND.format(name="odd") in prepared("gemini", home, policy=policy).unguarded
+        agent_settings.WITHOUT_COMMAND.format(name="odd") in prepared("gemini", home, policy=policy).uncovered
     )
     assert file.read_text() == before
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from steno.contracts.agent_audit.meta import Ended, SessionFound, TrustGiven, describe, ended
+from steno.agents.stream import Session
+from steno.contracts.agent_audit.meta import Ended, TrustGiven, describe, ended
 from steno.contracts.agent_audit.streams import PARTS
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import EventData
@@ -30,7 +31,7 @@ def test_a_meta_file_has_every_field_of_the_schema() -> None:
                 2,
                 selector="0123abcd",
                 trust=TrustGiven("/home/.codex/config.toml", ["projects", "/d"], already_there=False),
-                session=SessionFound("thread_id", "t1", "stdout"),
+                session=Session("thread_id", "t1", "stdout"),
                 translate_level=2,
                 rules={"parser": "codex"},
             ),

@@ -10,7 +10,7 @@ import pytest
 
 from steno.contracts.assay import lines as assay_lines
 from steno.evidence import wire
-from steno.judge.kernel_rows import batches
+from steno.evidence.syscalls import batches
 from support.frames_made import FakeFrames
 from support.kernel_tables import kernel_layers
 from support.spools import RUN_ID

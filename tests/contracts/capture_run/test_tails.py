@@ -18,6 +18,7 @@ from steno.evidence.kinds import EventData
 from steno.judge.facts import RunFacts
 from steno.model.record import Record
 from steno.model.run import Run
+from support.documents import documents
 from support.spools import FINISH, ON_TERMINAL, START, MemoryLayers, numbered, recording, start, tape_files
 
 AFTER = kinds.RepoSnapshotAfter(root="/work", head="b" * 40, changed=1)
@@ -27,7 +28,7 @@ def run_of(*data: EventData, files: Mapping[str, bytes] | None = None) -> Run:
     layers: Any = MemoryLayers(numbered(data), files, 4096)
     nothing: Any = None  # there is no folder
     run = Run(nullcontext(nothing))
-    run.record = Record(nothing, nothing, RunState.SEALED, layers, RunFacts.of(layers), None)
+    run.record = Record(nothing, RunState.SEALED, layers, RunFacts.of(layers), None, documents(layers))
     return run
 
 

@@ -182,6 +182,7 @@ def test_a_stream_that_can_be_resumed_leaves_its_call_open_until_the_answer_come
     assert asyncio.run(run()) == ([], ["result"])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("command", "outcome"), [("true", "result"), ("false", "denied")])
 def test_a_call_waits_for_its_approval(tmp_path: Path, command: str, outcome: str) -> None:
     async def run() -> tuple[list[str], int]:
@@ -193,6 +194,7 @@ def test_a_call_waits_for_its_approval(tmp_path: Path, command: str, outcome: st
     assert asyncio.run(run()) == ([outcome], command == "true")
 
 
+@pytest.mark.process
 def test_a_client_that_leaves_while_somebody_thinks_gets_nothing_sent(tmp_path: Path) -> None:
     thought = tmp_path / "thought"
     os.mkfifo(thought)

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from steno.mcp.http import headers
-from steno.mcp.http.connection import Upstream, UpstreamError
+from steno.mcp.http.connection import Protocol, Upstream, UpstreamError
 
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -135,3 +135,13 @@ def test_what_is_no_whole_answer_is_the_end_of_the_upstream(answer: bytes) -> No
 async def _asked(upstream: Upstream) -> bytes:
     await upstream.ask(b"GET", [], b"")
     return await upstream.whole()
+
+
+def test_what_came_before_a_connection_broke_is_read() -> None:
+    async def run() -> bytes:
+        protocol = Protocol()
+        protocol.data_received(_ANSWER)
+        protocol.connection_lost(ConnectionResetError())
+        return await protocol.reader.read()
+
+    assert asyncio.run(run()) == _ANSWER

@@ -221,12 +221,14 @@ def server(tmp_path: Path, era: str, *pages: list[dict[str, Any]]) -> list[str]:
     return [sys.executable, str(path), json.dumps([era, *pages])]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("era", ["legacy", "current"])
 def test_a_server_of_either_era_is_pinned_with_all_its_pages(tmp_path: Path, era: str) -> None:
     pinned = pin_command.pin_server(server(tmp_path, era, [TOOL], [{"name": "b"}]))
     assert pinned == pins.of_listing([TOOL, {"name": "b"}])
 
 
+@pytest.mark.process
 def test_pinning_again_tells_what_changed_and_keeps_other_servers(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("version: 1\npins: pins.json\ndefault: allow\n")
@@ -254,6 +256,7 @@ def test_pinning_again_tells_what_changed_and_keeps_other_servers(tmp_path: Path
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("command", "says"),
     [
@@ -268,6 +271,7 @@ def test_a_server_that_does_not_serve_is_told(command: list[str], says: str) -> 
         pin_command.pin_server(command)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("era", "says"), [("silent", "in time"), ("endless", "without an end"), ("neither", "does not list")]
 )
@@ -326,6 +330,7 @@ def test_pins_of_another_server_are_not_replaced_by_chance(
     assert [change.what for change in pin_command.pin(policy, ["b"], "x").changes] == ["removed", "added"]
 
 
+@pytest.mark.process
 def test_a_server_that_a_shell_started_is_ended_with_its_shell(tmp_path: Path) -> None:
     told = tmp_path / "pid"
     command = ["sh", "-c", f"sleep 600 & echo $! >{told}; wait"]

@@ -16,7 +16,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.keys import KEY_IN_STORE
 from steno.bundle.store import RunState
 from steno.evidence import intake, kinds, layout, wire
-from steno.judge.happenings import Happening
+from steno.judge.activity import Happening
 from steno.model.live.following import Following, Step, following
 from support.claims_told import POLICY, decided, ended, hook, opened, sdk
 from support.live_runs import SECRET, LiveRun

@@ -9,7 +9,7 @@ from steno.bundle.store import RunState
 from steno.claims.keeping import Heard, keep_claims
 from steno.evidence import intake, kinds
 from steno.evidence.ignored import IgnoreRules
-from steno.judge.happenings import CALL, FILE, NET, PROCESS, RUN, Happening
+from steno.judge.activity import CALL, FILE, NET, PROCESS, RUN, Happening
 from steno.model.live.ending import End, end_of
 from steno.model.live.following import following
 from steno.model.live.sealed import last_happenings
@@ -18,8 +18,8 @@ from steno.record.intake import open_left
 from steno.record.kernel import keep_kernel_layer
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.text.style import Paint
 from steno.views import tail
-from steno.views.paint import Paint
 from support.claims_told import hook
 from support.live_runs import LiveRun
 

@@ -84,7 +84,7 @@ export interface Call {
   corroborated_by: string | null;
   decision: string | null;
   reason: string | null;
-  /** What policy decided was not enforced. */
+  /** Whether what policy decided was not enforced. */
   dry_run: boolean;
   /** How the call ended, as its proxy told it. */
   decision_outcome: string | null;
@@ -109,7 +109,7 @@ export interface Call {
 export interface File {
   path: string;
   path_bytes: string | null;
-  /** As `steno files` shows it. */
+  /** As `steno files` shows it: A, M, D, m for metadata, o by somebody else, t, r for read, ? or -. */
   letter: string;
   /** Of what is there: created, modified, deleted, metadata, none or unknown. */
   change: string;
@@ -120,6 +120,7 @@ export interface File {
   after: FileState;
   changed_by_others: boolean;
   git_root: string | null;
+  /** What git makes of it: ignored, untracked, dirty or clean. */
   git_class: string | null;
 }
 
@@ -148,7 +149,7 @@ export interface Connection {
   /** As people write it: 1.2.3.4:80, [::1]:80, a path. */
   name: string;
   operations: string[];
-  /** The same, each with the errors that it ended with. */
+  /** The operations, each with the errors that it ended with. */
   calls: string[];
   /** What came of connecting; null where nobody tried. */
   result: string | null;
@@ -201,14 +202,14 @@ export interface Effects {
   server: string | null;
   n_events: number;
   files_created: string[];
-  /** But for those that were created. */
+  /** Written, but for those that were created. */
   files_written: string[];
   files_deleted: string[];
-  /** Of these three, what is a file. */
+  /** Created, written or deleted. Terminals, sinks and the logs of the run itself are no files. */
   files_changed: string[];
   files_read: string[];
   files_tried: string[];
-  /** That it connected to or sent to, unless that is known to have failed. */
+  /** What it connected to or sent to; whether a connect succeeded is not always known. */
   endpoints: string[];
   sockets: string[];
   programs: string[];
@@ -257,7 +258,7 @@ export interface Exec {
 export interface File {
   path: string;
   path_bytes: string | null;
-  /** As `steno files` shows it. */
+  /** As `steno files` shows it: A, M, D, m for metadata, o by somebody else, t, r for read, ? or -. */
   letter: string;
   /** Of what is there: created, modified, deleted, metadata, none or unknown. */
   change: string;
@@ -268,6 +269,7 @@ export interface File {
   after: FileState;
   changed_by_others: boolean;
   git_root: string | null;
+  /** What git makes of it: ignored, untracked, dirty or clean. */
   git_class: string | null;
 }
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from steno.contracts.agent_audit.streams import AUDIT
-from steno.model import rows
+from steno.judge import types as rows
 from steno.model.contents import Contents
 from steno.model.run import Run
 

@@ -21,7 +21,7 @@ from steno.contracts.agent_audit.log_scan import (
     PLACES,
     DoneSignal,
     Evidence,
-    Gathered,
+    LogFindings,
     State,
     gather,
 )
@@ -109,7 +109,7 @@ def completion(
     An exit code that is not known is none of success.
     """
     words = sorted({*rules.given, *endings(given)})
-    gathered: dict[Log, Gathered] = {
+    gathered: dict[Log, LogFindings] = {
         log: gather(
             logs.get(log, ()),
             TerminalSignals(rules.terminal_signals, log),
@@ -144,13 +144,13 @@ def endings(texts: Iterable[bytes]) -> list[str]:
     return sorted(log_scan.endings(texts, PLACES))
 
 
-def _counting(gathered: Mapping[Log, Gathered]) -> dict[Log, Evidence]:
+def _counting(gathered: Mapping[Log, LogFindings]) -> dict[Log, Evidence]:
     """In a stream of records a line that is none comes from somebody else than the agent."""
     is_stream = _is_stream(gathered)
     return {log: of.records if is_stream else of.other_lines for log, of in gathered.items()}
 
 
-def _is_stream(gathered: Mapping[Log, Gathered]) -> bool:
+def _is_stream(gathered: Mapping[Log, LogFindings]) -> bool:
     return any(of.has_records for of in gathered.values())
 
 
@@ -174,7 +174,9 @@ def _last_turn(found: Mapping[Log, Evidence]) -> Log | None:
     return next((source for source, log in found.items() if log.meaning), None)
 
 
-def _diagnostics(gathered: Mapping[Log, Gathered], found: Mapping[Log, Evidence], judged: str) -> list[str]:
+def _diagnostics(
+    gathered: Mapping[Log, LogFindings], found: Mapping[Log, Evidence], judged: str
+) -> list[str]:
     logs = found.values()
     signals = [log.signal for log in logs if log.signal]
     turn = _last_turn(found)

@@ -333,7 +333,7 @@ def endings(texts: Iterable[bytes], places: re.Pattern[bytes]) -> set[str]:
     return {letters for letters in found if len(letters) >= FEWEST}
 
 
-class Trail:
+class EchoFilter:
     """Follows one log; knows the letters before every place of the line that comes next."""
 
     def __init__(self, given: Iterable[str]) -> None:
@@ -342,7 +342,7 @@ class Trail:
         self._passed: list[bytes] = []  # lines whose letters nobody has asked for yet
         self._held = 0
 
-    def was_given(self, line: bytes, place: int) -> bool:
+    def is_echo(self, line: bytes, place: int) -> bool:
         if not self._endings:
             return False
         letters = _letters_before(line, place)
@@ -425,7 +425,7 @@ class Evidence(msgspec.Struct):
         self.signal = signal
 
 
-class Gathered(NamedTuple):
+class LogFindings(NamedTuple):
     """Of one log."""
 
     records: Evidence
@@ -436,7 +436,7 @@ class Gathered(NamedTuple):
 
 def gather(
     blocks: Iterable[bytes], signals: TerminalSignals, given: Iterable[str], parser: Parser
-) -> Gathered:
+) -> LogFindings:
     gathering = _Gathering(signals, tuple(given), parser)
     found: list[Document] = []
     if parser.is_document is not None:
@@ -465,10 +465,10 @@ class _Gathering:
         self._seen = Evidence()
         self._doubtful = Evidence()  # in a block that may turn out to be a skill file
         self._records = Evidence()
-        self._words_before = Trail(given)  # of the assistant's in records
+        self._words_before = EchoFilter(given)  # of the assistant's in records
         self._has_records = False
         self._number = 0
-        self.trail = Trail(given)
+        self.trail = EchoFilter(given)
         self.lines_skipped = 0
 
     def wanted(self) -> Wanted:
@@ -499,11 +499,11 @@ class _Gathering:
         if self._reader is not None:
             self._take_record(self._reader, found, self._signals.meaning(b"", found))
 
-    def finished(self) -> Gathered:
+    def finished(self) -> LogFindings:
         if self._reader is not None:
             _look(_said(self._reader.finish(), self._number), self._records, self._words_before)
         self._seen.add(self._doubtful)
-        return Gathered(self._records, self._seen, self._has_records, self.lines_skipped)
+        return LogFindings(self._records, self._seen, self._has_records, self.lines_skipped)
 
     def _meaning(self, line: LogLine, found: JsonObject | None) -> Meaning | None:
         words, written = self._signal_words, line.json or line.text
@@ -524,7 +524,7 @@ def _said(events: Iterable[Event], number: int) -> Iterator[LogLine | Passed]:
             yield from lines_of_words(event.text.encode(), number, _WORDS)
 
 
-def _look(lines: Iterable[LogLine | Passed], evidence: Evidence, trail: Trail) -> None:
+def _look(lines: Iterable[LogLine | Passed], evidence: Evidence, trail: EchoFilter) -> None:
     for line in lines:
         if isinstance(line, Passed):
             trail.pass_by(line.lines)
@@ -533,15 +533,15 @@ def _look(lines: Iterable[LogLine | Passed], evidence: Evidence, trail: Trail) -
             trail.pass_by(line.text)
 
 
-def _look_at(line: LogLine, evidence: Evidence, trail: Trail) -> None:
+def _look_at(line: LogLine, evidence: Evidence, trail: EchoFilter) -> None:
     if not evidence.marker:
         evidence.marker = any(
-            not trail.was_given(line.text, marker.start()) for marker in MARKER.finditer(line.text)
+            not trail.is_echo(line.text, marker.start()) for marker in MARKER.finditer(line.text)
         )
     if PREFIX not in line.text:
         return
     for said in done_signals(line.text):
-        if trail.was_given(line.text, said.place):
+        if trail.is_echo(line.text, said.place):
             continue
         if said.signal is not None:
             evidence.take(said.signal)

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
+from steno.agents.stream import Session
 from steno.contracts.agent_audit.streams import (
     AUDIT,
     PARTS,
@@ -81,15 +82,9 @@ class Protocol(_Wire, frozen=True):
     completion: dict[str, Any] | None  # null: nobody judged
 
 
-class SessionFound(_Wire, frozen=True):
-    field: str | None = None
-    value: str | None = None
-    source: Literal["stdout", "stderr"] | None = None
-
-
 class Interactive(_Wire, frozen=True):
     handle: str | None
-    session: SessionFound
+    session: Session
     translate_level: Literal[0, 1, 2, 3]
 
 
@@ -190,7 +185,7 @@ class Known(_Wire, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     completion: Mapping[str, Any] | None = None
     handle: str | None = None
-    session: SessionFound = SessionFound()
+    session: Session = Session()
     translate_level: Literal[0, 1, 2, 3] = 0
 
 

@@ -13,9 +13,17 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steno.evidence import canonical, wire
-from steno.model.connections import internet_endpoint
-from steno.model.kernel_rows import column, shown
-from steno.model.recorded_calls import RowBatch, access, category, creates, has_failed, truncates
+from steno.model.events import (
+    RowBatch,
+    access,
+    category,
+    column,
+    creates,
+    has_failed,
+    internet_endpoint,
+    shown,
+    truncates,
+)
 
 SCHEMA = "assay.runner.kernel_event.v0"
 FIRST_OWN_KIND = 100

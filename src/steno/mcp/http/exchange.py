@@ -1,5 +1,4 @@
-"""One client's connection: its requests in order, each ruled on, passed to the upstream, and its answer
-passed back.
+"""One client's connection: each request is ruled on and passed on, and its answer passed back.
 
 The same bytes that came pass, unless policy says otherwise. An answer is one JSON message or a stream of
 them; each is shown to the session before the client has it. An answer that leads around the proxy, or that

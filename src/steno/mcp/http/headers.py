@@ -1,5 +1,4 @@
-"""What the proxy does with heads: who may ask and where, which headers pass, and which must agree with the
-body.
+"""What heads are good for: who may ask, what passes, and what must agree with the body.
 
 A header whose name another server could take for one that is checked here is a reason to refuse. Only
 loopback is listened on, and only names of loopback are answered to: a page of another origin, or a name

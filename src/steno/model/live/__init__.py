@@ -6,6 +6,6 @@ Everything is masked by the rules of the seal before it leaves this room. Never 
 
 from __future__ import annotations
 
-from steno.judge.happenings import CALL, NET, PROCESS, Happening
+from steno.judge.activity import CALL, NET, PROCESS, Happening
 
 __all__ = ["CALL", "NET", "PROCESS", "Happening"]

@@ -29,7 +29,7 @@ from steno.evidence.intake import (
     PolicyTold,
 )
 from steno.evidence.intake_names import FOLDER_PREFIX, ON_DISK
-from steno.judge.happenings import CALL, Happening, shortened
+from steno.judge.activity import CALL, Happening, shortened
 from steno.model.live.growing import GrowingLines
 from steno.redact.engine import Redactor
 

@@ -20,7 +20,7 @@ from steno.bundle.store import RunState
 from steno.errors import StoreError
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import Event
-from steno.judge.happenings import RUN, Happening
+from steno.judge.activity import RUN, Happening
 from steno.model.live.claims import ClaimsWatch, intakes, open_intake
 from steno.model.live.growing import GrowingLines, taken
 from steno.model.live.kernel import KernelWatch, Taken, open_kernel_watch

@@ -18,7 +18,7 @@ from steno.bundle.frames import OP_NAMES
 from steno.bundle.kernel_table import mask_arguments, mask_path
 from steno.bundle.live_frames import LiveFrames
 from steno.evidence import layout, wire
-from steno.judge.happenings import ALWAYS, OPENS, Happening, Row, Teller, gathered
+from steno.judge.activity import ALWAYS, OPENS, Happening, Row, Teller, gathered
 from steno.judge.operations import MEANING_OF_OPEN
 from steno.redact.engine import Redactor
 

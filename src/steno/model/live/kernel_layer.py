@@ -17,15 +17,14 @@ from steno.bundle import kernel_table
 from steno.bundle.folder import BLOCK, Folder
 from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import Frames, Touched, open_frames
-from steno.bundle.judged import JudgedFiles
 from steno.bundle.kernel_table import mask_path
 from steno.bundle.keys import KNOWN_SECRETS, key_of_spool, read_known_secrets
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, layout
 from steno.evidence.ignored import IgnoreRules, is_plain
 from steno.evidence.kinds import Event, EventData, RunStart
-from steno.judge.kernel_rows import named_text
-from steno.model.record import Record, SpoolLayers
+from steno.evidence.syscalls import named_text
+from steno.model.record import Record, SpoolLayers, documents_over
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 
@@ -91,7 +90,7 @@ def with_kernel_layer(record: Record, store: Path) -> Record | None:
             f"what the kernel saw of {record.run.path} cannot be read: {why}",
             hint="if the run has just ended, ask again",
         ) from error
-    return record._replace(layers=layers, files=JudgedFiles(spool, layers, ""))
+    return record._replace(layers=layers, documents=documents_over(spool, layers, ""))
 
 
 def _made(spool: Folder, key: bytes, redactor: Redactor, rules: IgnoreRules) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from steno.evidence import kinds
 from steno.evidence.kinds import Event, EventData
-from steno.judge.happenings import RUN, Happening, shortened
+from steno.judge.activity import RUN, Happening, shortened
 
 _Words = Callable[[Any], str | None]
 

@@ -10,16 +10,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from steno.evidence import layout
-from steno.judge.claim_layers import claims_of
-from steno.judge.happenings import ALWAYS, OPENS, Happening, Row, Teller, gathered
-from steno.judge.kernel_rows import RowBatch, batches
-from steno.judge.one_pass import Reading
+from steno.evidence.syscalls import RowBatch, batches
+from steno.judge.activity import ALWAYS, OPENS, Happening, Row, Teller, gathered
+from steno.judge.claims import claims_of
 from steno.judge.operations import MEANING_OF_OPEN
-from steno.model.kernel_layer import checked, has_kernel_layer
+from steno.judge.scan import Reading
 from steno.model.live.claims import intakes, of_policy_line, of_sdk_line
 from steno.model.live.kernel import Taken
 from steno.model.live.run_events import of_event
-from steno.model.record import Record, readable
+from steno.model.record import Record, checked, has_kernel_layer, readable
 
 _COLUMNS = (
     *("mono_ns", "process", "op", "path", "resolved", "extra"),

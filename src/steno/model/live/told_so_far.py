@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from steno.bundle.folder import Folder
-from steno.bundle.judged import JudgedFiles
 from steno.claims.keeping import ClaimsRead, Heard, read_claims
 from steno.claims.told_lines import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
 from steno.evidence import canonical, intake, layout, told
 from steno.evidence.claims import FileKey, ProcessKey
-from steno.judge.kernel_rows import batches
+from steno.evidence.syscalls import batches
 from steno.model.live.claims import open_intake
 from steno.model.live.kernel_layer import LiveLayers
-from steno.model.record import Record, readable
+from steno.model.record import Record, documents_over, readable
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
 
@@ -35,7 +34,7 @@ def with_claims(record: Record, observed: Record | None) -> Record:
             read = _read(record, layers.redactor)
             made = {layout.CLAIMS: b"".join(read.lines)}
             layers = layers.with_more(made, read.events, _latest_ns(layers, read))
-    return record._replace(layers=layers, files=JudgedFiles(layers.folder, layers, ""))
+    return record._replace(layers=layers, documents=documents_over(layers.folder, layers, ""))
 
 
 def _read(record: Record, redactor: Redactor | None) -> ClaimsRead:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steno.text.safe import cut, visible
+from steno.text.style import Paint
+from steno.text.units import counted
 from steno.views.capability.comparison import Comparison, Entry, Outcome
-from steno.views.measures import counted
-from steno.views.paint import Paint
-from steno.views.plain import cut, visible
 
 _MOST_ATTEMPTS = 10  # of a category, in each direction: searches along a path make many
 _ROLES = {

@@ -19,8 +19,8 @@ from steno.errors import BadBundleError, BadRequestError, UnreadableBundleError
 from steno.evidence import layout
 from steno.model import capabilities
 from steno.model.capabilities import Capabilities
-from steno.model.kernel_layer import checked, read_json
-from steno.model.run import Files, Run, Status, Verdict
+from steno.model.record import checked, read_json
+from steno.model.run import Readable, Run, Status, Verdict
 from steno.views.export import sound, trusted
 
 KernelLayer = Literal["complete", "partial", "absent"]
@@ -74,7 +74,7 @@ class _Health(msgspec.Struct, frozen=True):
     steno: _OwnHealth
 
 
-def read_surface(run: Files) -> dict[str, Any]:
+def read_surface(run: Readable) -> dict[str, Any]:
     """The surface of a run, its shape checked."""
     return _checked(run, read_json(run, layout.SURFACE, dict[str, Any]))
 
@@ -105,13 +105,13 @@ def _usable() -> Iterator[None]:
         raise UnreadableBundleError(str(error), hint=error.hint) from error
 
 
-def _checked(run: Files, surface: dict[str, Any]) -> dict[str, Any]:
+def _checked(run: Readable, surface: dict[str, Any]) -> dict[str, Any]:
     with checked(run, layout.SURFACE):
         capabilities.of_surface(surface, projected=False)
     return surface
 
 
-def _evidence(run: Files, verdict: Verdict, surface: dict[str, Any]) -> Evidence:
+def _evidence(run: Readable, verdict: Verdict, surface: dict[str, Any]) -> Evidence:
     health = read_json(run, layout.HEALTH, _Health)
     with checked(run, layout.HEALTH):
         source = Source(

@@ -1,5 +1,4 @@
-"""The file of rules that say which differences do not matter: a YAML mapping of lists of words, as they
-stand."""
+"""The file of rules that say which differences do not matter: lists of words, in YAML."""
 
 from __future__ import annotations
 

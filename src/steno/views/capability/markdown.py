@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steno.text.markdown import Line, Section, code, fitted, folded
+from steno.text.units import counted
 from steno.views.capability.comparison import Comparison, Entry, Outcome
 from steno.views.capability.diff_text import verdict
-from steno.views.comment import Line, Section, code, fitted, folded
-from steno.views.measures import counted
 
 _MAX_REASONS = 20
 _ICONS = {

@@ -15,9 +15,9 @@ from urllib.parse import quote
 from steno import __version__
 from steno.evidence import layout
 from steno.model.capabilities import CATEGORIES, Category
+from steno.text.safe import visible
 from steno.views.capability.comparison import Comparison, Entry
 from steno.views.capability.diff_text import verdict, words
-from steno.views.plain import visible
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 VERSION = "2.1.0"

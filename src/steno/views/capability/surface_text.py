@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from steno.model.capabilities import CATEGORIES, Capabilities, Category, names_of
-from steno.views.paint import Paint
-from steno.views.plain import cut, visible
+from steno.text.safe import cut, visible
+from steno.text.style import Paint
 
 MOST_SHOWN = 12
 _BY_DIRECTORY = {"files", "unix_sockets"}

@@ -11,15 +11,14 @@ from steno.contracts.agent_audit import attempt
 from steno.contracts.assay import archive
 from steno.errors import BadRequestError
 from steno.evidence import layout
-from steno.model.file_rows import file_row
 from steno.model.record import readable
 from steno.model.run import Run
 from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.text.safe import listed, utf8
 from steno.views import content_missing
 from steno.views.export import Exported
 from steno.views.export.placing import place_below, place_tree
-from steno.views.plain import listed, utf8
 
 _SHOWN = 5
 
@@ -55,4 +54,4 @@ def capture_run(run: Run, directory: Path) -> Exported:
 def _of_snapshot(made: snapshots.Snapshot) -> Iterator[str]:
     if made.left_out:
         yield f"contents left out, because they hold secrets: {listed(sorted(made.left_out), _SHOWN)}"
-    yield from content_missing.lines(content_missing.content_missing(map(file_row, made.recorded)))
+    yield from content_missing.lines(content_missing.content_missing(made.recorded))

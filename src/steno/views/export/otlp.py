@@ -17,8 +17,8 @@ from typing import IO
 
 from steno.evidence import layout
 from steno.evidence.kinds import NO_SHIM
+from steno.judge.types import Exec
 from steno.model.record import readable
-from steno.model.rows import Exec
 from steno.model.run import Run
 from steno.views.export import Exported
 from steno.views.export.otlp_calls import call_spans

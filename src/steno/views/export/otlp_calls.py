@@ -10,10 +10,8 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
 
-from steno.model.calls import Call
-from steno.model.kernel_layer import whole
+from steno.judge.calls.types import Call, Decided, Said
 from steno.model.run import Run
 from steno.views.export.otlp_spans import LONGEST_TEXT, Data, Spans, Value
 
@@ -25,7 +23,6 @@ _FAILURES = frozenset({"tool_error", "protocol_error", "cancelled", "server_gone
 def call_spans(spans: Spans, run: Run, *, parent: str) -> Iterator[Data]:
     calls, said_at = run.told_calls, _times_said(run)
     for place, call in enumerate(calls.calls):
-        told = calls.told["calls"][place]
         start_ns, end_ns, source = _times(call, said_at)
         error = _failure(call)
         attributes: dict[str, Value] = {
@@ -38,13 +35,13 @@ def call_spans(spans: Spans, run: Run, *, parent: str) -> Iterator[Data]:
             "steno.call.verdict": call.verdict,
             "steno.call.server": call.server,
             **_arguments(call),
-            **_decided(told["decided"]),
-            **_said(told["said"]),
+            **_decided(call.decided),
+            **_said(call.said),
             **_seen(call),
         }
         contradictions = [
-            spans.event("steno.contradicted", end_ns, {"steno.rule": rule.rule, "steno.says": rule.says})
-            for rule in call.contradictions
+            spans.event("steno.contradicted", end_ns, {"steno.rule": check.rule, "steno.says": check.detail})
+            for check in call.contradictions
         ]
         yield spans.span(
             f"call {place}",
@@ -68,7 +65,7 @@ def _times_said(run: Run) -> dict[str, list[int]]:
 
 def _times(call: Call, said_at: dict[str, list[int]]) -> tuple[int, int, str]:
     if call.window is not None:
-        return whole(call.window.start_ns), whole(call.window.end_ns), f"told by {call.window.told_by}"
+        return call.window.start_ns, call.window.end_ns, f"told by {call.window.told_by}"
     said = said_at.get(call.tool_call_id)
     return (min(said), max(said), "said by the agent") if said else (0, 0, "not known")
 
@@ -97,18 +94,18 @@ def _arguments(call: Call) -> dict[str, Value]:
     return {"gen_ai.tool.call.arguments": text}
 
 
-def _decided(told: dict[str, Any] | None) -> dict[str, Value]:
+def _decided(told: Decided | None) -> dict[str, Value]:
     if told is None:
         return {}
     return {
-        "mcp.method.name": told["method"],
-        "jsonrpc.request.id": _request_id(told["request_id"]),
-        "network.transport": _TRANSPORTS.get(told["source"]),
-        "steno.call.connection": told["connection"],
-        "steno.call.decision": told["decision"],
-        "steno.call.reason": told["reason"],
-        "steno.call.dry_run": told["dry_run"] or None,
-        "steno.call.outcome": told["outcome"],
+        "mcp.method.name": told.method,
+        "jsonrpc.request.id": _request_id(told.request_id),
+        "network.transport": _TRANSPORTS.get(told.source),
+        "steno.call.connection": told.connection,
+        "steno.call.decision": told.decision,
+        "steno.call.reason": told.reason,
+        "steno.call.dry_run": told.dry_run or None,
+        "steno.call.outcome": told.outcome,
     }
 
 
@@ -121,13 +118,13 @@ def _request_id(written: str | None) -> str | None:
     return found if isinstance(found, str) else written if found is not None else None
 
 
-def _said(told: dict[str, Any] | None) -> dict[str, Value]:
+def _said(told: Said | None) -> dict[str, Value]:
     if told is None:
         return {}
     return {
-        "steno.call.said_by": told["source"],
-        "steno.call.corroboration": told["corroboration"],
-        "steno.call.corroborated_by": told["rule"],
+        "steno.call.said_by": told.source,
+        "steno.call.corroboration": told.corroboration,
+        "steno.call.corroborated_by": told.rule,
     }
 
 
@@ -135,9 +132,9 @@ def _seen(call: Call) -> dict[str, Value]:
     if call.seen is None:
         return {}
     return {
-        "steno.seen.kernel_events": call.seen.kernel_event_count,
-        "steno.seen.files_read": len(call.seen.files.read),
-        "steno.seen.files_changed": call.seen.files.changed,
-        "steno.seen.endpoints": call.seen.endpoints.tried,
-        "steno.seen.execs": call.seen.execs.ran,
+        "steno.seen.kernel_events": call.seen.n_events,
+        "steno.seen.files_read": len(call.files_read),
+        "steno.seen.files_changed": call.files_changed,
+        "steno.seen.endpoints": call.endpoints,
+        "steno.seen.execs": call.programs,
     }

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from steno.views.plain import ELLIPSIS
+from steno.text.safe import ELLIPSIS
 
 INTERNAL = 1
 ERROR = 2

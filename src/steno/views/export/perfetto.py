@@ -17,10 +17,9 @@ from typing import IO, Any
 import msgspec
 
 from steno.evidence import layout
-from steno.model.calls import Call
-from steno.model.kernel_layer import checked, whole
-from steno.model.record import readable
-from steno.model.rows import Exec, Process
+from steno.judge.calls.types import Call
+from steno.judge.types import Exec, Process
+from steno.model.record import checked, readable
 from steno.model.run import Run
 from steno.views.export import Exported
 from steno.views.export.perfetto_rows import KernelRows
@@ -138,7 +137,7 @@ def _calls(run: Run) -> Iterator[str]:
     if not run.has_calls:
         return
     windows = [
-        (whole(call.window.start_ns), whole(call.window.end_ns), place, call)
+        (call.window.start_ns, call.window.end_ns, place, call)
         for place, call in enumerate(run.told_calls.calls)
         if call.window is not None
     ]
@@ -163,12 +162,12 @@ def _of_call(call: Call) -> Data:
         args |= {"window_told_by": call.window.told_by, "process": call.window.process}
     if call.seen is not None:
         args |= {
-            "kernel_events": call.seen.kernel_event_count,
-            "files_changed": call.seen.files.changed,
-            "endpoints": call.seen.endpoints.tried,
-            "execs": call.seen.execs.ran,
+            "kernel_events": call.seen.n_events,
+            "files_changed": call.files_changed,
+            "endpoints": call.endpoints,
+            "execs": call.programs,
         }
-    contradictions = [rule.says for rule in call.contradictions]
+    contradictions = [check.detail for check in call.contradictions]
     return {**args, "contradicted": contradictions} if contradictions else args
 
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from steno.evidence.wire import OPS
-from steno.model.kernel_layer import NO_ERROR
-from steno.model.recorded_calls import MEANING_OF_OPEN, OPENING, RowBatch, category, result_word
+from steno.judge.types import NO_ERROR
+from steno.model.events import MEANING_OF_OPEN, OPENING, RowBatch, category, result_word
 from steno.model.run import Run
-from steno.views import measures
+from steno.text import units
 from steno.views.export.trace_events import (
     Lane,
     args_of,
@@ -89,7 +89,7 @@ class KernelRows:
         self.instants += len(rows)
 
     def _counter_lines(self) -> Iterator[str]:
-        name = f"kernel events in {measures.duration(self._step)}"
+        name = f"kernel events in {units.duration(self._step)}"
         sums: dict[int, Counter[str]] = {}
         for (step, op), count in self._counts.items():
             sums.setdefault(step, Counter())[category(op)] += count

@@ -13,10 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
-import msgspec
-
 from steno.model.run import Run
-from steno.model.tables import Table
+from steno.model.tables import Table, plain
 from steno.views.export import Exported
 from steno.views.export.placing import place_below
 
@@ -56,5 +54,4 @@ def declaration(table: Table[Any]) -> str:
 def values(table: Table[Any]) -> Iterator[list[Any]]:
     """The rows as the database has them."""
     for row in table:
-        told = msgspec.to_builtins(row, builtin_types=(bytes,))
-        yield [json.dumps(one) if isinstance(one, list | dict) else one for one in told.values()]
+        yield [json.dumps(one) if isinstance(one, list | dict) else one for one in plain(row).values()]

@@ -13,12 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-import msgspec
-
 from steno import __version__
 from steno.evidence import canonical
 from steno.model.run import Run
-from steno.model.tables import Table
+from steno.model.tables import Table, plain
 from steno.views.export import Exported
 from steno.views.export.placing import place_tree
 
@@ -57,7 +55,7 @@ class _Files(dict[str, Iterable[bytes]]):
 
 def json_line(row: Any) -> bytes:
     """A row as JSON: numbers beyond 2^53 as text, bytes in base64."""
-    return canonical.encode_line(_portable(msgspec.to_builtins(row, builtin_types=(bytes,))))
+    return canonical.encode_line(_portable(plain(row)))
 
 
 def _portable(value: Any) -> Any:

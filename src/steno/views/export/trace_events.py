@@ -12,7 +12,7 @@ from json.encoder import encode_basestring_ascii
 from typing import Any, NamedTuple
 
 from steno.evidence.canonical import SAFE_INTEGER
-from steno.views.plain import ELLIPSIS, visible
+from steno.text.safe import ELLIPSIS, visible
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 4000

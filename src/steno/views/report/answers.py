@@ -13,12 +13,13 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from steno import __version__
-from steno.model.connections import ADDRESS_SET, NOT_SEEN
+from steno.judge.types import ADDRESS_SET, NOT_SEEN
 from steno.model.run import RULES, RunState
 from steno.model.so_far import SO_FAR
-from steno.views import health_text, kernel_summary, measures, not_kept
-from steno.views.paint import Paint
-from steno.views.plain import listed, near
+from steno.text import units
+from steno.text.safe import listed, relative_to_cwd
+from steno.text.style import Paint
+from steno.views import health_text, kernel_summary, not_kept
 from steno.views.report.subject import UNVERIFIED, Subject
 from steno.views.summary import lasted_ns
 
@@ -108,9 +109,9 @@ def _troubles(found: Subject, summary: Data) -> Iterator[tuple[str, str]]:
     if calls := summary["calls"]:
         for thing, against in (("call", calls["contradicted"]), ("claim", calls["claims_contradicted"])):
             if against:
-                yield f"{measures.counted(len(against), thing)} contradicted", "bad"
+                yield f"{units.counted(len(against), thing)} contradicted", "bad"
         if denied := calls["verdicts"].get("denied"):
-            yield f"{measures.counted(denied, 'call')} denied", "warning"
+            yield f"{units.counted(denied, 'call')} denied", "warning"
     result = _result(found, summary["run"], kernel_summary.seen_end(summary["kernel"]))
     if result.role == "bad":
         code, was_killed = summary["run"]["exit_code"], summary["run"]["signal"] is not None
@@ -138,7 +139,7 @@ def command(summary: Data) -> str:
 def when(found: Subject, run: Data) -> str:
     moment = datetime.fromtimestamp(min(max(run["started_at_ms"], 0), _LATEST_MS) / 1000, UTC)
     so_far = "" if found.state is RunState.SEALED else " up to the last event"
-    lasted = measures.duration(lasted_ns(found.summary) if found.summary else run["duration_ns"])
+    lasted = units.duration(lasted_ns(found.summary) if found.summary else run["duration_ns"])
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC, for {lasted}{so_far}"
 
 
@@ -176,7 +177,7 @@ def _did(found: Subject) -> Iterator[Fact]:
     else:
         yield Fact("Processes", [kernel_summary.process_line(kernel)])
         lines = kernel_summary.file_lines(kernel)
-        yield Fact("Files", [near(line, summary["run"]["cwd"]) for line in lines])
+        yield Fact("Files", [relative_to_cwd(line, summary["run"]["cwd"]) for line in lines])
         yield Fact("Network", list(kernel_summary.network_lines(kernel, _plain)))
     if summary["repo"]["changes"] is not None:
         yield _git(summary["repo"])
@@ -184,7 +185,7 @@ def _did(found: Subject) -> Iterator[Fact]:
         verdicts = summary["calls"]["verdicts"]
         counts = [f"{count} {verdict}" for verdict, count in sorted(verdicts.items())]
         some = f": {', '.join(counts)}" if counts else ""
-        yield Fact("Tool calls", [f"{measures.counted(summary['calls']['count'], 'call')}{some}"])
+        yield Fact("Tool calls", [f"{units.counted(summary['calls']['count'], 'call')}{some}"])
 
 
 def _result(found: Subject, run: Data, seen: str | None) -> Fact:
@@ -204,7 +205,7 @@ def _git(repo: Data) -> Fact:
         f"{one.get('branch') or 'detached'} {one['head'][:_SHORT_HEAD]}" if one.get("head") else "no commit"
         for one in (before, after)
     ]
-    changed = measures.counted(after.get("changed") or 0, "file")
+    changed = units.counted(after.get("changed") or 0, "file")
     lines = f"+{after.get('added_lines') or 0} -{after.get('deleted_lines') or 0}"
     return Fact("Git", [f"{changed} changed, {lines}", " → ".join(dict.fromkeys(places))])
 
@@ -237,9 +238,9 @@ def _worries(found: Subject, summary: Data) -> Iterator[Fact]:
     yield from _contradictions(summary["calls"], summary["run"]["cwd"])
     yield _secrets(summary["redactions"])
     if summary["kernel"] is not None and (deleted := summary["kernel"]["files_changed"].get("deleted")):
-        yield Fact("Deleted", [measures.counted(deleted, "file")], "warning")
+        yield Fact("Deleted", [units.counted(deleted, "file")], "warning")
     if summary["kernel"] is not None and (unkept := kernel_summary.paths_not_kept(summary["kernel"])):
-        lines = [near(line, summary["run"]["cwd"]) for line in not_kept.lines(unkept, "path")]
+        lines = [relative_to_cwd(line, summary["run"]["cwd"]) for line in not_kept.lines(unkept, "path")]
         yield Fact("Not kept", lines, "warning")
     if found.reached:
         yield _endpoints("Reached", found.reached)
@@ -250,25 +251,25 @@ def _worries(found: Subject, summary: Data) -> Iterator[Fact]:
 
 
 def _endpoints(label: str, names: Sequence[str], outcome: str = "") -> Fact:
-    count = measures.counted(len(names), "endpoint")
+    count = units.counted(len(names), "endpoint")
     return Fact(label, [f"{count} elsewhere{outcome}: {listed(names, _NAMES_SHOWN)}"], "warning")
 
 
 def _gap(gap: Data) -> str:
-    lost = f" ({measures.size(gap['lost_bytes'])} lost)" if gap.get("lost_bytes") else ""
+    lost = f" ({units.size(gap['lost_bytes'])} lost)" if gap.get("lost_bytes") else ""
     return f"{gap['reason']}: {gap['detail']}{lost}"
 
 
 def _contradictions(calls: Data | None, cwd: str) -> Iterator[Fact]:
     if calls is None:
         return
-    against = [near(text, cwd) for text in (*calls["contradicted"], *calls["claims_contradicted"])]
+    against = [relative_to_cwd(text, cwd) for text in (*calls["contradicted"], *calls["claims_contradicted"])]
     if against:
         yield Fact("Contradicted", against, "bad")
     else:
         yield Fact("Contradicted", ["no call, and nothing that was said"], "good")
     if denied := calls["verdicts"].get("denied"):
-        yield Fact("Denied", [f"{measures.counted(denied, 'call')} refused by policy"], "warning")
+        yield Fact("Denied", [f"{units.counted(denied, 'call')} refused by policy"], "warning")
 
 
 def _secrets(report: Data) -> Fact:
@@ -279,8 +280,6 @@ def _secrets(report: Data) -> Fact:
     contents = [place for place in report["redacted_fields"] if place.startswith(_IN_CONTENTS)]
     others = [place for place in report["redacted_fields"] if not place.startswith(_IN_CONTENTS)]
     places = [listed(others, _NAMES_SHOWN)] if others else []
-    places += (
-        [f"{measures.counted(len(contents), 'file')}, whose content is kept encrypted"] if contents else []
-    )
-    masked = f"{measures.counted(total, 'secret')} masked: {counts}"
+    places += [f"{units.counted(len(contents), 'file')}, whose content is kept encrypted"] if contents else []
+    masked = f"{units.counted(total, 'secret')} masked: {counts}"
     return Fact("Redactions", [masked, f"in {'; '.join(places)}"], "warning")

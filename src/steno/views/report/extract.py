@@ -10,19 +10,16 @@ from __future__ import annotations
 
 from steno.errors import StenoError
 from steno.evidence import layout
+from steno.judge.types import File
 from steno.model.contents import ContentsError
-from steno.model.file_rows import file_row
-from steno.model.kernel_layer import files_of
-from steno.model.rows import File
-from steno.model.run import Files, Run
+from steno.model.run import Documents, Run
 
 EXTRACT = f"extract/{layout.shown(layout.BLOBS)}"
 
 
-def changed_contents(documents: Files, run: Run, most: int) -> bytes:
+def changed_contents(documents: Documents, run: Run, most: int) -> bytes:
     try:
-        files = (file_row(seen.file) for seen in files_of(documents))
-        wanted = _that_fit([file for file in files if file.is_changed], most)
+        wanted = _that_fit([file for file in documents.judgement.files.files if file.is_changed], most)
         with run.open_contents() as blobs:
             return blobs.as_kept(wanted.__contains__, most)
     except (StenoError, ContentsError):

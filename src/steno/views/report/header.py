@@ -11,7 +11,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from steno.views.plain import ELLIPSIS
+from steno.text.safe import ELLIPSIS
 from steno.views.report.answers import (
     TROUBLES_APART,
     TRUE,

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
 from steno.model.run import Run
+from steno.text.markdown import MAX_CHARACTERS, Line, Section, code, fitted, folded, folded_code
+from steno.text.style import Paint
+from steno.text.units import counted
 from steno.views import file_list
-from steno.views.comment import MAX_CHARACTERS, Line, Section, code, fitted, folded, folded_code
 from steno.views.file_list import Choice, Wanted, chosen
-from steno.views.measures import counted
 from steno.views.not_kept import row as not_kept_row
-from steno.views.paint import Paint
 from steno.views.report.answers import answers, command, headline, when, where
 from steno.views.report.subject import Subject
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from steno.evidence import canonical
-from steno.views.plain import utf8, visible
+from steno.text.safe import utf8, visible
 
 SCHEMA = "steno.page.v1"
 _NO_SCRIPT = (

@@ -16,15 +16,16 @@ import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from steno import __version__
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, layout
 from steno.model import table_documents
 from steno.model.evidence_files import EvidenceFile
-from steno.model.run import RULES, Files, Manifest, Run
+from steno.model.run import RULES, Documents, Manifest, Run
 from steno.views.report.extract import EXTRACT, changed_contents
 
 LARGEST = 64 << 20  # of a part that a page carries
@@ -118,12 +119,12 @@ def _in_page(path: str) -> str:
     return path if layout.shown(path) in _NOT_OF_EVIDENCE else layout.shown(path)
 
 
-def _extract(documents: Files, run: Run) -> list[Part | LeftOut]:
+def _extract(documents: Documents, run: Run) -> list[Part | LeftOut]:
     content = changed_contents(documents, run, LARGEST)
     return [Part(EXTRACT, len(content), None, lambda: iter([content]), extract_of=_BLOBS)] if content else []
 
 
-def _judged(files: Files, *, made: bool) -> Iterator[Part | LeftOut]:
+def _judged(files: Documents, *, made: bool) -> Iterator[Part | LeftOut]:
     for path in JUDGED:
         try:
             if _has(files, path):
@@ -132,11 +133,11 @@ def _judged(files: Files, *, made: bool) -> Iterator[Part | LeftOut]:
             yield LeftOut(path, None, f"it cannot be made: {_why(error)}")
 
 
-def _has(files: Files, path: str) -> bool:
+def _has(files: Documents, path: str) -> bool:
     return table_documents.has(files, path) if path in table_documents.PATHS else files.has(path)
 
 
-def _read(files: Files, path: str) -> Iterator[bytes]:
+def _read(files: Documents, path: str) -> Iterator[bytes]:
     return table_documents.read(files, path) if path in table_documents.PATHS else files.read(path)
 
 
@@ -148,7 +149,7 @@ def _why(error: Exception) -> str:
     return str(error)
 
 
-def _asked_for(path: str, files: Files) -> Part:
+def _asked_for(path: str, files: Documents) -> Part:
     return Part(path, None, None, lambda: _no_larger(_read(files, path), LARGEST_BY_URL, path))
 
 
@@ -186,41 +187,15 @@ def _spooled(run: Run) -> Parts:
         found = [
             _kept(layout.shown(path), _whole_lines(path, blocks)) for path, blocks in run.spooled_files()
         ]
-        told = _SoFar(run.path)
-        for path, blocks in run.documents_so_far():
-            with suppress(OSError, ValueError):  # it needs what is written at the end only
-                if path in DOCUMENTS and path != layout.HEALTH:
-                    found.append(_kept(path, blocks))
-                elif path == layout.CALLS:
-                    told.made[path] = b"".join(blocks)
-        found.append(_kept(layout.HEALTH, iter([canonical.encode(run.health)])))
-        for path in table_documents.PATHS:
-            if table_documents.has(told, path):
-                with suppress(UnreadableBundleError):
-                    found.append(_kept(path, table_documents.read(told, path)))
+        documents = run.record.documents
+        for path in JUDGED:
+            if path != layout.HEALTH and _has(documents, path):
+                with suppress(OSError, ValueError, UnreadableBundleError):  # it needs what comes at the end
+                    found.append(_kept(path, _read(documents, path)))
+        found.append(_kept(layout.HEALTH, iter([canonical.encode(msgspec.to_builtins(run.health))])))
     except (OSError, UnreadableBundleError):
         return Parts([], [])
     return _sorted(found, None)
-
-
-class _SoFar:
-    """What tables are made of, of a run that is not sealed."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.made: dict[str, bytes] = {}
-
-    def has(self, path: str) -> bool:
-        return path in self.made
-
-    def size(self, path: str) -> int:
-        return len(self.made[path])
-
-    def read(self, path: str, start: int = 0) -> Iterator[bytes]:
-        return iter([self.made[path][start:]])
-
-    def read_all(self, path: str, limit: int) -> bytes:
-        return self.made[path][:limit]
 
 
 def _whole_lines(path: str, blocks: Iterator[bytes]) -> Iterator[bytes]:

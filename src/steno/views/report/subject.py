@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
 from steno.evidence.run_id import is_run_id
-from steno.model.connections import ADDRESS_SET, CONNECTED, CONNECTED_OR_SET, NOT_SEEN
+from steno.judge.types import ADDRESS_SET, CONNECTED, CONNECTED_OR_SET, NOT_SEEN
 from steno.model.run import Run, RunState, Status, Verdict
 from steno.model.table_documents import DOCUMENTS
 from steno.views.summary import summary

@@ -1,31 +1,12 @@
 // All columns of one event.
 import { h } from "../../dom";
-import { resultWord } from "../../errno";
 import { breath, fromBytes } from "../../kernel";
 import { KERNEL_TABLE } from "../../layout";
+import { NOTES } from "../../made/words";
+import { resultWord } from "../../operations";
 import type { App } from "../../panel";
 import { visible } from "../../words";
 import type { Events } from "./rows";
-
-/** In the order of `notes` in native/wire.toml; a test counts them. */
-const NOTES = [
-  "the path could not be read",
-  "it has no end within 4096 bytes",
-  "a 32-bit call",
-  "the name is joined from words",
-  "a path in another root or mount namespace",
-  "the arguments are cut",
-  "a set-user-id program lost its privilege",
-  "refused by the observer",
-  "the process may not be inspected",
-  "an exchanging rename",
-  "the file had no name any more",
-  "a terminal was put on a watched descriptor",
-  "told by the probe",
-  "confirmed by the other witness",
-  "looked up after the call",
-  "unconfirmed: only one witness saw it, and both should have",
-];
 
 export function factsOf(app: App, events: Events, id: number): HTMLElement[] {
   if (id < 0) {
@@ -63,8 +44,8 @@ function words(name: string, value: unknown): string {
 }
 
 function noted(bits: number): string {
-  const found = NOTES.filter((_, place) => bits & (1 << place));
-  const others = bits & ~((1 << NOTES.length) - 1);
+  const found = NOTES.filter(([bit]) => bits & bit).map(([, said]) => said);
+  const others = NOTES.reduce((left, [bit]) => left & ~bit, bits);
   return bits === 0 ? "none" : [...found, ...(others ? [`others: ${others}`] : [])].join("; ");
 }
 

@@ -1,11 +1,10 @@
 // Every event: the calls that the kernel was asked for, and what the recorder wrote, in order of time, with a filter.
 import { h } from "../../dom";
-import { resultWord } from "../../errno";
 import type { KernelEvents } from "../../kernel";
 import { KERNEL_TABLE } from "../../layout";
 import { VirtualList } from "../../list";
-import { categoryOf } from "../../marks";
 import type { RunEvent } from "../../model";
+import { categoryOf, resultWord } from "../../operations";
 import type { App, Panel } from "../../panel";
 import { sceneOf } from "../../scene";
 import { whenSeen, whenTyped } from "../../seen";

@@ -1,8 +1,7 @@
 // The rows of the events table: the kernel's and the run's own, in order of time, and which of them fit a filter. Pure.
-import { resultWord } from "../../errno";
 import type { KernelEvents } from "../../kernel";
-import { categoryOf, hasFailed } from "../../marks";
 import type { RunEvent } from "../../model";
+import { categoryOf, hasFailed, resultWord } from "../../operations";
 import type { Span } from "../../panel";
 import { placeOf, timeOf } from "../../span";
 

@@ -1,6 +1,7 @@
 // One recorded path in words: its letter, its sizes, its states.
 // In: a row of `files`. Out: the words that `steno files` and `steno files --diff` use. Never reads a content.
 import type { File, FileState } from "../../made/tables";
+import { WHY_NO_CONTENT } from "../../made/words";
 import { numberOf } from "../../tables";
 import { lookup, size, visible } from "../../words";
 
@@ -32,16 +33,6 @@ export const LETTER_HELP: Record<Letter, string> = {
 
 const ABSENT = "absent";
 const WITH_CONTENT = ["file", "symlink"];
-
-// Why a content was not kept, as views/file_diff.py puts it.
-const WHY: Record<string, string> = {
-  too_large: "it was too large to be kept",
-  unreadable: "it could not be read",
-  changing: "it changed while it was read",
-  ignored: "the ignore configuration leaves it out",
-  raced: "it changed before it could be read",
-  clean_git: "it is in git, as it was committed",
-};
 
 /** As the table has it; a letter of a newer Steno is one that is not known here. */
 export function letterOf(file: File): Letter {
@@ -88,7 +79,7 @@ export function modeWords(mode: number | null): string {
 }
 
 export function whyNotKept(state: FileState): string {
-  return lookup(WHY, state.no_content_reason ?? "") ?? "its content was not kept";
+  return lookup(WHY_NO_CONTENT, state.no_content_reason ?? "") ?? "its content was not kept";
 }
 
 function hasContent(state: FileState): boolean {

@@ -2,7 +2,7 @@
 // In: the rows of the kernel table with this name. Out: lines, and what the path was renamed from or to.
 import { breath } from "../../kernel";
 import type { KernelEvents } from "../../kernel";
-import { hasFailed } from "../../marks";
+import { hasFailed } from "../../operations";
 
 export interface Deed {
   op: string;

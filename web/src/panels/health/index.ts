@@ -4,9 +4,10 @@
 import type { Check } from "../../check";
 import { fill, h } from "../../dom";
 import { HEALTH } from "../../layout";
+import { CORRELATION, GAPS, NO_SCOPE, WITNESSES } from "../../made/words";
 import type { App, Panel } from "../../panel";
 import { counted, listed, lookup, size, visible } from "../../words";
-import { CORRELATION, COUNTERS, GAPS, NO_SCOPE, WITNESSES, isLoss, noteInWords } from "./words";
+import { COUNTERS, isLoss, noteInWords } from "./words";
 import { isUnsealed, whyNotHere } from "../without_layer";
 import { redactionSection } from "./redactions";
 

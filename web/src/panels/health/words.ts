@@ -1,71 +1,10 @@
 // The fixed strings of a record in words.
 // In: notes, gaps, counters and scopes as `observation-health.json` and `run.json` have them. Out: sentences, the same
 // as those of `steno show` where it has one. A string that is not known here is shown as it is, never dropped.
+import { CORRELATION, GAPS, NO_SCOPE } from "../../made/words";
 import { lookup } from "../../words";
 
 type Words = Record<string, string>;
-
-export const WITNESSES: Words = {
-  notify: "calls were stopped by a filter (notify)",
-  ebpf: "calls were seen by a probe (ebpf)",
-  both: "changes were stopped by a filter, calls were seen by a probe (both)",
-};
-
-export const NO_SCOPE: Words = {
-  not_linux: "this is not Linux",
-  no_cgroup2_mount: "cgroup v2 is not mounted",
-  not_permitted: "the user may not make one",
-  read_only: "its file system is read-only",
-  failed: "it could not be made",
-  not_made: "none was made",
-};
-
-export const CORRELATION: Words = {
-  clean: "the command was born into a cgroup of its own, which was empty at the end",
-  failed: "what was seen CANNOT be tied to this run's cgroup",
-};
-
-/** What is missing from a record with this gap. */
-export const GAPS: Words = {
-  recorder_killed: "everything after the recorder's end, but what the kernel's observer saw of it, where that outlived the recorder",
-  torn_stream: "bytes of a stream, or the times of some of them",
-  stream_lost: "bytes of a stream that could not be written",
-  events_lost: "events that could not be written",
-  sync_failed: "the disk reported an error while the spool was put on it",
-  exit_status_unknown: "how the command ended: the process that waited for it was killed",
-  terminal_held: "what another process wrote to the output after the command had ended",
-  repo_before_unknown: "the state of the repository before",
-  repo_after_unknown: "the state of the repository after",
-  repo_not_kept: "files of a snapshot that could not be written",
-  patch_incomplete: "changes that are not in the patch",
-  observer_failed: "all system calls: the kernel refused the observer",
-  observer_killed: "system calls after the end of the observer",
-  kernel_events_lost: "system calls that could not be seen or written",
-  kernel_record_damaged: "records of the observer that are not whole, or all of them when they cannot be read",
-  kernel_calls_unreadable: "calls of processes that may not be inspected: that they were made is known, not on what",
-  changes_unresolved: "changes of files whose name could not be learned, or a renamed directory with too many entries",
-  processes_outlived: "what processes did that were alive when the recording ended",
-  blobs_lost: "contents of files that could not be kept",
-  after_unknown: "how the run left the files: it was recovered later",
-  io_uring_unobserved: "what was asked for through io_uring",
-  core_unobserved: "the core files of processes that a signal ended: the kernel writes them, and no call is made",
-  process_origin_unknown: "who started some of the processes",
-  process_end_unknown: "how some of the processes ended",
-  ring_buffer_drops: "system calls that the probe saw and had no room for in its buffer",
-  witness_disagreement: "the word of one of two witnesses: it should have seen a change that the other saw",
-  processes_escaped: "what processes did, as a probe sees it, after they had left the cgroup of the run",
-  clock_disturbed: "times: the monotonic clock, which only goes forward, went back under the recorder",
-  outside_reached: "what processes outside the run did after the run had traced them, written their memory or taken their descriptors",
-  recorder_reached: "certainty: the run reached into the recorder or the observer, or somebody else answered in its place",
-  store_changed: "the names of this record, or records of other runs: nobody stopped the command from removing them; what the recorder could, it wrote again",
-  streams_not_split: "which bytes of the terminal were stdout and which stderr",
-  split_incomplete: "for some bytes of the terminal, whether they were stdout or stderr",
-  git: "facts of git about some of the recorded paths",
-  intake_disturbed: "what programs told the run: the folder was removed or replaced, or was open to others",
-  policy_log_damaged: "decisions: lines that are not ours, do not follow, or are missing",
-  hook_log_damaged: "what hooks told: lines that are not ours",
-  hook_payload_unreadable: "what an agent gave to a hook that could not understand it",
-};
 
 /** Counters of the observer; those that make the layer partial are losses. */
 export const COUNTERS: Record<string, { words: string; loss: boolean }> = {

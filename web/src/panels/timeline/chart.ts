@@ -2,7 +2,7 @@
 import type { Span } from "../../panel";
 import type { Kernel, Scene } from "../../scene";
 import { lengthOf, placeOf } from "../../span";
-import type { Marks } from "../../marks";
+import type { Marks } from "../../scene";
 import type { Item } from "./items";
 
 export const AXIS = 24;

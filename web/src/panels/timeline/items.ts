@@ -1,6 +1,5 @@
 // The things on the timeline: what each is in words, when it was, and where a click on it leads.
-import { resultWord } from "../../errno";
-import { hasFailed as rowFailed, isUnseen } from "../../marks";
+import { hasFailed as rowFailed, isUnseen, resultWord } from "../../operations";
 import type { App, Span } from "../../panel";
 import type { Kernel, Scene } from "../../scene";
 import { clock, lasting, lengthOf } from "../../span";

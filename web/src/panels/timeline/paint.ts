@@ -1,11 +1,11 @@
 // Draws the timeline as its chart has it.
+import { hasFailed as rowFailed } from "../../operations";
 import { hasFailed, isOpen } from "../../tree";
 import type { Span } from "../../panel";
 import { lengthOf, placeOf, ticks } from "../../span";
 import { bars, heights, verdictColour } from "../../overview";
 import type { Brush } from "../../surface";
-import { hasFailed as rowFailed } from "../../marks";
-import type { Marks } from "../../marks";
+import type { Marks } from "../../scene";
 import { AXIS, LANE, TITLE } from "./chart";
 import type { Chart, Track } from "./chart";
 import type { Item } from "./items";
