@@ -18,7 +18,7 @@ from steno.cli.opening import (
     store_option,
 )
 from steno.errors import BadRequestError
-from steno.record.recover import Done, Report, recover_all, recover_run
+from steno.record.recover import RecoveryResult, Report, recover_all, recover_run
 from steno.text.safe import visible
 
 
@@ -66,7 +66,7 @@ def _reports(runs: tuple[str, ...], store: str | None) -> Iterator[Report]:
 
 
 def _tell(report: Report) -> None:
-    if report.done is Done.FAILED:
+    if report.done is RecoveryResult.FAILED:
         say(f"{report.run}: {report.says}")
         say_hint(report.hint or "`steno show` may still read it")
         return
