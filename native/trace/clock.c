@@ -5,7 +5,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "trace.h"
+#include "clock.h"
+#include "procfs.h"
 
 #define SECOND 1000000000
 

@@ -4,7 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "trace.h"
+#include "dns.h"
+#include "path_event.h"
 
 #define HEADER 12u
 #define MOST_JUMPS 16

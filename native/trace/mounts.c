@@ -7,8 +7,11 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include "look.h"
-#include "seen.h"
+#include "crypto.h"
+#include "log.h"
+#include "mounts.h"
+#include "path.h"
+#include "path_event.h"
 
 #define MOST_WAITING 16u
 #define TREES 64u

@@ -3,10 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace.h"
+#include "options.h"
 
 enum { STATUS = 1, LEASH, SPOOL, KEY, ORIGIN, CWD, TERMINAL, STDIN, STDOUT, STDERR, SPLIT, MAX_BLOB, IO_URING, IGNORE, DRAIN, HOLD, CGROUP, OBSERVER, PROBE_AT, PROBE_OPTIONAL, ENDED_BY, PROBE, STORE, RUN_ID, KEYS, STORE_LINK };
 

@@ -1,4 +1,4 @@
-/* The probe's ring buffer: taken over from steno-probe, read here, told by witness.c.
+/* The probe's ring buffer: taken over from steno-probe, read here, told by probe_events.c.
  *
  * The sequence numbers of each processor have a hole where the ring was full; the hole is told where it lies. One thread
  * reads; at the end of a run whoever ends it reads the rest.
@@ -17,9 +17,15 @@
 #include <unistd.h>
 
 #include "../probe/handover.h"
-#include "seen.h"
-#include "shapes.h"
-#include "witness.h"
+#include "clock.h"
+#include "correlate.h"
+#include "log.h"
+#include "probe_events.h"
+#include "probe_record.h"
+#include "probe_spec.h"
+#include "procfs.h"
+#include "ring.h"
+#include "text.h"
 
 #define LOOK_EVERY_MS 20
 #define PATIENCE_MS 20

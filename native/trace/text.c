@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "trace.h"
+#include "text.h"
 
 static size_t written(int wanted, size_t size)
 {

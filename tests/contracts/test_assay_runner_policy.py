@@ -7,7 +7,6 @@ knows nothing of Steno.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,14 +15,11 @@ import pytest
 
 from steno.contracts.assay import manifest as assay_manifest
 from support.assay_archives import Measured, lines_in, run_measured, steno_in
-from support.observers import a_run_has_a_cgroup, observers, strongest
+from support.machine import FILESYSTEM_SERVER, a_cgroup_can_be_made
+from support.observers import observers, strongest
 from support.program import PROGRAM
 
 AGENT = Path(__file__).parent.parent / "workloads" / "mcp-policy-agent.py"
-NODE_MODULES = Path(
-    os.environ.get("STENO_NODE_MODULES", Path(__file__).parents[2] / ".venv" / "node_modules")
-)
-SERVER = NODE_MODULES / "@modelcontextprotocol" / "server-filesystem" / "dist" / "index.js"
 POLICY = """\
 version: 1
 default: deny
@@ -34,7 +30,7 @@ rules:
 BEST = strongest()
 ALLOWED, DENIED = "tc_runner_policy_001", "tc_runner_policy_002"
 pytestmark = pytest.mark.skipif(
-    not SERVER.exists(), reason="@modelcontextprotocol/server-filesystem is not installed"
+    not FILESYSTEM_SERVER.exists(), reason="@modelcontextprotocol/server-filesystem is not installed"
 )
 
 
@@ -63,7 +59,7 @@ def called(home: Path, observer: str, wanted: list[dict[str, Any]], runs: int) -
     for call in wanted:
         call["arguments"]["path"] = str(place / call["arguments"]["path"])
     wrap = [PROGRAM, "mcp", "wrap", "--policy", home / "policy.yaml", "--label", "filesystem", "--"]
-    words = [sys.executable, AGENT, json.dumps(wanted), *wrap, "node", SERVER, place]
+    words = [sys.executable, AGENT, json.dumps(wanted), *wrap, "node", FILESYSTEM_SERVER, place]
     measured, calls = [], []
     for _ in range(runs):
         measured.append(run_measured(steno, home / "out", observer, *map(str, words), cwd=place))
@@ -135,7 +131,7 @@ def test_s4_the_report_joins_policy_to_kernel_by_run_window_and_cgroup(allowed: 
     assert (binding["tool_call_id"], binding["policy_decision"]) == (ALLOWED, "allow")
     assert binding["kernel_event_count"] > 0
     assert binding["window"]["start"] <= binding["window"]["end"]
-    if a_run_has_a_cgroup():
+    if a_cgroup_can_be_made():
         assert isinstance(binding["cgroup_id"], int | str)
         assert (report["status"], report["ambiguities"]) == ("clean", [])
 

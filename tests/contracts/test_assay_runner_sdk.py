@@ -21,8 +21,9 @@ from steno.contracts.assay import manifest as assay_manifest
 from steno.evidence import layout
 from steno.judge.surface_names import project
 from support.assay_archives import Measured, lines_in, run_measured, steno_in, verdict_of
-from support.javascript import FILESYSTEM_SERVER, needs_filesystem_server, needs_openai_agents_js, placed
-from support.observers import a_run_has_a_cgroup, strongest
+from support.javascript import needs_filesystem_server, needs_openai_agents_js, placed
+from support.machine import FILESYSTEM_SERVER, a_cgroup_can_be_made
+from support.observers import strongest
 from support.program import PROGRAM, Steno
 from support.recorded import Recorded, runs
 
@@ -170,7 +171,7 @@ def test_matrix_openai_agents_tool_call_passes_the_gate_of_the_delegated_host(fl
     for run in flow.runs:
         health, report = run.json(layout.HEALTH), run.json(layout.CORRELATION)
         assert {layer: health[layer] for layer in layers} == layers
-        if a_run_has_a_cgroup():
+        if a_cgroup_can_be_made():
             assert health["cgroup_correlation"] == "clean"
             assert (report["status"], report["ambiguities"]) == ("clean", [])
         else:

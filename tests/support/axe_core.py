@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from playwright.sync_api import Page
 
-from support.javascript import NODE_MODULES
+from support.machine import NODE_MODULES
 
 _AXE = NODE_MODULES / "axe-core" / "axe.min.js"
 _SERIOUS = {"serious", "critical"}
 
 
 def is_there() -> bool:
-    return _AXE.exists() or os.environ.get("STENO_REQUIRE_PACKAGES") == "1"
+    return _AXE.exists()
 
 
 needs_axe = pytest.mark.skipif(

@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request, expect
 
-_PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+from support.machine import CHROMIUM
+
 DESKTOP = (1280, 900)
 PHONE = (390, 844)
 MILLISECONDS = 60_000.0
@@ -32,8 +33,8 @@ addEventListener("securitypolicyviolation", (event) => {
 
 def launch(playwright: Playwright) -> Browser:
     """Debian's Chromium. It will not start as root with its sandbox on, and pages here are our own."""
-    program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
-    if program is None and os.environ.get("STENO_REQUIRE_PACKAGES") != "1":
+    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if program is None:
         pytest.skip("chromium is not installed; `make programs` does it where the distribution has it")
     return playwright.chromium.launch(
         executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"], timeout=MILLISECONDS

@@ -10,20 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from steno.capture.cgroup import PREFIX, Hierarchy, own_hierarchy
+from steno.capture.cgroup import PREFIX
 from steno.evidence.run_id import format_run_id
+from support import machine
 from support.ordinary import user_id
 from support.waiting import until
 
-_HIERARCHY = own_hierarchy()
-MOUNT = _HIERARCHY.mount if isinstance(_HIERARCHY, Hierarchy) else None
+_OWN = machine.own_cgroup()
+MOUNT = None if _OWN is None else _OWN.mount
 # Whoever may make one here has a scope for every run.
-needs_scope = pytest.mark.skipif(
-    MOUNT is None
-    or not isinstance(_HIERARCHY, Hierarchy)
-    or not os.access(Path(f"{MOUNT}/{_HIERARCHY.own}"), os.W_OK),
-    reason="no cgroup can be made here",
-)
+needs_scope = pytest.mark.skipif(not machine.a_cgroup_can_be_made(), reason="no cgroup can be made here")
 
 
 def new_run_id() -> str:

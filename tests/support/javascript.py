@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 import pytest
 
-_ROOT = Path(__file__).parents[2]
-NODE_MODULES = Path(os.environ.get("STENO_NODE_MODULES", _ROOT / ".venv" / "node_modules"))
-FILESYSTEM_SERVER = NODE_MODULES / "@modelcontextprotocol" / "server-filesystem" / "dist" / "index.js"
-SHIM = _ROOT / "shims" / "openai-agents-js"
+from support.machine import FILESYSTEM_SERVER, NODE_MODULES, ROOT
+
+SHIM = ROOT / "shims" / "openai-agents-js"
 
 needs_openai_agents_js = pytest.mark.skipif(
     shutil.which("node") is None or not (NODE_MODULES / "@openai" / "agents").exists(),

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from support import machine
+
 # A test is of the first level of which it uses something: a fixture, or what its file imports.
 _LEVELS = {
     "agent": {"support.javascript", "support.real_agents"},
@@ -44,6 +46,14 @@ _LEVELS = {
 }
 _STARTING = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
 _running_pure = False
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for level in filter(None, os.environ.get("STENO_REQUIRE", "").split(",")):
+        if level not in machine.LEVELS:
+            raise pytest.UsageError(f"STENO_REQUIRE knows {', '.join(machine.LEVELS)}, and not {level}")
+        if missing := machine.lacking(level):
+            raise pytest.UsageError(f"{level} is required (STENO_REQUIRE), and lacks {', '.join(missing)}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

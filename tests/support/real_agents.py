@@ -16,14 +16,12 @@ from typing import NamedTuple
 
 import pytest
 
-NODE_MODULES = Path(
-    os.environ.get("STENO_NODE_MODULES", Path(__file__).parents[2] / ".venv" / "node_modules")
-)
+from support.machine import NODE_MODULES
+
 CLAUDE = NODE_MODULES / ".bin" / "claude"
 CODEX = NODE_MODULES / ".bin" / "codex"
 GEMINI = NODE_MODULES / ".bin" / "gemini"
 OPENCODE = NODE_MODULES / ".bin" / "opencode"
-FILES_SERVER = NODE_MODULES / "@modelcontextprotocol" / "server-filesystem" / "dist" / "index.js"
 
 # Or the first turn of Claude Code may begin without the tools of a server that is slow to start.
 AWAIT_SERVERS = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -17,12 +16,13 @@ from steno.bundle.reader import FolderLayers
 from steno.contracts.agent_audit.streams import stream_files
 from steno.evidence import layout
 from steno.model.recording import RecordedSoFar
+from support.machine import NODE_MODULES
 from support.program import PROGRAM, SECONDS, Steno
 from support.recorded import Recorded, only_run
 from support.screen import Screen
 
 TIMING, OUTPUT = "pty-timing.1.log", "pty-output.1.log"
-PLAYER = Path(os.environ.get("STENO_NODE_MODULES", "")) / "asciinema-player" / "dist"
+PLAYER = NODE_MODULES / "asciinema-player" / "dist"
 COLOURED = "printf 'h\\303\\251llo \\033[31mred\\033[0m\\n'; echo two; exit 4"
 
 

@@ -26,7 +26,7 @@ from steno.claims.logs import (
     take_hooks,
     take_lines,
 )
-from steno.evidence import canonical, intake, kinds, layout, told
+from steno.evidence import canonical, claim_lines, intake, kinds, layout
 from steno.evidence.claims import BadClaimError, FileKey, ProcessKey, ProxyLog
 from steno.evidence.intake import BadIntakeError, HookTold, SdkTold, Told
 from steno.evidence.intake_names import DISTURBED, NOT_WANTED
@@ -262,8 +262,8 @@ class _Sheet:
     def entry(self, log: str, number: int, one: Told) -> _Entry:
         """Masked, and to be kept before another is made."""
         try:
-            raw = told.write(len(self.lines), log, number, self._masking.masked(one))
-            read = told.read(raw, len(self.lines), self._run_id)
+            raw = claim_lines.write(len(self.lines), log, number, self._masking.masked(one))
+            read = claim_lines.read(raw, len(self.lines), self._run_id)
         except (BadClaimError, canonical.NotCanonicalError) as error:
             raise BadIntakeError(str(error)) from None
         if self._size + len(raw) > self.most:

@@ -15,7 +15,8 @@ from steno.agents.made import HOOK_AGENTS
 from steno.bundle.store import UNPUBLISHED
 from steno.capture.host import original_environment
 from steno.capture.observer import AUTO, EBPF, NONE, WISHES, may_load
-from steno.cli.opening import chosen_store, complete_command, say, say_hint
+from steno.cli.options import chosen_store, complete_command
+from steno.cli.output import say, say_hint
 from steno.errors import BadRequestError, CaptureError, StenoError
 from steno.evidence import layout
 from steno.evidence.intake_names import NOT_WANTED
@@ -214,7 +215,7 @@ def _directory(cwd: str | None) -> Path:
 
 
 def _parse_export(text: str) -> tuple[str, Path]:
-    from steno.views.export import export_named
+    from steno.export import export_named
 
     name, colon, directory = text.partition(":")
     if not colon or not directory:
@@ -224,15 +225,15 @@ def _parse_export(text: str) -> tuple[str, Path]:
 
 
 def _place_of(name: str, directory: Path) -> Path:
-    from steno.views.export import place_of
+    from steno.export import place_of
 
     return place_of(name, directory)
 
 
 def _export(outcome: Outcome, name: str, directory: Path) -> None:
+    from steno.export import export_named
     from steno.model.run import Run
     from steno.model.runs import open_path
-    from steno.views.export import export_named
 
     try:
         with Run(open_path(outcome.path)) as run:

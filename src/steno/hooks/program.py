@@ -14,7 +14,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from steno.capture.procfs import start_ticks
+from steno.capture.procfs import parent, start_ticks
 from steno.claims.client import Intake
 from steno.evidence.intake_names import HOOKS
 from steno.hooks.payload import MAX_PAYLOAD, NotUnderstoodError, encoded, read
@@ -78,10 +78,8 @@ def _processes(agent: str) -> dict[str, Any]:
 
 
 def _key(pid: int) -> dict[str, int] | None:
-    with suppress(OSError):  # /proc may hide the processes of others
-        ticks = start_ticks(pid)
-        return None if ticks is None else {"pid": pid, "start_ticks": ticks}
-    return None
+    ticks = start_ticks(pid)  # /proc may hide the processes of others
+    return None if ticks is None else {"pid": pid, "start_ticks": ticks}
 
 
 def _masked(line: dict[str, Any]) -> dict[str, Any]:
@@ -106,7 +104,7 @@ def find_agent_pid(agent: str) -> int:
     """The nearest process above us that is not a shell whose command text is this hook."""
     pid = os.getppid()
     for _ in range(_MOST_SHELLS):
-        above = _parent(pid) if _is_only_for(agent, _words(pid)) else 0
+        above = parent(pid) if _is_only_for(agent, _words(pid)) else 0
         if above <= 0:
             break
         pid = above
@@ -141,14 +139,6 @@ def _words(pid: int) -> list[str]:
         return _read(f"/proc/{pid}/cmdline").decode("utf-8", "replace").rstrip("\0").split("\0")
     except OSError:
         return []
-
-
-def _parent(pid: int) -> int:
-    try:
-        fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-        return int(fields[1])
-    except (OSError, IndexError, ValueError):
-        return 0
 
 
 def _read(path: str) -> bytes:

@@ -21,7 +21,7 @@ MAX_KNOWN_TOOLS = 10_000
 _PARTS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 _FOLDED = {part.casefold(): part for part in _PARTS}
 _UNREADABLE_LISTING = "the server's list of tools can be read in more than one way"
-_UNREADABLE = "what the server why can be read in more than one way"
+_UNREADABLE = "what the server says can be read in more than one way"
 _NOT_READ = Reading(None, None)
 _OF_OBJECTS = frozenset({"duplicate_key", "keys_differ_in_case", "not_a_number"})  # wherever they are
 _KEYS = ("jsonrpc", "id", "method", "params", "result", "error")
@@ -67,7 +67,7 @@ class ServerFilter:
         self._for_server: list[bytes] = []
 
     def shown(self, data: bytes, to: PendingRequest | None) -> bytes:
-        """What the client shall read. `to`: what the server was asked where it why this."""
+        """What the client shall read. `to`: what the server was asked where it says this."""
         if data.lstrip()[:1] == b"[":
             return self._batch(data, to)
         return self._one(data, to)

@@ -1,4 +1,4 @@
-"""The rows of what the recording tells of itself: its events and gaps, the streams, the kept contents."""
+"""The rows of what the recording tells of itself: its events and gaps, the streams, what programs told."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from steno.evidence.claims import PolicyLine, SdkLine
 from steno.evidence.layers import Layers
 from steno.judge.terminal import recorded, tape_moments
 from steno.judge.types import Blob, Capability, Decision, Gap, LogEntry, Message, Output
-from steno.model import so_far
-from steno.model.record import Record, checked
+from steno.model.record import Record, checked, declared_gaps
 
 _SURFACE = (
     "filesystem_prefixes",
@@ -25,7 +24,7 @@ _SURFACE = (
 
 
 def gaps(record: Record) -> Iterator[Gap]:
-    for gap in so_far.gaps(record):
+    for gap in declared_gaps(record):
         yield Gap(gap["reason"], gap["detail"], gap.get("lost_bytes"))
 
 

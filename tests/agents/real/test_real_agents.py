@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from steno.evidence import layout
-from support.observers import a_run_has_a_cgroup
+from support.machine import FILESYSTEM_SERVER, a_cgroup_can_be_made
 from support.program import PROGRAM, SECONDS
-from support.real_agents import CLAUDE, CODEX, FILES_SERVER, Agent, Place, Servers, claude, codex, needs
+from support.real_agents import CLAUDE, CODEX, Agent, Place, Servers, claude, codex, needs
 from support.recorded import Recorded, only_run
 from support.scripted_models import MessagesModel, ResponsesModel, Say, ScriptedModel, Turn, Use
 
@@ -53,7 +53,7 @@ def wrapped(base: Path, work: Path) -> Servers:
     (base / "policy.yaml").write_text(POLICY)
     wrap: list[str | Path] = [PROGRAM, "mcp", "wrap", "--policy", base / "policy.yaml"]
     return {
-        "files": [*wrap, "--label", "files", "--", "node", FILES_SERVER, work],
+        "files": [*wrap, "--label", "files", "--", "node", FILESYSTEM_SERVER, work],
         "lying": [*wrap, "--label", "lying", "--", sys.executable, LYING_SERVER],
     }
 
@@ -122,8 +122,8 @@ KINDS = {
     "claude": Kind(MessagesModel, claude_script, claude, "_meta.claudecode/toolUseId"),
     "codex": Kind(ResponsesModel, codex_script, codex, "_meta.callId"),
 }
-BY_CLAUDE = pytest.param("claude", marks=needs(CLAUDE, FILES_SERVER))
-BY_CODEX = pytest.param("codex", marks=needs(CODEX, FILES_SERVER))
+BY_CLAUDE = pytest.param("claude", marks=needs(CLAUDE, FILESYSTEM_SERVER))
+BY_CODEX = pytest.param("codex", marks=needs(CODEX, FILESYSTEM_SERVER))
 
 
 @pytest.fixture(scope="module", params=[BY_CLAUDE, BY_CODEX])
@@ -149,7 +149,7 @@ def test_the_run_is_valid_and_has_every_layer(agent: Worked) -> None:
     assert health["sdk_layer"] == "self_reported"
 
 
-@pytest.mark.skipif(not a_run_has_a_cgroup(), reason="no cgroup here: what ties the layers is never clean")
+@pytest.mark.skipif(not a_cgroup_can_be_made(), reason="no cgroup here: what ties the layers is never clean")
 def test_every_decision_is_tied_to_what_its_server_did_without_a_doubt(agent: Worked) -> None:
     report = agent.run.json(layout.CORRELATION)
     counts = {one["tool_call_id"]: one["kernel_event_count"] for one in report["bindings"]}

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import pytest
 
 from steno.evidence import layout
+from support.machine import FILESYSTEM_SERVER
 from support.program import PROGRAM, SECONDS
 from support.real_agents import (
     AWAIT_SERVERS,
     CLAUDE,
     CODEX,
-    FILES_SERVER,
     GEMINI,
     OPENCODE,
     codex_config,
@@ -184,10 +184,10 @@ KINDS = {
 }
 TELL_THEIR_IDS = {"claude", "codex"}  # of calls, to the servers
 AGENTS = [
-    pytest.param("claude", marks=needs(CLAUDE, FILES_SERVER)),
-    pytest.param("codex", marks=needs(CODEX, FILES_SERVER)),
-    pytest.param("gemini", marks=needs(GEMINI, FILES_SERVER)),
-    pytest.param("opencode", marks=needs(OPENCODE, FILES_SERVER)),
+    pytest.param("claude", marks=needs(CLAUDE, FILESYSTEM_SERVER)),
+    pytest.param("codex", marks=needs(CODEX, FILESYSTEM_SERVER)),
+    pytest.param("gemini", marks=needs(GEMINI, FILESYSTEM_SERVER)),
+    pytest.param("opencode", marks=needs(OPENCODE, FILESYSTEM_SERVER)),
 ]
 
 
@@ -204,7 +204,7 @@ def worked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     (home / "skills" / "making").mkdir(parents=True)
     (home / "skills" / "making" / "SKILL.md").write_text(SKILL)
     with kind.model(kind.script(notes)) as model:
-        server = ["node", str(FILES_SERVER), str(notes.parent)]
+        server = ["node", str(FILESYSTEM_SERVER), str(notes.parent)]
         agent.env.update(kind.set_up(agent.root / "home", model.url, server))
         asked = ["--skills", str(home / "skills"), "--policy", str(home / "policy.yaml")]
         asked += ["--hooks"] if kind.has_hooks else []
@@ -313,7 +313,7 @@ def test_hooks_and_policy_fill_their_layers_without_touching_the_users_home(work
 def test_a_resumed_agent_has_the_policy_and_the_hooks_of_the_attempt_before(worked: Worked) -> None:
     settings = (worked.agent.root / "home" / KINDS[worked.name].settings).read_text()
     assert "policy.yaml" in settings
-    assert str(FILES_SERVER) in settings
+    assert str(FILESYSTEM_SERVER) in settings
     first, second = (made.meta["steno"] for made in (worked.first, worked.second))
     assert (second["policy"], second["hooks"]) == (first["policy"], KINDS[worked.name].has_hooks)
     assert second["policy"]["path"] == str(worked.agent.home / "policy.yaml")

@@ -1,9 +1,8 @@
 """Said versus done: fixed rules that hold what a call claims against what the kernel saw.
 
-In: a call and the evidence of its window. Out: for every rule that applies `confirmed`, `contradicted` or
-`unobserved`, with a sentence, and from these the verdict on the call. Never better than the evidence: what
-was not seen contradicts a claim only where the kernel layer is complete, and what was masked is unobserved.
-docs/calls.md names every rule.
+Never better than the evidence: what was not seen contradicts a claim only where the kernel layer is complete,
+and what was masked is unobserved. Of contents only states are compared (there or not, sizes, times, modes),
+and the end only of a file that nobody of the run changed after the call. docs/calls.md names every rule.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from steno.judge.calls.types import Check, Claim, Window
 from steno.judge.files import After
 from steno.judge.health import ABSENT
 from steno.judge.operations import CHANGED, READ
-from steno.judge.surface import Seen
+from steno.judge.surface import NamesSeen
 from steno.judge.surface_names import text
 
 CONFIRMED, CONTRADICTED, UNOBSERVED = "confirmed", "contradicted", "unobserved"
@@ -43,8 +42,8 @@ class Evidence(NamedTuple):
     call: int
     window: Window | None
     rows: int
-    seen: Seen  # by others than the agent's own process
-    own: Seen  # by the agent's own process
+    seen: NamesSeen  # by others than the agent's own process
+    own: NamesSeen  # by the agent's own process
     execs: Sequence[Exec]
     processes: Processes
     complete: bool  # nothing is known to be missing from the kernel layer

@@ -1,8 +1,4 @@
-"""What policy, agents and the kernel tell of the calls of one run, brought together.
-
-In: layers. Out: `Joined`: the calls, the processes, the windows, and who wrote the logs. `calls.json` and
-`correlation-report.json` are both made of it. Never looks at what a call did.
-"""
+"""What policy, agents and the kernel tell of the calls of a run, together, and who wrote the logs."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """Who touched the logs that programs of the run tell us in, as the kernel saw it.
 
-In: rows of the kernel table, which may be hostile, and what the recorder told of the logs: their processes,
-devices and inodes. Out: for each log who made it, who opened it to write or changed it, and whether it was
-emptied. A log is known by its path in the intake, and by its inode under any other name: through a hard link,
-a bind mount, another root. Writes through a descriptor that was handed over are no rows: nobody sees those.
+A log is known by its path in the intake, and by its inode under any other name: through a hard link, a bind
+mount, another root. Writes through a descriptor that was handed over are no rows: nobody sees those.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The processes of a run, as far as calls are tied to them: who came of whom, and when.
 
-In: the kernel table, which may be hostile. Out: `Processes`: found by their keys, with their births and ends,
-which of them are shells, which ran tests or a proxy of ours, and who touched the logs that programs of the
-run tell us in. Only what the table says. Memory grows with the number of processes.
+Which of them are shells, which ran tests or a proxy of ours, and who touched the logs that programs of the
+run tell us in. Memory grows with the number of processes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Which call a moment of a process belongs to: windows of time on subtrees of processes.
 
-In: the calls as they are told, and the processes of the kernel table. Out: `Windows`, which says for every
-process and every time whether it is in the window of one call, of several (ambiguous, never guessed), or of
-none; and then which server it belongs to, and which call ended there last. A call has at most one window.
-Looking up costs the same however many calls there are.
+It is in the window of one call, of several (ambiguous, never guessed), or of none; and then which server it
+belongs to, and which call ended there last. A call has at most one window. Looking up costs the same however
+many calls there are.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from typing import IO, NamedTuple
 from steno.capture.procfs import process_key
 from steno.capture.signals import Command
 from steno.errors import StenoError
+from steno.evidence.linux_numbers import signal_name
 
 # A server that does not end with its input gets SIGTERM; one that does not end with SIGTERM is killed.
 # Clients kill us two seconds after their own SIGTERM, so the server has to be gone by then.
@@ -43,10 +44,7 @@ class ExitStatus(NamedTuple):
 
     @property
     def signal(self) -> str | None:
-        if self.number is None:
-            return None
-        known = signal.Signals.__members__.items()
-        return next((name for name, number in known if number == self.number), f"SIG{self.number}")
+        return None if self.number is None else signal_name(self.number)
 
     @property
     def status(self) -> int:
