@@ -13,7 +13,6 @@ from typing import NamedTuple, Protocol
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import TEMPORARY, Folder, write_all
-from steno.bundle.frames import KERNEL
 from steno.bundle.lock import holding, is_live
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers, as_today, digest_of, event_lines
@@ -171,7 +170,7 @@ def _close_the_books(spool: Folder, books: _Books, keepers: Keepers) -> None:
     _drop_unfinished_files(spool, seen)
     gaps: list[EventData] = []
     last_ns = seen_ns = last.mono_ns
-    if not seen & {kinds.KernelObserved, kinds.RunFinish} and spool.has_folder(KERNEL):
+    if not seen & {kinds.KernelObserved, kinds.RunFinish} and spool.has_folder(layout.KERNEL):
         gaps += _kernel_layer(spool, keepers.kernel)
         seen_ns = _last_seen(spool)  # the observer may have outlived the recorder
     if kinds.RunFinish not in seen and keepers.claims is not None:

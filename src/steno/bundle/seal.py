@@ -19,9 +19,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import TEMPORARY, Folder
+from steno.bundle.kernel_table import MaskedStrings
 from steno.bundle.lock import holding
 from steno.bundle.manifest import FileDigest, Manifest
-from steno.bundle.masked_strings import MaskedStrings
 from steno.bundle.reader import event_lines, lines_in
 from steno.bundle.spool import remove_spool
 from steno.errors import SealError

@@ -20,8 +20,8 @@ from steno.bundle import kernel_table
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import TEMPORARY, Folder
 from steno.bundle.frames import Frames, Touched, open_frames
+from steno.bundle.kernel_table import mask_path
 from steno.bundle.keys import key_of_spool
-from steno.bundle.masked_strings import mask_path
 from steno.capture.git.classify import GitClass, GitFacts, Repository, git_facts
 from steno.capture.paths import Contents, Directories, FinalState, stat_touched
 from steno.errors import SealError, StoreError

@@ -20,7 +20,7 @@ from typing import NamedTuple, NoReturn, Self
 from steno import __version__
 from steno.bundle import judgement_cache
 from steno.bundle.folder import Folder
-from steno.bundle.frames import KERNEL, LOGS
+from steno.bundle.frames import LOGS
 from steno.bundle.keys import HeldKeys, KnownSecrets, keys_path, make_or_read_key
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers
@@ -482,12 +482,12 @@ class _Recording:
             self._key = make_or_read_key(store)
             judgement_cache.allow(store)
         self._keys = HeldKeys(request.store)
-        self._folder.make_folder(f"{layout.SPOOL}/{KERNEL}")
+        self._folder.make_folder(f"{layout.SPOOL}/{layout.KERNEL}")
         for name in LOGS:
             self._spool.make_empty(name)
         with self._folder.sub(layout.SPOOL) as spool:
             self._known = KnownSecrets(spool, self._key, self._secrets)
-        with self._folder.sub(f"{layout.SPOOL}/{KERNEL}") as folder:
+        with self._folder.sub(f"{layout.SPOOL}/{layout.KERNEL}") as folder:
             frames = Frames(
                 folder.fd,
                 self._spool.lock,

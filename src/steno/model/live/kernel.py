@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from steno.bundle.folder import Folder
 from steno.bundle.frame_records import FramesError
-from steno.bundle.frames import KERNEL, OP_NAMES
+from steno.bundle.frames import OP_NAMES
+from steno.bundle.kernel_table import mask_arguments, mask_path
 from steno.bundle.live_frames import LiveFrames
-from steno.bundle.masked_strings import mask_arguments, mask_path
-from steno.evidence import wire
+from steno.evidence import layout, wire
 from steno.judge.activity import ALWAYS, OPENS, Happening, Row, Teller, gathered
 from steno.judge.operations import MEANING_OF_OPEN
 from steno.redact.engine import Redactor
@@ -41,7 +41,7 @@ class Taken(NamedTuple):
 class KernelWatch:
     def __init__(self, spool: Folder, key: bytes, redactor: Redactor, ours: Sequence[str]) -> None:
         """Raises OSError or FramesError while nothing is there yet."""
-        with spool.sub(KERNEL) as folder:
+        with spool.sub(layout.KERNEL) as folder:
             self._frames = LiveFrames(folder, key)
         self._redactor = redactor
         self._teller = Teller(ours)

@@ -19,8 +19,8 @@ from steno.bundle import kernel_table
 from steno.bundle.folder import BLOCK, Folder
 from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import Frames, Touched, open_frames
+from steno.bundle.kernel_table import mask_path
 from steno.bundle.keys import KNOWN_SECRETS, key_of_spool, read_known_secrets
-from steno.bundle.masked_strings import mask_path
 from steno.claims.layers import ClaimsRead, Heard, read_claims
 from steno.claims.logs import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
 from steno.errors import UnreadableBundleError
