@@ -14,8 +14,8 @@ from steno.evidence import intake_names, layout
 from steno.record import intake
 from steno.record.run_claims import RunClaims
 from steno.record.witness import SpoolWitness
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from support.making import RUN_ID
 
 

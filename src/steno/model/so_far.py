@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from steno.bundle.folder import Folder
+from steno.bundle.lock import KERNEL
 from steno.bundle.store import RunState
 from steno.evidence import layout
 from steno.judge import health as healths
@@ -59,7 +60,7 @@ def health(record: Record) -> Health:
 
 def is_watched(run: Folder) -> bool:
     """Whether the spool has frames of the kernel's observer."""
-    place = f"{layout.SPOOL}/{layout.KERNEL}"
+    place = f"{layout.SPOOL}/{KERNEL}"
     if not run.has_folder(place):
         return False
     with run.sub(place) as frames:

@@ -32,8 +32,8 @@ from steno.record import counted_gaps
 from steno.record.counted_gaps import counted
 from steno.record.file_contents import LOST, Content, ContentKeeper, without_blobs
 from steno.record.file_lines import file_line, repository_line, text_of
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 _DRAFT = f"{layout.FILE_LINES}{TEMPORARY}"
 _FLUSHED = 1 << 20

@@ -19,7 +19,7 @@ from steno.evidence.ignored import IgnoreRules
 from steno.evidence.intake_names import DISTURBED
 from steno.record import intake
 from steno.record.witness import SpoolWitness
-from steno.redact.engine import Redactor
+from steno.redact.redactor import Redactor
 
 
 class RunClaims:

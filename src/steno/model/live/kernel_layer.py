@@ -25,8 +25,8 @@ from steno.evidence.ignored import IgnoreRules, is_plain
 from steno.evidence.kinds import Event, EventData, RunStart
 from steno.evidence.syscalls import named_text
 from steno.model.record import Record, SpoolLayers, documents_over
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 _TYPES = {stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}
 

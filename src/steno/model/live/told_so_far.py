@@ -15,8 +15,8 @@ from steno.evidence.syscalls import batches
 from steno.model.live.claims import open_intake
 from steno.model.live.kernel_layer import LiveLayers
 from steno.model.record import Record, documents_over, readable
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 _NO_OBSERVER = "none"
 

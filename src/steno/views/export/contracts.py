@@ -13,8 +13,8 @@ from steno.errors import BadRequestError
 from steno.evidence import layout
 from steno.model.record import readable
 from steno.model.run import Run
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from steno.text.safe import listed, utf8
 from steno.views import content_missing
 from steno.views.export import Exported
