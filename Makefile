@@ -7,7 +7,7 @@ PYTHON ?= python3
 SUITE = STENO_NODE_MODULES=$(CURDIR)/$(VENV)/node_modules $(BIN)/python tests/whole_suite.py
 PYTHON_SOURCES := src tests bench docs native hatch_build.py
 NATIVE := src/steno/native
-TRACE_SOURCES := $(wildcard native/trace/*.c native/trace/*.h native/probe/*.h)
+TRACE_SOURCES := $(wildcard native/trace/*.[ch] native/generated/*.[ch] native/probe/*.h)
 BPF_OBJECT := native/probe/probe.bpf.o
 # What the tests drive for real: terminals, editors, pagers, shells, git, script(1), a browser.
 PROGRAMS := clang bpftool git gcc script scriptreplay vim less fzf tmux dash strace gdb rsync bwrap socat chromium

@@ -21,7 +21,7 @@ from steno.model.tables import types_of
 
 MODULE = Path(__file__).parents[1] / "web" / "src" / "made" / "tables.ts"
 _HEAD = """\
-// The rows of a run's tables; made by docs/generate_tables.py from src/steno/model/rows.py.
+// The rows of a run's tables; made by docs/generate_tables.py from src/steno/judge/types.py.
 /** A whole number as canonical JSON has it: beyond 2^53 as text. */
 export type Whole = number | string;
 

@@ -1,7 +1,7 @@
 """Compiles a program: `python native/compile.py OUTPUT [FLAG...]`, named by the last part of OUTPUT.
 
-In: the sources in `native/trace` or `native/probe`, `$CC`, `$CFLAGS` and `$LDFLAGS`. Out: the program at
-OUTPUT, replaced as a whole, so that one that runs is not disturbed. Without a compiler, when it fails, or
+`$CC`, `$CFLAGS` and `$LDFLAGS` are heeded. OUTPUT is replaced as a whole, so that one that runs is not
+disturbed. Without a compiler, when it fails, or
 where OUTPUT cannot be written, says so in its last line and exits with 1; an older program is then removed
 rather than left to speak another language than its reader.
 """
@@ -16,7 +16,10 @@ import sys
 from pathlib import Path
 
 NATIVE = Path(__file__).parent
-PROGRAMS = {"steno-trace": ("trace/*.c", []), "steno-probe": ("probe/loader.c", ["-ldl"])}
+PROGRAMS = {
+    "steno-trace": (["trace/*.c", "generated/*.c"], []),
+    "steno-probe": (["probe/loader.c"], ["-ldl"]),
+}
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-fstack-protector-strong", "-pthread"]
 COMPILERS = ("cc", "gcc", "clang")
 
@@ -62,7 +65,7 @@ def _compile(program: str, output: Path, extra: list[str]) -> str | None:
     sources, libraries = PROGRAMS[program]
     command += [*FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), *extra, "-o", str(output)]
     command += [
-        *map(str, sorted(NATIVE.glob(sources))),
+        *(str(path) for pattern in sources for path in sorted(NATIVE.glob(pattern))),
         *libraries,
         *shlex.split(os.environ.get("LDFLAGS", "")),
     ]

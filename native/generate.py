@@ -13,7 +13,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import generate_abi
 import generate_calls
 
 HERE = Path(__file__).parent
@@ -149,6 +148,25 @@ def wire_codec(wire: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def abi_module(abi: dict[str, Any], notice: str) -> str:
+    lines = ['"""Numbers of Linux, as a record holds them: never those of the machine that reads it.', ""]
+    lines += [f"{notice.capitalize()}.", '"""', "", "from __future__ import annotations", "", "ERRORS = {"]
+    lines += [f'    {number}: "{name}",' for name, number in abi["errors"].items()]
+    lines += ["}", "SIGNALS = {"]
+    lines += [f'    {number}: "{name}",' for name, number in abi["signals"].items()]
+    lines += ["}", "# Flags of open(2), and of those the ones that a machine has otherwise."]
+    lines += [f"{name} = {_octal(number)}" for name, number in abi["open_flags"].items()]
+    lines.append("OPEN_FLAGS_OF = {")
+    for machine, flags in abi["open_flags_of"].items():
+        told = ", ".join(f'"{name}": {_octal(number)}' for name, number in flags.items())
+        lines.append(f'    "{machine}": {{{told}}},')
+    return "\n".join([*lines, "}", ""])
+
+
+def _octal(number: int) -> str:
+    return f"0o{number:o}"
+
+
 def main() -> int:
     outputs = {ROOT / path: text for path, text in generated().items()}
     stale = [path for path, text in outputs.items() if not path.exists() or path.read_text() != text]
@@ -166,13 +184,13 @@ def generated() -> dict[str, str]:
     described, known = generate_calls.tables()
     intro = (ROOT / "docs" / "coverage.md").read_text().partition(TABLES_BELOW)[0]
     return {
-        "native/trace/wire.h": wire_header(wire),
+        "native/generated/wire.h": wire_header(wire),
         "src/steno/evidence/wire.py": wire_codec(wire),
-        "native/trace/calls.h": generate_calls.calls_header(described, known),
-        "native/trace/calls.c": generate_calls.calls_source(known),
+        "native/generated/calls.h": generate_calls.calls_header(described, known),
+        "native/generated/calls.c": generate_calls.calls_source(known),
         "docs/coverage.md": intro + TABLES_BELOW + generate_calls.coverage_tables(described, known),
         "src/steno/evidence/calls.py": generate_calls.names_module(known),
-        "src/steno/evidence/linux_abi.py": generate_abi.python_module(abi, NOTICE.format("linux_abi.toml")),
+        "src/steno/evidence/linux_abi.py": abi_module(abi, NOTICE.format("linux_abi.toml")),
     }
 
 

@@ -1,7 +1,6 @@
 """Makes the tables of system calls from `syscalls.toml` and the numbers of each machine.
 
-In: those two. Out: the text of the C tables, of the names for Python and of the tables on coverage. Refuses a
-call without a class or with two, a class without a call, and words that it does not know.
+Refuses a call without a class or with two, a class without a call, and words that it does not know.
 """
 
 from __future__ import annotations

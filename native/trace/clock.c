@@ -1,11 +1,12 @@
-/* Our clocks beside those of the kernel, which the probe tells: we may live in a time namespace, and a library may make times up.
- * In: nothing. Out: nanoseconds since the run began. */
+/* Our clocks beside those of the kernel, which the probe tells: we may live in a time namespace, and a
+ * library may make times up. In: nothing. Out: nanoseconds since the run began. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "trace.h"
+#include "clock.h"
+#include "procfs.h"
 
 #define SECOND 1000000000
 

@@ -1,5 +1,5 @@
-/* Text made of hostile bytes: socket addresses, joined paths, the first line of a script, what /proc tells. Pure: no
- * system call. */
+/* Text made of hostile bytes: socket addresses, joined paths, the first line of a script, what /proc tells.
+ * Pure: no system call. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "trace.h"
+#include "text.h"
 
 static size_t written(int wanted, size_t size)
 {

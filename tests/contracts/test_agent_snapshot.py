@@ -25,8 +25,8 @@ from steno.bundle.keys import read_keys
 from steno.cli import export as export_command
 from steno.errors import BadRequestError
 from steno.evidence import layout
-from steno.views.export import Exported
-from steno.views.export.contracts import agent_snapshot
+from steno.export import Exported
+from steno.export.contracts import agent_snapshot
 from support.frames_made import Found
 from support.program import Steno
 from support.reading import opened, sealed

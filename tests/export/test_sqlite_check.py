@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from steno.cli.verify import command
-from steno.views.export import sqlite
+from steno.export import sqlite
 from support.reading import opened, sealed
 from support.run_builder import RUN_ID, RunBuilder
 

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from steno import __version__
 from steno.cli.verify import command
+from steno.export import tables
 from steno.judge.rules import RULES
-from steno.views.export import tables
 from support.reading import opened, sealed
 from support.run_builder import RUN_ID, RunBuilder
 

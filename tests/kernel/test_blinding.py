@@ -22,7 +22,7 @@ from support.program import PROGRAM, SECONDS, Steno
 from support.recorded import Recorded, only_run
 from support.tracees import rows
 
-SOURCES = Path(__file__).parents[2] / "native" / "tests"
+SOURCES = Path(__file__).parents[2] / "native" / "tests" / "programs"
 EPERM, EACCES = 1, 13
 OUTSIDE, OURS, NOT_KNOWN = 1, 2, 3  # arg of `reach`
 # A group whose leader ends while a member is stopped: the kernel hangs that member up, unless somebody of the

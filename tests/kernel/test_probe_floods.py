@@ -1,8 +1,8 @@
 """More than the probe's ring can hold: what is lost is counted to the last one, and what fits is not lost.
 
-The flood (`native/tests/flood.c`) makes calls when it is told to. After them it makes calls that are only
-counted, until one is: then the ring has been read, and the flood can end without its end being lost. What
-comes before the flood is less than the ring holds.
+The flood (`native/tests/programs/flood.c`) makes calls when it is told to. After them it makes calls that are
+only counted, until one is: then the ring has been read, and the flood can end without its end being lost.
+What comes before the flood is less than the ring holds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from support.program import PROGRAM, Steno
 from support.recorded import Recorded, only_run
 from support.waiting import until
 
-SOURCE = Path(__file__).parents[2] / "native" / "tests" / "flood.c"
+SOURCE = Path(__file__).parents[2] / "native" / "tests" / "programs" / "flood.c"
 SMALLEST_RING, SMALL_RING = 4096, 65536
 CALLS, MANY_CALLS = 50_000, 5_000_000
 # The ring has room for each of these floods, also when nobody has time to read it meanwhile.

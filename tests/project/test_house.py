@@ -19,7 +19,7 @@ from steno.capture import host
 from steno.cli.main import COMMANDS
 from steno.evidence import compat, intake_names, kinds, layout, syscalls, wire
 from steno.evidence.kinds import Host
-from steno.record import counted_gaps
+from steno.record import gaps as gap_reasons
 from steno.redact import RULES
 from support.cases import cases
 
@@ -31,10 +31,10 @@ MOST_LINES = 600
 FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "misc"}
 # Where a gap is written down: the reasons are literals there.
 GAP_SOURCES = [
-    "record/witness.py",
+    "record/recorder.py",
     "record/run.py",
-    "record/repository.py",
-    "claims/keeping.py",
+    "record/git.py",
+    "claims/layers.py",
     "bundle/recover.py",
 ]
 
@@ -201,8 +201,8 @@ def test_the_spec_has_every_reason_of_a_gap_and_no_other() -> None:
     used.add(intake_names.DISTURBED)
     kernel = (ROOT / "src" / "steno" / "record" / "kernel.py").read_text()
     used |= set(re.findall(r"(?:yield |[(\[]\(|: \()\"(\w+)\", ", kernel))
-    told = (*counted_gaps.OF_COUNTERS.values(), *vars(counted_gaps).values())
-    used |= {gap.reason for gap in told if isinstance(gap, counted_gaps.CountedGap)}
+    told = (*gap_reasons.OF_COUNTERS.values(), *vars(gap_reasons).values())
+    used |= {gap.reason for gap in told if isinstance(gap, gap_reasons.CountedGap)}
     table = page("spec.md").split("| reason of a `gap` |")[1].split("\n\n")[0]
     assert used == set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
 

@@ -21,9 +21,8 @@ from steno.judge.rules import RULES
 from steno.model import table_documents
 from steno.model.run import Run
 from steno.model.runs import open_path
-from steno.views.report import parts
-from steno.views.report.extract import EXTRACT
-from steno.views.report.parts import JUDGED, Parts, parts_of
+from steno.report import parts
+from steno.report.parts import EXTRACT, JUDGED, Parts, parts_of
 from support.documents import of_folder
 from support.making import FINISHED, make_run, start
 from support.reading import opened

@@ -1,4 +1,4 @@
-"""The programs that tests drive: those of `native/tests` that do what no script can, and installed ones."""
+"""The programs that tests drive: what no script can do (`native/tests/programs`), and installed ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def compiled(name: str) -> Path:
     program = _NATIVE / "build" / name
     program.parent.mkdir(exist_ok=True)
     unfinished = program.with_name(f".{name}.{os.getpid()}")
-    source = _NATIVE / "tests" / f"{name}.c"
+    source = _NATIVE / "tests" / "programs" / f"{name}.c"
     words: list[str | Path] = [
         "cc",
         "-std=gnu11",

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from steno.evidence import intake, told
+from steno.evidence import claim_lines, intake
 from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
 from steno.evidence.intake import SDK_SCHEMA, Decided, Ended, HookTold, Opened, SdkAside, SdkTold
 
@@ -22,7 +22,7 @@ def claims_file(logs: Told) -> bytes:
     for log, lines in logs.items():
         split = lines.splitlines(keepends=True) if isinstance(lines, bytes) else lines
         for number, line in enumerate(split):
-            found.append(told.write(len(found), log, number, json.loads(line)))
+            found.append(claim_lines.write(len(found), log, number, json.loads(line)))
     return b"".join(found)
 
 

@@ -313,18 +313,18 @@ class Descendants(Protocol):
     def populated(self) -> bool: ...
 
 
-class Awaited(NamedTuple):
+class DescendantWait(NamedTuple):
     """Whom to wait for when the command has ended, and for how long."""
 
     descendants: Descendants
     seconds: float
 
 
-class KeeperChildren:
-    def __init__(self, keeper: int) -> None:
-        self._tasks = Path(f"/proc/{keeper}/task")
+class ReapedChildren:
+    def __init__(self, launcher: int) -> None:
+        self._tasks = Path(f"/proc/{launcher}/task")
         self._held: dict[int, int] = {}  # a child -> its handle
-        self._over: set[int] = set()  # ended, and not yet collected by the keeper
+        self._over: set[int] = set()  # ended, and not yet collected by the launcher
         self._poll = select.epoll()
 
     @property
@@ -358,7 +358,7 @@ class KeeperChildren:
 
     def _read_children(self) -> set[int]:
         found: set[int] = set()
-        with suppress(OSError):  # the keeper has gone
+        with suppress(OSError):  # the launcher has gone
             for task in self._tasks.iterdir():
                 with suppress(OSError):  # or one of its threads
                     found.update(map(int, (task / "children").read_bytes().split()))

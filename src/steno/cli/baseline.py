@@ -8,10 +8,11 @@ import click
 import msgspec
 
 from steno.cli.capability_inputs import read_run
-from steno.cli.opening import json_option, print_json, print_path, runs_argument, say, store_option
+from steno.cli.options import json_option, runs_argument, store_option
+from steno.cli.output import print_json, print_path, say
+from steno.compare import sides
 from steno.errors import BadRequestError
-from steno.views.capability import lock
-from steno.views.export.placing import place_file
+from steno.export.atomic import place_file
 
 
 @click.command(
@@ -64,7 +65,7 @@ def command(
         )
     if force and not output:
         raise BadRequestError("--force goes with -o FILE", hint="name the file with -o FILE")
-    made = lock.make(
+    made = sides.make(
         [read_run(word, store) for word in runs], projected=projected, accept_partial=accept_partial
     )
     if made.evidence == "degraded":
@@ -73,7 +74,7 @@ def command(
         print_json(msgspec.to_builtins(made))
         return
     target = Path(output).absolute()
-    placed = place_file(target, lambda out: out.write(lock.to_bytes(made)), replace=force)
+    placed = place_file(target, lambda out: out.write(sides.to_bytes(made)), replace=force)
     if as_json:
         print_json({**placed._asdict(), "path": str(target), "sources": msgspec.to_builtins(made.sources)})
     else:

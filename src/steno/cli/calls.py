@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import click
 
-from steno.cli.opening import (
-    json_option,
-    open_run,
-    paint,
-    print_json,
-    run_argument,
-    say,
-    say_if_told_so_far,
-    store_option,
-    terminal_width,
-)
-from steno.cli.paging import print_paged
+from steno.cli.options import json_option, open_run, run_argument, say_if_told_so_far, store_option
+from steno.cli.output import paint, print_json, print_paged, say, terminal_width
 from steno.model.documents import calls_json
-from steno.views import calls_text
+from steno.views import calls
 
 
 @click.command(
@@ -65,5 +55,5 @@ def command(run: str, tool_call_id: str | None, store: str | None, as_json: bool
         return
     if not found.calls and not found.claims:
         say("nobody told of a tool call")
-    as_lines = calls_text.lines if tool_call_id is None else calls_text.details
+    as_lines = calls.lines if tool_call_id is None else calls.details
     print_paged(as_lines(found, paint(), width=terminal_width()))

@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from steno.cli.opening import run_path
+from steno.cli.options import run_path
+from steno.compare import sides
+from steno.compare.ignore import BadRulesError, IgnoreRules
+from steno.compare.sides import Evidence, Named, evidence_of_archive, verified_evidence
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.model.run import Run
 from steno.model.runs import open_path
-from steno.views.capability import lock
-from steno.views.capability.evidence import Evidence, evidence_of_archive, verified_evidence
-from steno.views.capability.ignore_rules import BadRulesError, IgnoreRules
-from steno.views.capability.sides import Named
 
 _GZIP = b"\x1f\x8b"
 
@@ -26,7 +25,7 @@ def read_side(word: str, store: str | None) -> Named:
     if os.path.isfile(path):  # noqa: PTH113 - unlike pathlib's, it does not raise for a name that is too long
         data = _beginning(path, len(_GZIP))
         if data != _GZIP:
-            return Named(word, lock.read(_beginning(path, lock.MAX_BYTES), str(path)))
+            return Named(word, sides.read(_beginning(path, sides.MAX_BYTES), str(path)))
     return Named(word, _evidence(path))
 
 
@@ -37,11 +36,11 @@ def read_run(word: str, store: str | None) -> Evidence:
 def read_rules(path: str | None) -> IgnoreRules:
     if path is None:
         return IgnoreRules()
-    from steno.views.capability import ignore_file  # late: YAML is slow to start, and only needed here
+    from steno.compare import ignore  # late: YAML is slow to start, and only needed here
 
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - a Path would refuse a name with a null byte in its own words
-            return ignore_file.parse(file.read(ignore_file.MAX_BYTES + 1))
+            return ignore.parse(file.read(ignore.MAX_BYTES + 1))
     except OSError as error:
         raise BadRequestError(
             f"cannot read {path}: {error.strerror}", hint="name a file of rules with --ignore FILE"

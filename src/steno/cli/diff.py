@@ -5,17 +5,12 @@ from __future__ import annotations
 import click
 
 from steno.cli.capability_inputs import read_rules, read_side
-from steno.cli.opening import (
-    complete_run,
-    json_option,
-    paint,
-    print_json,
-    store_option,
-    terminal_width,
-)
-from steno.cli.paging import print_paged
+from steno.cli.options import complete_run, json_option, store_option
+from steno.cli.output import paint, print_json, print_paged, terminal_width
+from steno.compare import comparison, sides
 from steno.errors import BadRequestError
-from steno.views.capability import comparison, diff_text, markdown, sarif, sides
+from steno.export import sarif
+from steno.views import diff
 
 FORMATS = ("text", "json", "markdown", "sarif")
 
@@ -78,7 +73,7 @@ def command(
     elif form == "sarif":
         print_json(sarif.to_json(found))
     elif form == "markdown":
-        click.echo(markdown.text(found), nl=False)
+        click.echo(diff.text(found), nl=False)
     else:
-        print_paged(diff_text.lines(found, paint(), width=terminal_width()))
+        print_paged(diff.lines(found, paint(), width=terminal_width()))
     return found.exit_code

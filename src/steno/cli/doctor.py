@@ -7,10 +7,11 @@ import os
 import click
 
 from steno.capture.cgroup import Done, Leftover, remove_leftovers
-from steno.cli.opening import chosen_store, json_option, paint, print_json, print_lines, say, store_option
-from steno.record.intake import Left, remove_left
+from steno.claims.folder import Left, remove_left
+from steno.cli.options import chosen_store, json_option, store_option
+from steno.cli.output import paint, print_json, print_lines, say
 from steno.text.safe import visible
-from steno.views import checkup
+from steno.views import doctor
 
 
 @click.command(
@@ -46,12 +47,12 @@ def command(clean: bool, store: str | None, as_json: bool) -> int:
     if clean:
         return _clean(as_json=as_json)
     place = chosen_store(store).absolute()
-    found = checkup.checkup(place, os.environ)
+    found = doctor.checkup(place, os.environ)
     if as_json:
-        print_json(checkup.to_json(found, place))
+        print_json(doctor.to_json(found, place))
     else:
-        print_lines(checkup.lines(found, paint()))
-    return checkup.exit_code(found)
+        print_lines(doctor.lines(found, paint()))
+    return doctor.exit_code(found)
 
 
 def _clean(*, as_json: bool) -> int:

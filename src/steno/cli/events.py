@@ -9,20 +9,12 @@ from collections.abc import Iterable
 import click
 import msgspec
 
-from steno.cli.opening import (
-    json_option,
-    open_run,
-    paint,
-    run_argument,
-    say_if_not_sealed,
-    store_option,
-    terminal_width,
-)
-from steno.cli.paging import print_paged
+from steno.cli.options import json_option, open_run, run_argument, say_if_not_sealed, store_option
+from steno.cli.output import paint, print_paged, terminal_width
 from steno.evidence.wire import OPS
 from steno.model.events import Wanted, to_json
 from steno.text.safe import visible_json
-from steno.views import kernel_events
+from steno.views import events
 
 _OPERATIONS = [op.name for op in OPS.values()]
 _CATEGORIES = sorted({op.category for op in OPS.values()})
@@ -81,7 +73,7 @@ def command(
             _print_objects(to_json(row) for row in rows)
         else:
             colours, width = paint(), terminal_width()
-            print_paged(kernel_events.line(row, colours, width=width) for row in rows)
+            print_paged(events.line(row, colours, width=width) for row in rows)
 
 
 def _print_objects(objects: Iterable[dict[str, object]]) -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import click
 
-from steno.cli.opening import json_option, open_run, print_json, print_path, run_argument, say, store_option
+from steno.cli.options import json_option, open_run, run_argument, store_option
+from steno.cli.output import print_json, print_path, say
 from steno.errors import BadRequestError, StoreError
-from steno.views.export import FORMATS, directory_of, export_named, trusted
+from steno.export import FORMATS, directory_of, export_named
+from steno.model.trust import trusted
 
 
 @click.command(

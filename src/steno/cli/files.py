@@ -8,28 +8,24 @@ from collections.abc import Iterator
 
 import click
 
-from steno.cli.opening import (
+from steno.cli.options import (
     json_option,
     open_run,
-    paint,
-    print_json,
     recorded_path,
     run_argument,
-    say,
     say_if_not_sealed,
     store_option,
-    terminal_width,
 )
-from steno.cli.paging import print_paged
+from steno.cli.output import paint, print_json, print_paged, say, terminal_width
 from steno.evidence.layout import FILES, SURFACE
 from steno.judge.types import File
 from steno.model.contents import NotKept
 from steno.model.documents import file_json
 from steno.model.run import Run
-from steno.views import file_diff, file_list
-from steno.views.diff_colours import painted
-from steno.views.file_list import Choice, Wanted
-from steno.views.not_kept import lines as not_kept_lines
+from steno.views import file_diff
+from steno.views import files as file_list
+from steno.views.file_diff import painted
+from steno.views.files import Choice, Wanted, not_kept_lines
 
 _PATTERN = frozenset(b"*?[")
 

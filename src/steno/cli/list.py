@@ -6,19 +6,10 @@ import time
 
 import click
 
-from steno.cli.opening import (
-    existing_store,
-    json_option,
-    paint,
-    print_json,
-    say,
-    say_hint,
-    store_option,
-    terminal_width,
-)
-from steno.cli.paging import print_paged
+from steno.cli.options import existing_store, json_option, store_option
+from steno.cli.output import paint, print_json, print_paged, say, say_hint, terminal_width
 from steno.model import runs
-from steno.views import listing
+from steno.views import list as listing
 
 
 @click.command(

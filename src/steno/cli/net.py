@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import click
 
-from steno.cli.opening import (
-    json_option,
-    open_run,
-    paint,
-    print_json,
-    run_argument,
-    say,
-    say_if_not_sealed,
-    store_option,
-    terminal_width,
-)
-from steno.cli.paging import print_paged
-from steno.views import network
+from steno.cli.options import json_option, open_run, run_argument, say_if_not_sealed, store_option
+from steno.cli.output import paint, print_json, print_paged, say, terminal_width
+from steno.views import net
 
 
 @click.command(
@@ -54,9 +44,9 @@ def command(run: str, store: str | None, as_json: bool) -> None:
     with open_run(run, store) as opened:
         say_if_not_sealed(opened)
         if as_json:
-            print_json(network.to_json(opened))
+            print_json(net.to_json(opened))
             return
-        lines = list(network.lines(opened, paint(), width=terminal_width()))
+        lines = list(net.lines(opened, paint(), width=terminal_width()))
     if not lines:
         say("the run did not use the network")
     print_paged(lines)

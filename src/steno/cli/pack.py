@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
-from steno.cli.opening import json_option, open_run, print_json, print_path, run_argument, say, store_option
+from steno.cli.options import json_option, open_run, run_argument, store_option
+from steno.cli.output import print_json, print_path, say
 from steno.errors import BadRequestError
-from steno.views.export import trusted
-from steno.views.export.placing import place_file
+from steno.export.atomic import place_file
+from steno.model.trust import trusted
 
 STDOUT = "-"
 

@@ -13,8 +13,9 @@ from contextlib import contextmanager, suppress
 import click
 
 from steno.bundle.folder import write_all
-from steno.cli.opening import json_option, open_run, print_json, run_argument, store_option
-from steno.views import player
+from steno.cli.options import json_option, open_run, run_argument, store_option
+from steno.cli.output import print_json
+from steno.views import play
 
 _STDIN, _STDOUT = 0, 1
 _LOCAL_FLAGS = 3
@@ -50,28 +51,28 @@ def command(run: str, speed: float, idle_limit: float | None, store: str | None,
     pace = _pace(speed, idle_limit)
     with open_run(run, store) as opened:
         if as_json:
-            for moment in player.to_json(opened.moments()):
+            for moment in play.to_json(opened.moments()):
                 print_json(moment)
             return
         sys.stdout.flush()
         with _stage() as stage:
-            player.play(opened.moments(), stage, pace)
+            play.play(opened.moments(), stage, pace)
 
 
-def _pace(speed: float, idle_limit: float | None) -> player.Pace:
+def _pace(speed: float, idle_limit: float | None) -> play.Pace:
     if not (math.isfinite(speed) and speed > 0):
         raise click.BadParameter("must be a number greater than 0", param_hint="--speed")
     if idle_limit is not None and not (math.isfinite(idle_limit) and idle_limit >= 0):
         raise click.BadParameter("must be 0 or more seconds", param_hint="--idle-limit")
-    return player.Pace(speed, idle_limit)
+    return play.Pace(speed, idle_limit)
 
 
 @contextmanager
-def _stage() -> Iterator[player.Stage]:
+def _stage() -> Iterator[play.Stage]:
     def write(data: bytes) -> None:
         write_all(_STDOUT, data)
 
-    stage = player.Stage(write, time.sleep, time.monotonic)
+    stage = play.Stage(write, time.sleep, time.monotonic)
     if not os.isatty(_STDOUT):
         yield stage
         return
@@ -79,7 +80,7 @@ def _stage() -> Iterator[player.Stage]:
         try:
             yield stage
         finally:
-            write(player.RESET)
+            write(play.RESET)
 
 
 @contextmanager

@@ -15,10 +15,12 @@ from pathlib import Path
 
 import click
 
-from steno.cli.opening import chosen_store, open_run, print_json, print_lines, recorded_path, say, say_hint
+from steno.cli.options import chosen_store, open_run, recorded_path
+from steno.cli.output import print_json, print_lines, say, say_hint
 from steno.errors import BadRequestError
 from steno.evidence.layout import FILES, SURFACE
 from steno.model.run import Destroyed, Others, Run
+from steno.model.trust import trusted
 from steno.restore.apply import carry_out, opened
 from steno.restore.filesystem import TRASH, FileSystem, Trash
 from steno.restore.outcome import (
@@ -42,7 +44,6 @@ from steno.restore.states import (
 )
 from steno.restore.tasks import Direction, User
 from steno.text.safe import visible
-from steno.views.export import trusted
 
 _NS_PER_MS = 10**6
 _ATTRIBUTES = "its extended attributes, or flags of its inode, were set; what they were is not in the record"

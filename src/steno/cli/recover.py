@@ -6,19 +6,10 @@ from collections.abc import Iterator
 
 import click
 
-from steno.cli.opening import (
-    chosen_store,
-    complete_run,
-    json_option,
-    print_json,
-    print_lines,
-    run_path,
-    say,
-    say_hint,
-    store_option,
-)
+from steno.cli.options import chosen_store, complete_run, json_option, run_path, store_option
+from steno.cli.output import print_json, print_lines, say, say_hint
 from steno.errors import BadRequestError
-from steno.record.recovery import Done, Report, recover_all, recover_run
+from steno.record.recover import Done, Report, recover_all, recover_run
 from steno.text.safe import visible
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from steno.cli.opening import json_option, run_argument, store_option
+from steno.cli.options import json_option, run_argument, store_option
 from steno.cli.putting_back import dry_run_option, force_option, paths_argument, put_back
 from steno.restore.tasks import Direction
 

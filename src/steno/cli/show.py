@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import click
 
-from steno.cli.opening import (
-    json_option,
-    paint,
-    print_json,
-    run_argument,
-    run_path,
-    store_option,
-    terminal_width,
-)
-from steno.cli.paging import print_paged
+from steno.cli.options import json_option, run_argument, run_path, store_option
+from steno.cli.output import paint, print_json, print_paged, terminal_width
 from steno.model.run import Run
 from steno.model.runs import open_path
-from steno.views import summary_text
-from steno.views.summary import summary
-from steno.views.told_files import told_files
+from steno.views import show
+from steno.views.show import summary, told_files
 
 
 @click.command(
@@ -54,4 +45,4 @@ def command(run: str, store: str | None, as_json: bool) -> None:
         if as_json:
             print_json({**found, "files": told_files(opened)})
             return
-    print_paged(summary_text.lines(found, paint(), width=terminal_width()))
+    print_paged(show.lines(found, paint(), width=terminal_width()))

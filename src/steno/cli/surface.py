@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import click
 
-from steno.cli.opening import (
-    json_option,
-    open_run,
-    paint,
-    print_json,
-    run_argument,
-    say,
-    store_option,
-    terminal_width,
-)
-from steno.cli.paging import print_paged
+from steno.cli.options import json_option, open_run, run_argument, store_option
+from steno.cli.output import paint, print_json, print_paged, say, terminal_width
+from steno.compare.sides import read_surface
 from steno.model import capabilities
 from steno.model.record import not_yet
-from steno.views.capability import surface_text
-from steno.views.capability.evidence import read_surface
+from steno.views import surface as surface_text
 
 
 @click.command(

@@ -10,16 +10,8 @@ import click
 import msgspec
 
 from steno.bundle.store import LAST
-from steno.cli.opening import (
-    chosen_store,
-    complete_run,
-    json_option,
-    paint,
-    run_path,
-    say,
-    store_option,
-    terminal_width,
-)
+from steno.cli.options import chosen_store, complete_run, json_option, run_path, store_option
+from steno.cli.output import paint, say, terminal_width
 from steno.model.live import Happening
 from steno.model.live.ending import End
 from steno.model.live.following import Step

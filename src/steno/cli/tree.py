@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import click
 
-from steno.cli.opening import (
-    json_option,
-    open_run,
-    paint,
-    print_json,
-    run_argument,
-    say_if_not_sealed,
-    store_option,
-    terminal_width,
-)
-from steno.cli.paging import print_paged
-from steno.views import process_tree
+from steno.cli.options import json_option, open_run, run_argument, say_if_not_sealed, store_option
+from steno.cli.output import paint, print_json, print_paged, terminal_width
+from steno.views import tree
 
 
 @click.command(
@@ -58,6 +49,6 @@ def command(run: str, every: bool, store: str | None, as_json: bool) -> None:
     with open_run(run, store) as opened:
         say_if_not_sealed(opened)
         if as_json:
-            print_json(process_tree.to_json(opened))
+            print_json(tree.to_json(opened))
         else:
-            print_paged(process_tree.lines(opened, paint(), width=terminal_width(), every=every))
+            print_paged(tree.lines(opened, paint(), width=terminal_width(), every=every))

@@ -8,25 +8,16 @@ from pathlib import Path
 
 import click
 
-from steno.cli.opening import (
-    chosen_store,
-    complete_run,
-    json_option,
-    paint,
-    print_json,
-    print_lines,
-    run_path,
-    runs_argument,
-    store_option,
-)
+from steno.cli.options import chosen_store, complete_run, json_option, run_path, runs_argument, store_option
+from steno.cli.output import paint, print_json, print_lines
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence.layout import FILES
 from steno.evidence.run_id import is_run_id
+from steno.export import tables
 from steno.model.run import Run
 from steno.model.runs import open_path
-from steno.views import verdicts
-from steno.views.export import tables_check
-from steno.views.report import page
+from steno.report import page
+from steno.views import verify
 
 
 @click.command(
@@ -83,18 +74,18 @@ def command(runs: tuple[str, ...], against: str | None, store: str | None, as_js
         one = _judged(word, path, lambda run_id: of_tables or _in_store(run_id, store))
         judged.append(one)
         if not as_json:
-            print_lines(verdicts.lines(one, paint()))
+            print_lines(verify.lines(one, paint()))
     if as_json:
-        print_json(verdicts.to_json(judged))
-    return verdicts.exit_code(judged)
+        print_json(verify.to_json(judged))
+    return verify.exit_code(judged)
 
 
-def _judged(word: str, path: Path, find: Callable[[str], Path | None]) -> verdicts.Judged:
+def _judged(word: str, path: Path, find: Callable[[str], Path | None]) -> verify.Judged:
     if os.path.isfile(path):  # noqa: PTH113 - unlike pathlib's, it does not raise for a name that is too long
         from steno.contracts.assay import verify as assay  # late: tarfile is slow to start, and rarely needed
 
         if assay.is_archive(path):
-            return verdicts.Judged(word, assay.verify(path))
+            return verify.Judged(word, assay.verify(path))
         if page.is_page(path):
             return _judged_page(word, path)
     try:
@@ -102,30 +93,30 @@ def _judged(word: str, path: Path, find: Callable[[str], Path | None]) -> verdic
             return _judged_tables(word, path, find)
         with Run(open_path(path)) as run:
             verdict = run.verify(FILES)
-            return verdicts.Judged(word, verdict, verdicts.content_missing(run, verdict))
+            return verify.Judged(word, verdict, verify.content_missing(run, verdict))
     except UnreadableBundleError as error:
-        return verdicts.Judged(word, verdicts.unreadable(str(error)))
+        return verify.Judged(word, verify.unreadable(str(error)))
 
 
 def _is_copy(path: Path) -> bool:
-    return tables_check.is_database(path) if os.path.isfile(path) else tables_check.is_copy(path)  # noqa: PTH113
+    return tables.is_database(path) if os.path.isfile(path) else tables.is_copy(path)  # noqa: PTH113
 
 
-def _judged_tables(word: str, path: Path, find: Callable[[str], Path | None]) -> verdicts.Judged:
-    copy: tables_check.AnyCopy
+def _judged_tables(word: str, path: Path, find: Callable[[str], Path | None]) -> verify.Judged:
+    copy: tables.AnyCopy
     if path.is_dir():
-        copy = tables_check.read_copy(path)
+        copy = tables.read_copy(path)
     else:
-        from steno.views.export.sqlite_check import read_database  # late: only a database needs SQLite
+        from steno.export.sqlite import read_database  # late: only a database needs SQLite
 
         copy = read_database(path)
     place = find(copy.stamp.run_id)
     if place is None:
-        verdict, looked_at = tables_check.unfound(copy)
-        return verdicts.Judged(word, verdict, looked_at=looked_at)
+        verdict, looked_at = tables.unfound(copy)
+        return verify.Judged(word, verdict, looked_at=looked_at)
     with Run(open_path(place)) as run:
-        verdict, found = tables_check.check(copy, run)
-        return verdicts.Judged(word, verdict, looked_at=found)
+        verdict, found = tables.check(copy, run)
+        return verify.Judged(word, verdict, looked_at=found)
 
 
 def _in_store(run_id: str, store: str | None) -> Path | None:
@@ -133,11 +124,11 @@ def _in_store(run_id: str, store: str | None) -> Path | None:
     return place if is_run_id(run_id) and place.is_dir() else None
 
 
-def _judged_page(word: str, path: Path) -> verdicts.Judged:
-    from steno.views.report.second_look import second_look  # late: only a report needs all that makes one
+def _judged_page(word: str, path: Path) -> verify.Judged:
+    from steno.report.verify import second_look  # late: only a report needs all that makes one
 
     try:
         verdict, looked_at = second_look(path)
     except UnreadableBundleError as error:
-        return verdicts.Judged(word, verdicts.unreadable(str(error)))
-    return verdicts.Judged(word, verdict, looked_at=looked_at)
+        return verify.Judged(word, verify.unreadable(str(error)))
+    return verify.Judged(word, verdict, looked_at=looked_at)

@@ -1,8 +1,7 @@
 """Canonical JSON (RFC 8785): equal facts give equal bytes.
 
-In: plain JSON data. Out: bytes, or data read back from bytes. Integers beyond 2^53 travel as strings,
-because a JSON reader in another language would round them. Nesting has a limit, so that no input can
-exhaust the stack of a reader. Never touches a file.
+Integers beyond 2^53 travel as strings, because a JSON reader in another language would round them. Nesting
+has a limit, so that no input can exhaust the stack of a reader.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """What the programs of a run tell its recorder: the names of the environment, and the lines of three logs.
 
-In: facts that a proxy or a hook has. Out: lines for the intake folder that the run supplies, and the way
-back, or `BadIntakeError`. A writer appends whole lines; nobody rewrites one. Times are nanoseconds on the
-run's monotonic clock: CLOCK_MONOTONIC minus the origin that the environment tells. What a program says here
-is believed as far as the kernel layer shows that it was that program. Never touches a file or a clock.
+A writer appends whole lines; nobody rewrites one. Times are nanoseconds on the run's monotonic clock:
+CLOCK_MONOTONIC minus the origin that the environment tells. What a program says here is believed as far as
+the kernel layer shows that it was that program.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """The names by which a run and its intake are known: variables of the environment, the logs, their bounds.
 
-In: nothing. Out: constants that the recorder, the proxies, the shims and the hooks share, and the name of a
-proxy's own log. Imports nothing: a hook is started for every call of a tool and has no time to load what
-reads the lines.
+It imports nothing: a hook is started for every call of a tool and has no time to load what reads the lines.
 """
 
 from typing import Final

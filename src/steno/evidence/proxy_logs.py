@@ -1,8 +1,6 @@
 """What may follow what in the logs of proxies, and what they tell of each connection.
 
-In: lines that were told, in the order of their logs, and the process that each log is named after. Out: the
-connections in the order of their opening. A line that this proxy would not write there is refused with
-`BadIntakeError`, and leaves no trace.
+A line that this proxy would not write there is refused with `BadIntakeError`, and leaves no trace.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """What happened, told one thing at a time: programs that start and end, files that change, addresses.
 
-In: observed calls, in order, their words masked already. Out: a `Happening` for each that somebody who
-watches a run wants to know of, and nothing for the others: looks, reads, devices, what is known to have
-failed. The frames of a run that is going on and the table of a sealed one are told alike. Never touches a
-file or a clock.
+The frames of a run that is going on and the table of a sealed one are told alike. Nothing is told of looks,
+reads, devices, and of what is known to have failed.
 """
 
 from __future__ import annotations

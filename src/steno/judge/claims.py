@@ -1,4 +1,4 @@
-"""What an agent said of itself: the lines of its framework first, then those of its hooks in order of time.
+"""What programs told, put together: what policy decided, and what an agent said of itself.
 
 A call of which a hook told no id gets one, and it is said to be inferred. What a hook did not understand says
 nothing.
@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from steno.evidence import canonical, compat, layout, told
+from steno.evidence import canonical, claim_lines, compat, layout
+from steno.evidence.claim_lines import ToldLine
 from steno.evidence.claims import BadClaimError, PolicyDetail, PolicyLine, ProcessKey, SdkDetail, SdkLine
 from steno.evidence.intake import BadIntakeError, Decided, Ended, HookTold, SdkTold, policy_log_owner
 from steno.evidence.layers import Layers
 from steno.evidence.proxy_logs import Connection, ProxyLogs
-from steno.evidence.told import ToldLine
 
 
 def said(by_sdk: Iterable[SdkTold], by_hooks: Iterable[HookTold]) -> list[SdkLine]:
@@ -168,7 +168,7 @@ def claims_of(layers: Layers) -> Claims:
     found = _ToldLines(layers.run_id)
     for seq, raw in enumerate(_lines(layers, layout.CLAIMS, MAX_CLAIMS)):
         try:
-            found.take(told.read(raw, seq, layers.run_id))
+            found.take(claim_lines.read(raw, seq, layers.run_id))
         except (BadClaimError, BadIntakeError) as error:
             raise BadClaimError(f"{layout.CLAIMS}: line {seq}: {error}") from None
     return found.claims()

@@ -1,9 +1,9 @@
-"""Looks at paths, with the contents that were kept of them: which content a look is of.
+"""Looks at paths, with the contents that were kept of them: which content a path had before and after a run.
 
-In: batches of the kernel table, in order. Out: what a row found, under its file's number and with the key of
-its content. A file has one number under all its names, given when the run was about to change it for the
-first time; what was kept then is what each of its names had, as long as nobody changed it. A table
-without numbers and keys tells of no content. Never reads one.
+A file has one number under all its names, given when the run was about to change it for the first time; what
+was kept then is what each of its names had, as long as nobody changed it. What was only read has one content,
+the one at the end, if the file is still as it was first seen. Equal contents have one key. A table without
+numbers and keys tells of no content.
 """
 
 from __future__ import annotations

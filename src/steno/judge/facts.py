@@ -1,7 +1,4 @@
-"""The facts of one run, gathered from its events in one pass.
-
-In: layers. Out: `RunFacts`, which every other derivation asks. Never reads a stream.
-"""
+"""The facts of one run, gathered from its events in one pass."""
 
 from __future__ import annotations
 

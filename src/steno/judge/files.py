@@ -1,6 +1,6 @@
 """Every recorded path, what was done to it, its state before and after, and what changed.
 
-The state before is what the run's own first change of the path found (see `PathLedger`), or of the file,
+The state before is what the run's own first change of the path found (see `PathHistory`), or of the file,
 where a line tells it because the run had changed it under another name; unknown where the run mounted
 something. The state after, the contents and the facts of git stand in the lines.
 """
@@ -37,7 +37,7 @@ from steno.judge.contents import (
 )
 from steno.judge.operations import CHANGING, has_failed
 from steno.judge.path_history import ABSENT as NOT_THERE
-from steno.judge.path_history import FOUND, NOBODY_LOOKED, PathLedger, Rows, mounted_upon
+from steno.judge.path_history import FOUND, NOBODY_LOOKED, PathHistory, Rows, mounted_upon
 from steno.judge.scan import Reading
 from steno.judge.surface_names import text
 from steno.judge.types import ABSENT, DirectoryRename, File, Files, FileState, Git, Repository, beside
@@ -250,7 +250,7 @@ class Touched:
         return cls()
 
     def __init__(self) -> None:
-        self._ledger: PathLedger[bytes | None] = PathLedger(lambda path: path or b"")
+        self._ledger: PathHistory[bytes | None] = PathHistory(lambda path: path or b"")
         self._before: dict[bytes, _Before] = {}
         self._contents = Contents()
         self.tells_contents = False  # rows tell which contents were kept; else the lines tell the choice

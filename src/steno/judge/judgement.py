@@ -20,7 +20,7 @@ from steno.judge.calls.verdicts import calls
 from steno.judge.facts import RunFacts
 from steno.judge.health import Health
 from steno.judge.scan import Reading, Scan
-from steno.judge.surface import Seeing, Surface
+from steno.judge.surface import EffectCollector, Surface
 from steno.judge.types import Access, Files, Process
 
 _Part = TypeVar("_Part")
@@ -31,7 +31,7 @@ _SCANS: dict[str, type[Scan]] = {
     layout.KERNEL_LINES: accesses_.Lines,
     layout.PROCESSES: processes.Told,
     layout.FILES: files.Touched,
-    layout.SURFACE: Seeing,
+    layout.SURFACE: EffectCollector,
 }
 _OF_TABLE = frozenset({layout.KERNEL_LINES, layout.PROCESSES, layout.FILES})
 _encode = msgspec.msgpack.Encoder().encode
@@ -74,7 +74,7 @@ class Judgement:
 
     @property
     def processes(self) -> list[Process]:
-        return self._part(layout.PROCESSES, list[Process], processes.processes)
+        return self._part(layout.PROCESSES, list[Process], lambda reading: reading.once(processes.processes))
 
     @property
     def files(self) -> Files:

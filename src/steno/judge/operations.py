@@ -1,8 +1,6 @@
-"""What a call did to the path it names, in the words of `files.json`.
+"""What a call did to the path it names: read, write, existence, directory, delete, execute, metadata.
 
-In: one observed call: its operation, flags, result and what was found there. Out: a set of `read`, `write`,
-`existence`, `directory`, `delete`, `execute`, `metadata`. A call that is known to have failed only asked
-whether the path is there. Never looks at a file.
+A call that is known to have failed only asked whether the path is there. A surface has fewer words, as bits.
 """
 
 from __future__ import annotations

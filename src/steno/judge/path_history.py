@@ -1,10 +1,9 @@
 """The paths that a command touched: what was done to each, and what was there before it changed any.
 
-In: batches of observed calls, as columns. Out: for every path its operations, and the row that tells its
-state before: that of the command's own first change of it, or, if nobody looked just then, the first earlier
-one that found as much. What somebody else did before that is no change of the command's. What was looked at
-only after a call that may have changed it (`late`) tells nothing of before, nor does what is below a
-directory that was renamed so. It is made for millions of calls. Never knows where the columns come from.
+The state before is that of the command's own first change of a path, or, if nobody looked just then, the
+first earlier one that found as much. What somebody else did before that is no change of the command's. What
+was looked at only after a call that may have changed it (`late`) tells nothing of before, nor does what is
+below a directory that was renamed so. It is made for millions of calls.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Rows(NamedTuple, Generic[Key]):
     mode: Sequence[int]  # of what was found, else 0
 
 
-class PathLedger(Generic[Key]):
+class PathHistory(Generic[Key]):
     def __init__(self, name_of: Callable[[Key], bytes]) -> None:
         self.operations: dict[Key, set[str]] = {}  # in order of first sight
         self.late_renames = LateRenames()

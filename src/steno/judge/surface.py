@@ -1,8 +1,8 @@
-"""What was done to which names: files, addresses and programs, gathered from the kernel table.
+"""What was done to which names, files, addresses and programs, and from that the capability surface of a run.
 
-In: batches of rows, which may carry labels. Out: for every label a `Seen` in the words of the table, and
-from that sorted lists of names. What succeeded, or may have, is told apart from what only ever failed. Memory
-grows with the number of names, not with that of calls.
+What succeeded, or may have, is told apart from what only ever failed. It holds no time, no order and no
+number of a process, so equal runs give equal sets. Memory grows with the number of names, not with that of
+calls.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ RAN = 1
 _Place = tuple[bytes, bool]  # a path, and whether it is one of another root
 
 
-class Doings:
+class NameTable:
     """For every name what was done to it, and whether it was ever tried."""
 
     def __init__(self) -> None:
@@ -57,13 +57,13 @@ class Doings:
     def take(self, name: Any, bits: int, *, failed: bool) -> None:
         self.done[name] = self.done.get(name, 0) | (0 if failed else bits)
 
-    def add(self, other: Doings) -> None:
+    def add(self, other: NameTable) -> None:
         for name, bits in other.done.items():
             self.take(name, bits, failed=False)
 
-    def renamed(self, rename: Any) -> Doings:
+    def renamed(self, rename: Any) -> NameTable:
         """The same under other names; some names become one, some none."""
-        found = Doings()
+        found = NameTable()
         for name, bits in self.done.items():
             told = rename(name)
             if told is not None:
@@ -77,15 +77,15 @@ class Doings:
         return sorted(name for name, done in self.done.items() if not done)
 
 
-class Seen:
+class NamesSeen:
     """What the table says, in the words of the table."""
 
     def __init__(self) -> None:
-        self.files = Doings()
-        self.requested = Doings()  # by the path that was asked for, where that is another one
+        self.files = NameTable()
+        self.requested = NameTable()  # by the path that was asked for, where that is another one
         self.surely_changed: set[bytes] = set()  # paths of both kinds: the call is known to have succeeded
-        self.endpoints = Doings()
-        self.execs = Doings()
+        self.endpoints = NameTable()
+        self.execs = NameTable()
         self.answers: set[tuple[bytes, bytes]] = set()
 
     def take_labelled(
@@ -97,7 +97,7 @@ class Seen:
         if bits & CHANGED and result == 0:
             self.surely_changed |= {path, asked or path}
 
-    def add(self, other: Seen) -> None:
+    def add(self, other: NamesSeen) -> None:
         for mine, others in (
             (self.files, other.files),
             (self.requested, other.requested),
@@ -109,7 +109,7 @@ class Seen:
         self.answers |= other.answers
 
 
-class Seeing:
+class EffectCollector:
     """Takes batch after batch. Rows of different labels are kept apart; without labels all have label 0."""
 
     columns: ClassVar[tuple[str, ...]] = COLUMNS
@@ -119,7 +119,7 @@ class Seeing:
         return cls()
 
     def __init__(self, *, labelled: bool = False) -> None:
-        self.by_label: defaultdict[int, Seen] = defaultdict(Seen)
+        self.by_label: defaultdict[int, NamesSeen] = defaultdict(NamesSeen)
         self._labelled = labelled
         self._exec_failed: dict[int, bool] = {}  # of the last one of each process
 
@@ -220,14 +220,14 @@ class Seeing:
 class Named(NamedTuple):
     """The same under the names of a capability surface."""
 
-    files: Doings
-    execs: Doings
-    peers: Doings
-    unix: Doings
-    internet: Doings
+    files: NameTable
+    execs: NameTable
+    peers: NameTable
+    unix: NameTable
+    internet: NameTable
 
     @staticmethod
-    def of(seen: Seen, run_id: str) -> Named:
+    def of(seen: NamesSeen, run_id: str) -> Named:
         def path_name(place: _Place) -> str:
             path, other_root = place
             return surface_names.path_name(path, run_id, other_root=other_root)
@@ -314,7 +314,7 @@ class Surface(msgspec.Struct, frozen=True):
 
 def surface(layers: Layers) -> Surface:
     reading = Reading.of(layers)
-    facts, seen = reading.once(RunFacts.of), reading.scanned(Seeing).by_label[0]
+    facts, seen = reading.once(RunFacts.of), reading.scanned(EffectCollector).by_label[0]
     decided = reading.once(claims_of).policy
     named = Named.of(seen, facts.run_id)
     internet, names = named.internet, named.names

@@ -1,7 +1,7 @@
-"""The names in a capability surface: equal runs call equal things the same.
+"""The names in a capability surface: equal runs call equal things the same, as docs/surface.md has it.
 
-In: paths and addresses of the kernel table, which may be hostile. Out: text in which the numbers that
-differ from run to run have become words, as `docs/surface.md` has them. Pure: a name is never looked up.
+The numbers that differ from run to run become words; a projection replaces the directories of a run too. A
+name is never looked up.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The recorded streams as one timeline: what arrived when, on which stream, and the resizes between.
+"""The recorded streams as one timeline, with the resizes between, and the same as asciicast v3.
 
-In: layers. Out: an iterator of moments in order of time, with the bytes. Where the terminal itself was
-recorded it is what was shown; stdout and stderr beside it are the same bytes as the programs wrote them, and
-are not shown again. Memory stays flat: blocks are read as they are needed. Never decodes text.
+Where the terminal itself was recorded it is what was shown; stdout and stderr beside it are the same bytes as
+the programs wrote them, and are not shown again. A cast is text: bytes that are not UTF-8 show there as
+U+FFFD, and NUL bytes, which a terminal ignores and JSON writes in six, are left out.
 """
 
 from __future__ import annotations

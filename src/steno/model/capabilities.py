@@ -1,7 +1,6 @@
-"""The capabilities of runs: sets of entries, one set a category.
+"""The capabilities of runs: sets of entries, one set a category, which can be joined, and told again as data.
 
-In: a capability surface, or the same shape from a lock file. Out: `Capabilities`, which can be joined, and
-told again as data. Never asks what an entry means on this machine: entries are text.
+Nobody asks what an entry means on this machine: entries are text.
 """
 
 from __future__ import annotations

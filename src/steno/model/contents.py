@@ -1,4 +1,4 @@
-"""The contents of files that a record keeps."""
+"""The contents of files that a record keeps, and the paths that a run changed without a kept state."""
 
 from __future__ import annotations
 

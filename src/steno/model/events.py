@@ -1,4 +1,7 @@
-"""Every call that the kernel saw, as typed rows."""
+"""Every call that the kernel saw, as it was recorded: as typed rows, or chosen and as data.
+
+They are read as they are asked for: one batch at most is held.
+"""
 
 from __future__ import annotations
 

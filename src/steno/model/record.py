@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.judgement_cache import JudgementCache
+from steno.bundle.lock import KERNEL
 from steno.bundle.manifest import Manifest, completeness_of
 from steno.bundle.reader import MAX_SMALL_FILE, FolderLayers, as_today, event_lines, open_sealed
 from steno.bundle.store import RunState, state_of
@@ -25,6 +27,7 @@ from steno.evidence.layers import Layers
 from steno.evidence.run_id import is_run_id
 from steno.judge.claims import Claims, claims_of
 from steno.judge.facts import RunFacts
+from steno.judge.health import ABSENT, Health
 from steno.judge.judgement import Judgement, Kept, types_kept
 from steno.judge.scan import Reading
 from steno.judge.terminal import ERRORS, OUTPUT, RESIZE, Moment, recorded, timeline
@@ -229,3 +232,50 @@ def why_not(record: Record) -> BadRequestError:
         f"this run has no kernel layer: {why}",
         hint="`steno doctor` says whether this machine can observe the kernel; then record the run again",
     )
+
+
+UNSEALED = "unsealed"
+SO_FAR = "so far"
+NOT_TOLD_YET = "not told yet"
+_WHY = {
+    RunState.RUNNING: "it is still being recorded, and nothing is sealed yet",
+    RunState.ORPHANED: "its recorder is gone, its command goes on, and nothing is sealed yet",
+    RunState.UNSEALED: "its recorder is gone, and nothing is sealed yet",
+}
+
+Data = dict[str, Any]
+
+
+def declared_gaps(record: Record) -> list[Data]:
+    found: list[Data] = [msgspec.to_builtins(gap) for gap in record.facts.gaps]
+    if record.state in _WHY:
+        found.insert(0, {"reason": UNSEALED, "detail": _WHY[record.state]})
+    return found
+
+
+def completeness_told(record: Record) -> Data:
+    found = record.completeness
+    if record.state not in _WHY:
+        return found
+    return {**found, "complete": False, "gaps": sorted({*found["gaps"], UNSEALED})}
+
+
+def health_told(record: Record) -> Health:
+    found = record.documents.judgement.health
+    if record.state not in _WHY:
+        return found
+    own = replace(found.steno, gaps=sorted({*found.steno.gaps, UNSEALED}))
+    if own.kernel_layer == ABSENT and is_watched(record.run):
+        own = replace(own, kernel_layer=SO_FAR, observer=NOT_TOLD_YET)
+        notes = [note for note in found.notes if not note.startswith(f"kernel_layer_{ABSENT}")]
+        found = replace(found, kernel_layer=SO_FAR, notes=notes)
+    return replace(found, steno=own)
+
+
+def is_watched(run: Folder) -> bool:
+    """Whether the spool has frames of the kernel's observer."""
+    place = f"{layout.SPOOL}/{KERNEL}"
+    if not run.has_folder(place):
+        return False
+    with run.sub(place) as frames:
+        return any(frames.has(name) and frames.size(name) for name in frames.names())

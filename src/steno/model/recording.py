@@ -1,8 +1,4 @@
-"""A recording by its facts and its streams: a run, or what there is of one before it is sealed.
-
-In: layers. Out: what the events say of it, and the timeline of its terminal. An attempt of an agent is
-described while nothing can be opened yet.
-"""
+"""A recording by its facts and its streams: a run, or what there is of one before it is sealed."""
 
 from __future__ import annotations
 

@@ -37,22 +37,18 @@ from steno.judge.rules import RULES
 from steno.judge.scan import Reading
 from steno.judge.terminal import Moment, recorded
 from steno.judge.types import NO_ERROR, Access, Row
-from steno.model import events, log, runs, so_far, table_documents
+from steno.model import events, evidence_files, runs, table_documents
+from steno.model import log as told
 from steno.model.contents import Contents, NotKept, kept_contents, not_kept, secret_keys
 from steno.model.documents import Documents, Readable
 from steno.model.events import Wanted, chosen
-from steno.model.evidence_files import (
-    EvidenceFile,
-    command_alone,
-    documents_of,
-    evidence_files,
-    manifest_of,
-    spooled_files,
-)
 from steno.model.record import (
     Record,
     checked,
+    completeness_told,
+    declared_gaps,
     has_kernel_layer,
+    health_told,
     moments,
     open_record,
     readable,
@@ -153,14 +149,14 @@ class Run:
         """The same of the files that are here alone; the other steps of verification need all of them."""
         return verify_present(self.folder)
 
-    def evidence_files(self) -> Iterator[EvidenceFile]:
+    def evidence_files(self) -> Iterator[evidence_files.EvidenceFile]:
         """The files of the record as they lie there, the manifest first."""
-        return evidence_files(self.folder)
+        return evidence_files.evidence_files(self.folder)
 
     def spooled_files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         """What a run that is not sealed has in clear, by name."""
         with self.folder.sub(layout.SPOOL) as spool:
-            yield from spooled_files(spool)
+            yield from evidence_files.spooled_files(spool)
 
     @property
     def has_spool(self) -> bool:
@@ -169,19 +165,19 @@ class Run:
     @property
     def manifest(self) -> Manifest | None:
         """None where there is none, or it cannot be read."""
-        return manifest_of(self.folder)
+        return evidence_files.manifest_of(self.folder)
 
     @property
     def documents_found(self) -> Documents | None:
         """What follows from the evidence as it lies, also where no manifest says which run it is of."""
         with suppress(UnreadableBundleError):
             return self.as_it_lies.documents if self.as_it_lies.is_sealed else None
-        return documents_of(self.folder)
+        return evidence_files.documents_of(self.folder)
 
     @property
     def command_alone(self) -> list[str] | None:
         """What the command was, of a record that lost something else."""
-        return command_alone(self.folder)
+        return evidence_files.command_alone(self.folder)
 
     @property
     def path(self) -> Path:
@@ -266,17 +262,16 @@ class Run:
 
     @cached_property
     def health(self) -> Health:
-        with readable(self.folder):
-            return so_far.health(self.record)
+        return health_told(self.record)
 
     @property
     def declared_gaps(self) -> list[dict[str, Any]]:
         """The gaps as the recording tells them, with one of a run that is not sealed."""
-        return so_far.gaps(self.record)
+        return declared_gaps(self.record)
 
     @property
     def completeness(self) -> dict[str, Any]:
-        return so_far.completeness(self.record)
+        return completeness_told(self.record)
 
     @property
     def git_changes(self) -> Any:
@@ -347,7 +342,7 @@ class Run:
     @cached_property
     def network(self) -> Network:
         """The addresses of `connections`, with the sockets that were made, and calls without an address."""
-        return table_documents.network_of(self.kernel.documents.judgement)
+        return table_documents.network_of(self._concluded)
 
     def not_kept(self, files: Iterable[bytes]) -> list[NotKept]:
         """The paths that it changed without a kept state; `files` are those that have one."""
@@ -447,20 +442,19 @@ class Run:
     @property
     def files(self) -> Table[types.File]:
         """Every path that the run touched, in the order of the paths."""
-        return self._table("files", types.File, lambda: self.kernel.documents.judgement.files.files)
+        return self._table("files", types.File, lambda: self._concluded.files.files)
 
     @property
     def directory_renames(self) -> Table[types.DirectoryRename]:
         return self._table(
-            "directory_renames",
-            types.DirectoryRename,
-            lambda: self.kernel.documents.judgement.files.directory_renames,
+            "directory_renames", types.DirectoryRename, lambda: self._concluded.files.directory_renames
         )
 
     @property
     def changes(self) -> Table[types.File]:
         """The rows of `files` that the run changed."""
-        return self._table("changes", types.File, self._changes)
+        files, of_run = self.files, lambda file: file.is_changed and not file.changed_by_others
+        return self._table("changes", types.File, lambda: filter(of_run, files))
 
     @property
     def accesses(self) -> Table[Access]:
@@ -476,11 +470,7 @@ class Run:
 
     @property
     def repositories(self) -> Table[types.Repository]:
-        return self._table(
-            "repositories",
-            types.Repository,
-            lambda: self.kernel.documents.judgement.files.repositories,
-        )
+        return self._table("repositories", types.Repository, lambda: self._concluded.files.repositories)
 
     @property
     def events(self) -> Table[types.Event]:
@@ -504,34 +494,34 @@ class Run:
         return self._table("effects", call_types.Effects, lambda: self.told_calls.effects)
 
     @property
-    def decisions(self) -> Table[types.Decision]:
-        return self._table("decisions", types.Decision, lambda: log.decisions(self.policy_lines()))
+    def decisions(self) -> Table[told.Decision]:
+        return self._table("decisions", told.Decision, lambda: told.decisions(self.policy_lines()))
 
     @property
-    def messages(self) -> Table[types.Message]:
-        return self._table("messages", types.Message, lambda: log.messages(self.sdk_lines()))
+    def messages(self) -> Table[told.Message]:
+        return self._table("messages", told.Message, lambda: told.messages(self.sdk_lines()))
 
     @property
-    def blobs(self) -> Table[types.Blob]:
-        return self._table("blobs", types.Blob, lambda: log.blobs(self.record))
+    def blobs(self) -> Table[told.Blob]:
+        return self._table("blobs", told.Blob, lambda: told.blobs(self.record))
 
     @property
-    def surface(self) -> Table[types.Capability]:
-        return self._table("surface", types.Capability, lambda: log.surface(self.record))
+    def surface(self) -> Table[told.Capability]:
+        return self._table("surface", told.Capability, lambda: told.surface(self.record))
 
     @property
-    def gaps(self) -> Table[types.Gap]:
-        return self._table("gaps", types.Gap, lambda: log.gaps(self.record))
+    def gaps(self) -> Table[told.Gap]:
+        return self._table("gaps", told.Gap, lambda: told.gaps(self.record))
 
     @property
-    def log(self) -> Table[types.LogEntry]:
+    def log(self) -> Table[told.LogEntry]:
         """The events of the recording itself: how it began and ended, what was configured, what was lost."""
-        return self._table("log", types.LogEntry, lambda: log.log(self.record))
+        return self._table("log", told.LogEntry, lambda: told.log(self.record))
 
     @property
-    def output(self) -> Table[types.Output]:
+    def output(self) -> Table[told.Output]:
         """The bytes of every recorded stream, with the times when they came."""
-        return self._table("output", types.Output, lambda: log.output(self.record))
+        return self._table("output", told.Output, lambda: told.output(self.record))
 
     @property
     def kernel(self) -> Record:
@@ -545,22 +535,21 @@ class Run:
         """The record with what the kernel saw; None where that is not told, or not yet."""
         if self.is_sealed:
             return self.record if has_kernel_layer(self.record) else None
-        from steno.model.live.kernel_layer import with_kernel_layer  # late: it needs the redactor
+        from steno.model.live.unsealed import with_kernel_layer  # late: it needs the redactor
 
         return with_kernel_layer(self.record, self.path.absolute().parent)
 
     @cached_property
     def told_calls(self) -> call_types.Calls:
         judgement = self._claimed.documents.judgement
-        with readable(self.record.run):
-            return replace(judgement.calls, correlation=judgement.correlation)
+        return replace(judgement.calls, correlation=judgement.correlation)
 
     @cached_property
     def _claimed(self) -> Record:
         """The record with what programs told; of one that is not sealed, when somebody first asked."""
         if self.is_sealed:
             return self.record
-        from steno.model.live.told_so_far import with_claims  # late: it needs the redactor
+        from steno.model.live.unsealed import with_claims  # late: it needs the redactor
 
         return with_claims(self.record, self._observed)
 
@@ -571,20 +560,21 @@ class Run:
 
         return Table(name, row, told)
 
+    @property
+    def _concluded(self) -> Judgement:
+        return self.kernel.documents.judgement
+
     @cached_property
     def _processes(self) -> list[types.Process]:
-        found = self.kernel.documents.judgement.processes
+        found = self._concluded.processes
         if self.record.state not in {RunState.RUNNING, RunState.ORPHANED}:
             return found
         return [one if one.has_ended else replace(one, still_running=True) for one in found]
 
     def _accesses(self) -> Iterator[Access]:
         """Of paths."""
-        found = self.kernel.documents.judgement.accesses()
+        found = self._concluded.accesses()
         return (one for one in found if one.category == "file" and one.name is not None)
-
-    def _changes(self) -> Iterator[types.File]:
-        return (file for file in self.files if file.is_changed and not file.changed_by_others)
 
 
 def of_store(store: Path, run_id: str) -> Run:

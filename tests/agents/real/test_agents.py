@@ -18,8 +18,8 @@ from typing import NamedTuple
 import pytest
 
 from steno.evidence import layout
+from steno.export.contracts import agent_audit
 from steno.launch.attempt import Step
-from steno.views.export.contracts import agent_audit
 from support.program import PROGRAM, SECONDS
 from support.reading import opened
 from support.recorded import runs

@@ -1,4 +1,4 @@
-// The rows of a run's tables; made by docs/generate_tables.py from src/steno/model/rows.py.
+// The rows of a run's tables; made by docs/generate_tables.py from src/steno/judge/types.py.
 /** A whole number as canonical JSON has it: beyond 2^53 as text. */
 export type Whole = number | string;
 

@@ -1,9 +1,8 @@
-"""Rows of the kernel table that change files, and what they leave open.
+"""What is laid at the door of which call: rows, names, and changes of files with what they leave open.
 
-In: batches of rows, and the states of files at the end of the run. Out: the changes one by one; which files
-a process may still have been able to write at a time, because it opened them before (nobody sees a file
-being closed, nor a write); and the changes of some paths with what was found there, which tells whether
-a call changed something where its result is not known. Never looks at a file.
+Nobody sees a file being closed, nor a write: a process may still have been able to write a file at a time
+because it opened it before. The changes of some paths, with what was found there, tell whether a call changed
+something where its result is not known.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from steno.judge.files import UNKNOWN_AFTER, After, FileLine, calls_of, file_lin
 from steno.judge.operations import CHANGED, ON_CONTENT, OPENING, access, creates, effect, truncates
 from steno.judge.path_history import MOUNTING, mounted_upon
 from steno.judge.scan import Reading
-from steno.judge.surface import Seen
+from steno.judge.surface import NamesSeen
 
 COLUMNS = (
     *("op", "process", "mono_ns", "resolved", "path", "arg", "notes", "result"),
@@ -88,7 +87,7 @@ def is_file(path: bytes) -> bool:
     return not _NO_FILE.fullmatch(path)
 
 
-def changed(seen: Seen) -> Iterator[bytes]:
+def changed(seen: NamesSeen) -> Iterator[bytes]:
     """The files that were changed."""
     return (path for (path, _), done in seen.files.done.items() if done & CHANGED and is_file(path))
 
@@ -293,8 +292,9 @@ def ends_of_lines(processes: Processes) -> dict[int, float]:
     for one, process in sorted(processes.by_number.items(), reverse=True):
         own = inf if process.ended_ns is None else process.ended_ns
         ends[one] = max(ends.get(one, 0), own)
-        late = process.parent > one  # no table of ours; nothing is known of its end
-        ends[process.parent] = inf if late else max(ends.get(process.parent, 0), ends[one])
+        parent = process.parent or 0
+        late = parent > one  # no table of ours; nothing is known of its end
+        ends[parent] = inf if late else max(ends.get(parent, 0), ends[one])
     return ends
 
 
@@ -338,14 +338,16 @@ class EffectsOfCalls:
 
     def __init__(self) -> None:
         self.counts = Counts()
-        self.alone: defaultdict[int, Seen] = defaultdict(Seen)
-        self.own: defaultdict[int, Seen] = defaultdict(Seen)
-        self.shared: defaultdict[int, Seen] = defaultdict(Seen)  # by the call that stands for its group
-        self.nobody = Seen()
-        self.by_servers: defaultdict[str, Seen] = defaultdict(Seen)
+        self.alone: defaultdict[int, NamesSeen] = defaultdict(NamesSeen)
+        self.own: defaultdict[int, NamesSeen] = defaultdict(NamesSeen)
+        self.shared: defaultdict[int, NamesSeen] = defaultdict(
+            NamesSeen
+        )  # by the call that stands for its group
+        self.nobody = NamesSeen()
+        self.by_servers: defaultdict[str, NamesSeen] = defaultdict(NamesSeen)
         self.execs: defaultdict[int, list[Exec]] = defaultdict(list)
 
-    def take(self, owner: Owner | Outside | None, seen: Seen, windows: Windows) -> None:
+    def take(self, owner: Owner | Outside | None, seen: NamesSeen, windows: Windows) -> None:
         if not isinstance(owner, Owner):
             self.nobody.add(seen)
             if owner is not None and owner.server is not None:

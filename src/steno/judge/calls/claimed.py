@@ -1,8 +1,7 @@
-"""What a call says it does: a path, a command, an exit status, tests that pass.
+"""What a call says it does, and which program that was: a path, a command, an exit status, tests that pass.
 
-In: the name of a tool, what it was given, what it answered, or an agent's last words; all of it is foreign.
-Out: the claim in a form that can be compared, or None where there is none. Only fixed lists and forms, which
-docs/calls.md names; nothing is guessed from prose. Never looks at what was done.
+Only fixed lists and forms, which docs/calls.md names; nothing is guessed from prose, and all of it is
+foreign.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Who touched the logs that programs of the run tell us in, as the kernel saw it.
 
-In: rows of the kernel table, which may be hostile, and what the recorder told of the logs: their processes,
-devices and inodes. Out: for each log who made it, who opened it to write or changed it, and whether it was
-emptied. A log is known by its path in the intake, and by its inode under any other name: through a hard link,
-a bind mount, another root. Writes through a descriptor that was handed over are no rows: nobody sees those.
+A log is known by its path in the intake, and by its inode under any other name: through a hard link, a bind
+mount, another root. Writes through a descriptor that was handed over are no rows: nobody sees those.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from typing import ClassVar, Self
 from steno.evidence import intake_names, kinds, layout, wire
 from steno.evidence.layers import Layers
 from steno.evidence.syscalls import RowBatch
+from steno.judge.facts import RunFacts
 from steno.judge.operations import ON_CONTENT, OPENING, access, creates, has_failed, only_names, truncates
 
 COLUMNS = ("mono_ns", "process", "op", "path", "resolved", "extra", "result", "arg", "notes", "dev", "ino")
@@ -46,6 +45,13 @@ class LogUse:
 
 
 class LogWatch:
+    columns: ClassVar[tuple[str, ...]] = COLUMNS
+    whole: ClassVar[bool] = True
+
+    @classmethod
+    def begin(cls, layers: Layers) -> Self:
+        return cls(layers.run_id, RunFacts.of(layers).intake_logs)
+
     def __init__(self, run_id: str, told: kinds.IntakeLogs | None) -> None:
         self.uses: dict[str, LogUse] = {intake_names.HOOKS: LogUse()}
         self.folder_moved = False  # or mounted elsewhere

@@ -1,8 +1,7 @@
-"""Programs that run tests, known by what they are called with.
+"""Programs that run tests, known by what they are called with: docs/calls.md lists them.
 
-In: the names of a program and its arguments. Out: whether it runs tests, by the list of docs/calls.md. One
-that was only asked for its version, its help, or a list of what it would run runs none. A program that
-is not in the list may run tests all the same when somebody else wrote what it does: a script, a build tool.
+One that was only asked for its version, its help, or a list of what it would run runs none. A program that is
+not in the list may run tests all the same when somebody else wrote what it does: a script, a build tool.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The calls of a run as policy and agents tell them, joined by their ids.
 
-In: the lines of the policy layer and of the SDK layer. Out: one `ToldCall` for every decision and for every
-call that only an agent tells of. The same id in both layers is one call. An id that does not stand for one
-call is said to be reused, and is never guessed apart. Pure.
+The same id in both layers is one call. An id that does not stand for one call is said to be reused, and is
+never guessed apart.
 """
 
 from __future__ import annotations

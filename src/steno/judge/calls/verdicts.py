@@ -1,8 +1,8 @@
-"""Every tool call, as it was said, decided and seen, with a verdict.
+"""Every tool call, as it was said, decided and seen, with a verdict: docs/calls.md is normative.
 
-What an agent says is `self_reported`, event by event, until a rule that is
-named corroborates it. What happened outside of every call is `unattributed`, what may belong to several is
-`ambiguous`; a call that was denied has no effects. docs/calls.md is normative.
+What an agent says is `self_reported`, event by event, until a rule that is named corroborates it. What
+happened outside of every call is unattributed, what may belong to several is ambiguous; a call that was
+denied has no effects.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from steno.judge.calls.windows import Outside, Owner, Windows
 from steno.judge.health import ABSENT
 from steno.judge.operations import has_failed
 from steno.judge.scan import Reading
-from steno.judge.surface import Named, Seen
+from steno.judge.surface import Named, NamesSeen
 from steno.judge.surface_names import is_own_log, path_name
 from steno.judge.types import FileNames
 
@@ -131,8 +131,8 @@ def _call(joined: Joined, place: int, number: int, found: EffectsOfCalls, beside
         call=place,
         window=window,
         rows=found.counts.alone[place],
-        seen=found.alone.get(place, Seen()),
-        own=found.own.get(place, Seen()),
+        seen=found.alone.get(place, NamesSeen()),
+        own=found.own.get(place, NamesSeen()),
         execs=found.execs.get(place, ()),
         processes=joined.processes,
         complete=joined.is_complete,
@@ -161,10 +161,10 @@ def _call(joined: Joined, place: int, number: int, found: EffectsOfCalls, beside
 
 def _seen_in(joined: Joined, call: ToldCall, evidence: Evidence) -> Effects | None:
     if call.denied:
-        return _seen(joined, Seen(), 0)
+        return _seen(joined, NamesSeen(), 0)
     if evidence.window is None or evidence.window.process is None:
         return None
-    both = Seen()
+    both = NamesSeen()
     both.add(evidence.seen)
     both.add(evidence.own)
     own = evidence.own_state.sorted_out(evidence.changed_by_agent()).own
@@ -172,7 +172,7 @@ def _seen_in(joined: Joined, call: ToldCall, evidence: Evidence) -> Effects | No
     return replace(_seen(joined, both, evidence.rows), own_state=sorted(names))
 
 
-def _seen(joined: Joined, seen: Seen, rows: int) -> Effects:
+def _seen(joined: Joined, seen: NamesSeen, rows: int) -> Effects:
     return Effects(n_events=rows, names=Named.of(seen, joined.facts.run_id).names)
 
 
@@ -186,7 +186,7 @@ def _ambiguous(joined: Joined, found: EffectsOfCalls) -> Iterator[Effects]:
     rows = _rows_of_groups(joined, found.counts.shared)
     for group, places in members.items():
         candidates = sorted(joined.calls[place].tool_call_id for place in places)
-        seen = _seen(joined, found.shared.get(group, Seen()), rows.get(group, 0))
+        seen = _seen(joined, found.shared.get(group, NamesSeen()), rows.get(group, 0))
         yield replace(seen, candidates=candidates)
 
 
@@ -316,7 +316,7 @@ class CallScan:
         self.wanted = wanted
         self._windows = windows
         self._labeller = _Labeller(windows)
-        self._seeing = surface.Seeing(labelled=True)
+        self._seeing = surface.EffectCollector(labelled=True)
         self._totals: Counter[int] = Counter()
         self._found = EffectsOfCalls()
 

@@ -1,9 +1,8 @@
 """What the programs of a run say while it goes on: decisions of policy, and calls as an agent tells of them.
 
-In: the intake of the run, which its programs write to and may have wrecked, and the redactor. Out:
-happenings, masked by the rules of the seal; where nobody knows what is secret in this run, the arguments of
-calls are not shown. Lines that are not ours are passed over. Never follows a link, never trusts a folder of
-somebody else.
+They write to the intake, and may have wrecked it: lines that are not ours are passed over, no link is
+followed, no folder of somebody else is trusted. Where nobody knows what is secret in this run, the arguments
+of calls are not shown.
 """
 
 from __future__ import annotations

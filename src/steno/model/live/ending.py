@@ -1,8 +1,4 @@
-"""How a run that was followed ended, as its record tells it.
-
-In: the folder of the run. Out: an `End`: the state of the record, the command's exit, what is missing. Never
-verifies (that is `steno verify`), never raises for what it finds.
-"""
+"""How a run that was followed ended, as its record tells it: nothing that is found there raises."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """One run, followed: what happened so far, then what happens, until it is sealed or its recorder is gone.
 
-In: the folder of a run and of its store. Out: a `Step` at every look: the newest happenings in order of
-time, how much was passed over, and how it ended once it did. Files are held open, so that a run which is
-sealed between two looks is followed to its end. What is secret was told by the recorder to its spool,
-encrypted: without that, only what is masked already is shown. Never writes, never holds a lock, never waits.
+Files are held open, so that a run which is sealed between two looks is followed to its end. What is secret
+was told by the recorder to its spool, encrypted: without that, only what is masked already is shown. Nothing
+writes, holds a lock, or waits.
 """
 
 from __future__ import annotations

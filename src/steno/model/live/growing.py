@@ -1,7 +1,6 @@
 """Files that somebody still writes to: whole lines, and the bytes of a stream with their times.
 
-In: descriptors, which are closed with the reader. Out: what has come since the last time, a bounded part of
-it at once. A line that is too long is passed over and counted. Never locks, never waits, never writes.
+A bounded part is read at once; a line that is too long is passed over and counted.
 """
 
 from __future__ import annotations

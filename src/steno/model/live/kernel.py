@@ -1,8 +1,6 @@
 """What the observer of a run that is going on has seen, as happenings.
 
-In: the spool, the local key, the redactor of the run. Out: the newest happenings since the last time, and how
-many calls were passed over for them. Every string is masked as it will be when the run is sealed, and only
-those that are shown are read at all. Never shows a record that cannot be true.
+Every string is masked as it will be when the run is sealed, and only those that are shown are read at all.
 """
 
 from __future__ import annotations

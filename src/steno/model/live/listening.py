@@ -1,8 +1,7 @@
 """The terminal of a run that is going on: what it showed a moment ago, then what it shows.
 
-In: the folder of a run. Out: at every look the bytes that have come, masked when they were recorded, in
-order of time. The terminal itself where it is recorded, else stdout and stderr. Never writes, never holds a
-lock, never waits.
+It is the terminal itself where it is recorded, else stdout and stderr. Nothing writes, holds a lock, or
+waits.
 """
 
 from __future__ import annotations

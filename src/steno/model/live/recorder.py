@@ -1,8 +1,4 @@
-"""Whether a run that is followed is still being recorded.
-
-In: the folder of the run. Out: None, or the state in which its record was left; and whether its recorder is
-gone while the kernel is still watched. Never holds a lock.
-"""
+"""Whether a run that is followed is still being recorded."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The events of a run as happenings.
-
-In: one event, masked when it was written. Out: a happening, or None for what tells of the record and not of
-the run. Never drops a gap.
-"""
+"""The events of a run as happenings; what tells of the record and not of the run is none, but a gap is."""
 
 from __future__ import annotations
 

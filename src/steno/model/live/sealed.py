@@ -1,7 +1,6 @@
 """The last happenings of a sealed run, as somebody who had followed it would have seen them.
 
-In: an open record. Out: at most so many happenings, the newest, in order of time, and how many come before
-them. Memory is bounded by what is asked for. Never verifies.
+Memory is bounded by how many are asked for.
 """
 
 from __future__ import annotations
