@@ -16,7 +16,7 @@ from steno.evidence.run_id import is_run_id
 from steno.export import tables
 from steno.model.run import Run
 from steno.model.runs import open_path
-from steno.record.recover import Done, Report, recover_all, recover_run
+from steno.record.recover import RecoveryResult, Report, recover_all, recover_run
 from steno.report import page
 from steno.text.safe import visible
 from steno.views import verify
@@ -180,7 +180,7 @@ def _reports(runs: tuple[str, ...], store: str | None) -> Iterator[Report]:
 
 
 def _tell(report: Report) -> None:
-    if report.done is Done.FAILED:
+    if report.done is RecoveryResult.FAILED:
         say(f"{report.run}: {report.says}")
         say_hint(report.hint or "`steno show` may still read it")
         return
