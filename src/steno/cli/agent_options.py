@@ -1,8 +1,4 @@
-"""The options that `steno agent start` and `steno agent resume` have, and where they may stand.
-
-In: a command's function, or the words that followed its first argument. Out: the function with its options,
-or an error for an option of ours among words that would be said to the model.
-"""
+"""The options that `steno agent start` and `steno agent resume` have, and where they may stand."""
 
 from __future__ import annotations
 

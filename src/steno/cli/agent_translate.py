@@ -1,8 +1,4 @@
-"""`steno agent translate`, and how a translation is shown after an attempt.
-
-In: an attempt. Out: its translation on stdout. After an attempt the agent's exit code is what the caller is
-owed: an output that cannot be written to changes nothing of it.
-"""
+"""`steno agent translate`, and how a translation is shown after an attempt."""
 
 from __future__ import annotations
 

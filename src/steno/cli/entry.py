@@ -1,8 +1,4 @@
-"""Where the program `steno` begins: a hook goes its own short way, everything else to the command line.
-
-In: the words of the command line. Out: an exit code. An agent waits for its hook at every call of a tool, and
-to import the command line takes longer than all that a hook does. Never imports more than it needs.
-"""
+"""Where the program `steno` begins: a hook goes its own short way, everything else to the command line."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The command `steno`: finds the subcommand, and turns errors into words and exit codes, once.
-
-In: the command line. Out: an exit code. Subcommands are imported only when they are asked for, because
-`steno run` has a start-up budget. Data goes to stdout, messages to stderr.
-"""
+"""The command `steno`: finds the subcommand, and turns errors into words and exit codes, once."""
 
 from __future__ import annotations
 

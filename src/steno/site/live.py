@@ -1,10 +1,4 @@
-"""A run as it happens, for a browser: two streams of server-sent events.
-
-In: a run. Out: blocks of a stream: what happens, for our own script; and what the terminal
-shows, as the player of casts reads it. Something is sent at every look at which something was new, and a
-word now and then, so that a reader who has gone is noticed. A stream ends when the run has ended, or the
-site is closed. Never keeps a run's files open longer than its reader reads.
-"""
+"""A run as it happens, for a browser: two streams of server-sent events."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Happenings in words: the lines of `steno tail`, and how it ends.
-
-In: happenings, and what is known of the record at the end. Out: lines that are safe to print and fit the
-terminal. Never prints text of a record that it has not made visible.
-"""
+"""Happenings in words: the lines of `steno tail`, and how it ends."""
 
 from __future__ import annotations
 

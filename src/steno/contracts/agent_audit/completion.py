@@ -1,10 +1,4 @@
-"""How an attempt ended: completed, waiting for the user, interrupted, or not to be told.
-
-In: how the process ended, the bytes of its logs, the words it was given, and the rules of its agent. Out: a
-state with the reason for it. The order of the rules is that of the contract, and is the code of `_judged`.
-The same logs give the same answer, always. Never interprets what an agent means: only lines that were agreed
-on count.
-"""
+"""How an attempt ended: completed, waiting for the user, interrupted, or not to be told."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""What one log says about the end of an attempt.
-
-In: the bytes of a log, the terminal signals that may be in it, a reader of the agent's records if it writes
-any, and what is known of the words that the agent was given. Out: the last done signal, whether there is a
-marker, the last terminal signal, and what was wrong; apart for the agent's records and for all other lines,
-since a stream of records has no words of the agent's between them. Of a record only what the assistant says
-in it counts: what a tool printed is not the agent's word. Holds few lines and these few facts, however long
-the log is. Never decides anything.
-"""
+"""What one log says about the end of an attempt."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""stdout and stderr, rebuilt from a trace of the writes to a terminal.
-
-In: the lines of a trace, ours or strace's. Out: the bytes of both streams in two files, in the order of the
-trace, and what is to be known about them: how many writes each has, how their stream was found, what is
-missing. Memory stays flat. Never guesses bytes: what a trace does not show is counted as lost.
-"""
+"""stdout and stderr, rebuilt from a trace of the writes to a terminal."""
 
 from __future__ import annotations
 
