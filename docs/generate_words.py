@@ -16,7 +16,7 @@ from steno.evidence.linux_numbers import may_have_connected
 from steno.judge import surface_names
 from steno.judge.operations import CHANGING_CALLS, OPENING
 from steno.views.file_diff import WHY_NO_CONTENT
-from steno.views.health_text import CORRELATION, NO_SCOPE, WITNESSES
+from steno.views.health import CORRELATION, NO_SCOPE, WITNESSES
 
 SPEC = Path(__file__).parent / "spec.md"
 MODULE = Path(__file__).parents[1] / "web" / "src" / "made" / "words.ts"

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const folder = resolve(process.argv[2] ?? join(here, "../src/steno/views/report/assets"));
+const folder = resolve(process.argv[2] ?? join(here, "../src/steno/report/assets"));
 
 const result = await build({
   absWorkingDir: here,

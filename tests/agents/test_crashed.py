@@ -20,7 +20,7 @@ from steno.launch.recover import can_be_finished, finish_crashed
 from steno.launch.registry import AttemptState, attempts, keep, open_register, read_entry
 from steno.launch.run_dirs import PreparedRun, prepare_run
 from steno.launch.status import attempt_left, one_run
-from steno.record.recovery import recover_run
+from steno.record.recover import recover_run
 from support.making import RUN_ID, make_run, start
 
 NOW = datetime(2026, 1, 25, 12, tzinfo=UTC)

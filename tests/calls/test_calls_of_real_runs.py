@@ -19,7 +19,7 @@ from support.recorded import Recorded, only_run
 AGENT = """
 import os, subprocess, sys
 from steno.capture.procfs import process_key
-from steno.capture.telling import Intake
+from steno.claims.client import Intake
 from steno.evidence import intake
 
 place = sys.argv[3]

@@ -16,7 +16,7 @@ from steno.judge.calls.types import Calls
 from steno.model.run import Run
 from steno.text.safe import columns
 from steno.text.style import Paint
-from steno.views import calls_text
+from steno.views import calls as calls_text
 from support.calls_made import EMPTY, SCOPE, TICKS, decision, said, said_call
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder

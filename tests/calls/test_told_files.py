@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from steno.evidence import canonical
-from steno.views.summary import summary
-from steno.views.told_files import told_files
+from steno.views.show import summary, told_files
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from steno.capture import paths
-from steno.capture.paths import Contents, Copy, Directories, FileState, observe
+from steno.capture.paths import Contents, Copy, Directories, FileState, stat_touched
 from steno.evidence.ignored import IgnoreRules
 from support.looks import first_look
 
@@ -25,7 +25,7 @@ def copier() -> Iterator[Contents]:
 
 
 def seen(path: Path) -> FileState:
-    found = observe({os.fsencode(path): first_look(path, "read")}, IgnoreRules(()), Path("/no/store"))
+    found = stat_touched({os.fsencode(path): first_look(path, "read")}, IgnoreRules(()), Path("/no/store"))
     state = found[os.fsencode(path)].state
     assert state is not None
     return state

@@ -1,4 +1,4 @@
-"""What a keeper took over: alive or not, and a word when that may have changed."""
+"""What a launcher took over: alive or not, and a word when that may have changed."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import subprocess
 
 import pytest
 
-from steno.capture.cgroup import KeeperChildren
+from steno.capture.cgroup import ReapedChildren
 from support.waiting import SECONDS, until
 
 
 def test_children_that_have_ended_do_not_count_although_nobody_has_collected_them() -> None:
     with subprocess.Popen(
         ["sh", "-c", "sleep 60 & echo $!; exec sleep 61"], stdout=subprocess.PIPE
-    ) as keeper:
-        assert keeper.stdout is not None
-        child = int(keeper.stdout.readline())
-        left = KeeperChildren(keeper.pid)
+    ) as launcher:
+        assert launcher.stdout is not None
+        child = int(launcher.stdout.readline())
+        left = ReapedChildren(launcher.pid)
         assert left.populated()
         poller = select.poll()
         poller.register(*left.changes)
@@ -29,37 +29,37 @@ def test_children_that_have_ended_do_not_count_although_nobody_has_collected_the
         assert poller.poll(0) == []  # a zombie wakes nobody twice
         assert not left.populated()
         left.close()
-        keeper.kill()
+        launcher.kill()
 
 
 def test_a_child_that_comes_later_is_met() -> None:
-    with subprocess.Popen(["sh"], stdin=subprocess.PIPE) as keeper:
-        left = KeeperChildren(keeper.pid)
+    with subprocess.Popen(["sh"], stdin=subprocess.PIPE) as launcher:
+        left = ReapedChildren(launcher.pid)
         assert not left.populated()
-        assert keeper.stdin is not None
-        keeper.stdin.write(b"sleep 60 & pid=$!; read line; kill $pid; wait\n")
-        keeper.stdin.flush()
+        assert launcher.stdin is not None
+        launcher.stdin.write(b"sleep 60 & pid=$!; read line; kill $pid; wait\n")
+        launcher.stdin.flush()
         until(left.populated)
-        keeper.stdin.write(b"\n")
-        keeper.stdin.flush()
+        launcher.stdin.write(b"\n")
+        launcher.stdin.flush()
         until(lambda: not left.populated())
         left.close()
-        keeper.stdin.close()
+        launcher.stdin.close()
 
 
 def test_a_keeper_that_is_gone_has_none() -> None:
-    keeper = subprocess.Popen(["true"])
-    keeper.wait()
-    left = KeeperChildren(keeper.pid)
+    launcher = subprocess.Popen(["true"])
+    launcher.wait()
+    left = ReapedChildren(launcher.pid)
     assert not left.populated()
     left.close()
 
 
 def test_a_child_that_one_read_passes_by_is_not_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    with subprocess.Popen(["sh", "-c", "sleep 60 & echo; wait"], stdout=subprocess.PIPE) as keeper:
-        assert keeper.stdout is not None
-        keeper.stdout.readline()
-        left = KeeperChildren(keeper.pid)
+    with subprocess.Popen(["sh", "-c", "sleep 60 & echo; wait"], stdout=subprocess.PIPE) as launcher:
+        assert launcher.stdout is not None
+        launcher.stdout.readline()
+        left = ReapedChildren(launcher.pid)
         (child,) = left._read_children()  # noqa: SLF001 - what the kernel tells is made up below
         reads = iter([set(), {child}, {child}, {child}, set(), {child}, {child}])
         monkeypatch.setattr(left, "_read_children", lambda: next(reads))

@@ -12,8 +12,8 @@ from unittest.mock import Mock
 import pytest
 
 from steno.capture import loop
-from steno.capture.cgroup import Awaited
-from steno.capture.launcher import Descriptors, StatusRecord, What
+from steno.capture.cgroup import DescendantWait
+from steno.capture.launcher import ChildStatus, Descriptors, EventKind
 from steno.capture.streams import Wiring
 from steno.evidence import layout
 
@@ -21,14 +21,14 @@ WORDS = struct.pack("<QBI", 7, 1, 5) + b"late\n"
 
 
 class EndedKeeper:
-    """Of a command that has just ended; what else a keeper does is not asked of it."""
+    """Of a command that has just ended; what else a launcher does is not asked of it."""
 
     def __init__(self) -> None:
         self.status, end = os.pipe()
         os.close(end)
-        self._left = [[StatusRecord(What.ENDED, 0)]]
+        self._left = [[ChildStatus(EventKind.ENDED, 0)]]
 
-    def read_records(self) -> Iterator[StatusRecord]:
+    def read_records(self) -> Iterator[ChildStatus]:
         return iter(self._left.pop() if self._left else [])
 
     def keep_going(self) -> None:
@@ -54,16 +54,16 @@ def test_a_late_observer_is_waited_for_unless_somebody_is_left_who_may_hold_the_
     told, observer = os.pipe()
     os.set_blocking(told, False)
     wiring = Wiring(Descriptors(None, None, None), None, None, [], [], "closed", "split", [], told)
-    witness = Mock()
+    recorder = Mock()
 
     def speak_at_last() -> None:
         os.write(observer, WORDS)
         os.close(observer)
 
-    witness.idle.side_effect = speak_at_last
-    keeper: Any = EndedKeeper()
-    loop.Pump(keeper, wiring, witness, Awaited(Left(somebody_is_left), 0.0)).run()
-    assert [call.args for call in witness.told.call_args_list] == (
+    recorder.idle.side_effect = speak_at_last
+    launcher: Any = EndedKeeper()
+    loop.Loop(launcher, wiring, recorder, DescendantWait(Left(somebody_is_left), 0.0)).run()
+    assert [call.args for call in recorder.told.call_args_list] == (
         [] if somebody_is_left else [(layout.STDOUT, 7, b"late\n")]
     )
-    os.close(keeper.status)
+    os.close(launcher.status)

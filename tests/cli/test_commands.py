@@ -11,7 +11,7 @@ import click
 import pytest
 
 from steno.cli.main import COMMANDS, steno
-from steno.cli.opening import complete_run
+from steno.cli.options import complete_run
 from support.making import RUN_ID, make_run
 from support.program import PROGRAM, SECONDS, Steno
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from steno.views.capability import lock
+from steno.compare import sides
 from support.capabilities_made import RUN_A, RUN_B, evidence
 from support.making import RUN_ID, make_run
 from support.program import Steno
@@ -16,8 +16,8 @@ from support.recorded import Recorded
 
 
 def lock_file(path: Path, run_id: str = RUN_A, *, projected: bool = True, **entries: Any) -> Path:
-    made = lock.make([evidence(run_id, **entries)], projected=projected, accept_partial=False)
-    path.write_bytes(lock.to_bytes(made))
+    made = sides.make([evidence(run_id, **entries)], projected=projected, accept_partial=False)
+    path.write_bytes(sides.to_bytes(made))
     return path
 
 

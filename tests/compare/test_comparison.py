@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steno.compare import ignore
+from steno.compare.comparison import Comparison, Outcome, to_json
 from steno.model.capabilities import CATEGORIES
-from steno.views.capability import ignore_file
-from steno.views.capability.comparison import Comparison, Outcome, to_json
 from support.capabilities_made import RUN_A, RUN_B, compared, evidence
 
 CAPABILITIES = [category for category in CATEGORIES if not category.is_attempt]
@@ -101,13 +101,13 @@ def test_an_addition_counts_also_when_evidence_is_degraded() -> None:
 
 
 def test_ignoring_does_not_mend_degraded_evidence() -> None:
-    rules = ignore_file.parse(b"paths: ['**']")
+    rules = ignore.parse(b"paths: ['**']")
     found = compared(evidence(), evidence(RUN_B, of={"kernel_layer": "partial"}, files_read=["/x"]), rules)
     assert outcome(found) == ("inconclusive", 3)
 
 
 def test_what_is_ignored_is_counted_and_listed_with_its_rule() -> None:
-    rules = ignore_file.parse(b"prefixes:\n- /usr\npaths:\n- $TMP/**\n")
+    rules = ignore.parse(b"prefixes:\n- /usr\npaths:\n- $TMP/**\n")
     a = evidence(files_read=["/usr/old"])
     b = evidence(RUN_B, files_read=["/usr/new"], files_created=["/tmp/t"], files_attempted=["/usr/no"])
     found = to_json(compared(a, b, rules))
@@ -123,7 +123,7 @@ def test_what_is_ignored_is_counted_and_listed_with_its_rule() -> None:
 
 
 def test_an_entry_of_both_sides_is_unchanged_whatever_the_rules_say() -> None:
-    rules = ignore_file.parse(b"paths: ['**']")
+    rules = ignore.parse(b"paths: ['**']")
     found = compared(evidence(files_read=["/x"]), evidence(RUN_B, files_read=["/x"]), rules)
     assert (found.unchanged, found.ignored) == (1, [])
 

@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from steno.compare import ignore
+from steno.compare.comparison import Comparison
 from steno.evidence import canonical
+from steno.export import sarif
 from steno.text import markdown as comment
 from steno.text.style import Paint
-from steno.views.capability import diff_text, ignore_file, markdown, sarif, surface_text
-from steno.views.capability.comparison import Comparison
+from steno.views import diff, surface
 from support.capabilities_made import RUN_A, RUN_B, compared, evidence
 
 HOSTILE = "/x`y``\n<img src=x> @everyone \x1b[2J ](http://evil.example) | \u202e"
@@ -22,7 +24,7 @@ DEGRADED = {"complete": False, "gaps": ["kernel_events_lost"]}
 
 
 def text(found: Comparison) -> str:
-    return "\n".join(diff_text.lines(found, Paint(), width=None))
+    return "\n".join(diff.lines(found, Paint(), width=None))
 
 
 def everything() -> Comparison:
@@ -43,7 +45,7 @@ def everything() -> Comparison:
         mcp_tools=["fs.read"],
         names={"2001:db8::1": ["new.example"]},
     )
-    return compared(a, b, ignore_file.parse(b"prefixes:\n- /usr\n"))
+    return compared(a, b, ignore.parse(b"prefixes:\n- /usr\n"))
 
 
 def test_the_text_has_every_sort_of_entry() -> None:
@@ -93,7 +95,7 @@ def rendered_code(found: str) -> list[str]:
 
 
 def test_the_markdown_has_additions_first_and_folds_the_rest() -> None:
-    said = markdown.text(everything())
+    said = diff.text(everything())
     assert said.startswith("### \u274c Capability diff: added\n")
     assert said.index("#### Files read: 2 added") < said.index("<details>")
     assert "- + `[2001:db8::1]:443` (`new.example`)" in said
@@ -104,14 +106,14 @@ def test_the_markdown_has_additions_first_and_folds_the_rest() -> None:
 
 @given(st.text(min_size=1, max_size=40) | st.text(alphabet="`< >@\n", min_size=1, max_size=12))
 def test_any_entry_stays_inside_its_code_span(entry: str) -> None:
-    said = markdown.text(compared(evidence(), evidence(RUN_B, mcp_tools=[entry])))
+    said = diff.text(compared(evidence(), evidence(RUN_B, mcp_tools=[entry])))
     codes = rendered_code(said)
     assert len(codes) == 3  # A, B and the entry
     assert "<img" not in re.sub("`+.*?`+", "", said)
 
 
 def test_hostile_markup_is_only_text() -> None:
-    said = markdown.text(compared(evidence(), evidence(RUN_B, files_read=[HOSTILE])))
+    said = diff.text(compared(evidence(), evidence(RUN_B, files_read=[HOSTILE])))
     html = MarkdownIt("commonmark").render(said)
     assert "<img" not in html
     assert "<a " not in html
@@ -120,7 +122,7 @@ def test_hostile_markup_is_only_text() -> None:
 def test_markdown_that_would_be_too_long_is_cut_and_says_how_much() -> None:
     many = [f"/some/rather/long/directory/of/the/work/tree/{number:06d}" for number in range(3000)]
     removed = evidence(files_read=[f"/old/{number}" for number in range(3000)])
-    said = markdown.text(compared(removed, evidence(RUN_B, files_written=many)))
+    said = diff.text(compared(removed, evidence(RUN_B, files_written=many)))
     assert 60_000 < len(said) <= comment.MAX_CHARACTERS
     left_out = int(re.findall(r"\*\*(\d+) more lines did not fit", said)[0])
     assert said.count("\n- + ") + said.count("\n- - ") + left_out == 6000
@@ -129,7 +131,7 @@ def test_markdown_that_would_be_too_long_is_cut_and_says_how_much() -> None:
 
 
 def test_one_long_entry_is_cut_with_an_ellipsis() -> None:
-    said = markdown.text(compared(evidence(), evidence(RUN_B, files_read=["/" + "x" * 4000])))
+    said = diff.text(compared(evidence(), evidence(RUN_B, files_read=["/" + "x" * 4000])))
     assert len(said) < 2000
     assert "x\u2026`" in said
 
@@ -187,7 +189,7 @@ def test_a_surface_in_words_counts_everything_and_says_what_it_leaves_out(everyt
         endpoints_connected=["192.0.2.1:443"],
         names={"192.0.2.1": ["a.example"]},
     ).capabilities(projected=False)
-    said = list(surface_text.lines(found, Paint(), everything=everything_asked, width=None))
+    said = list(surface.lines(found, Paint(), everything=everything_asked, width=None))
     assert "Files read  51" in said
     assert "  192.0.2.1:443  (a.example)" in said
     if everything_asked:
@@ -202,6 +204,6 @@ def test_a_surface_in_words_counts_everything_and_says_what_it_leaves_out(everyt
 def test_many_directories_are_cut_and_counted() -> None:
     files = [f"/{number:03d}/x" for number in range(100)]
     found = evidence(files_read=files).capabilities(projected=False)
-    said = list(surface_text.lines(found, Paint(), everything=False, width=None))
-    rest = 100 - surface_text.MOST_SHOWN
+    said = list(surface.lines(found, Paint(), everything=False, width=None))
+    rest = 100 - surface.MOST_SHOWN
     assert said[-1] == f"  and {rest} more in {rest} directories; --all lists them"

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.views.capability import ignore_file
-from steno.views.capability.ignore_file import parse
-from steno.views.capability.ignore_rules import BadRulesError, Subject
+from steno.compare import ignore
+from steno.compare.ignore import BadRulesError, Subject, parse
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n", "paths:\n", "paths: []\nnames:\n"])
@@ -85,12 +84,12 @@ def test_text_that_is_not_utf8_is_told_with_its_line() -> None:
 
 def test_a_file_that_is_too_large_is_not_parsed() -> None:
     with pytest.raises(BadRulesError, match="larger than"):
-        parse(b"#" * (ignore_file.MAX_BYTES + 1))
+        parse(b"#" * (ignore.MAX_BYTES + 1))
 
 
 def test_too_many_rules_are_refused() -> None:
     with pytest.raises(BadRulesError, match="limit"):
-        parse(b"execs:\n" + b"- x\n" * (ignore_file.MAX_RULES + 1))
+        parse(b"execs:\n" + b"- x\n" * (ignore.MAX_RULES + 1))
 
 
 def test_deep_nesting_does_not_exhaust_the_stack() -> None:

@@ -7,8 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.views.capability.ignore_file import parse
-from steno.views.capability.ignore_rules import Subject
+from steno.compare.ignore import Subject, parse
 
 
 def matches(kind: str, word: str, subject: Subject) -> bool:

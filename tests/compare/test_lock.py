@@ -10,28 +10,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steno.compare import sides
+from steno.compare.sides import Evidence, Named, pair
 from steno.errors import BadRequestError, DegradedEvidenceError, UnreadableBundleError
 from steno.evidence import canonical
-from steno.views.capability import lock
-from steno.views.capability.evidence import Evidence
-from steno.views.capability.sides import Named, pair
 from support.capabilities_made import RUN_A, RUN_B, evidence
 
 DEGRADED = {"complete": False, "gaps": ["kernel_events_lost"], "kernel_layer": "partial"}
 
 
-def made(*runs: Evidence, projected: bool = True, accept_partial: bool = False) -> lock.Lock:
-    return lock.make(runs or [evidence()], projected=projected, accept_partial=accept_partial)
+def made(*runs: Evidence, projected: bool = True, accept_partial: bool = False) -> sides.Lock:
+    return sides.make(runs or [evidence()], projected=projected, accept_partial=accept_partial)
 
 
-def told(value: lock.Lock) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(lock.to_bytes(value))
+def told(value: sides.Lock) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(sides.to_bytes(value))
     return found
 
 
 def test_the_order_of_the_runs_does_not_matter_and_a_run_counts_once() -> None:
     a, b = evidence(files_read=["/x"]), evidence(RUN_B, files_read=["/y"], execs_ran=["/bin/sh"])
-    assert lock.to_bytes(made(a, b)) == lock.to_bytes(made(b, a, b))
+    assert sides.to_bytes(made(a, b)) == sides.to_bytes(made(b, a, b))
 
 
 def test_a_lock_is_the_union_of_its_runs_and_names_them() -> None:
@@ -45,7 +44,7 @@ def test_a_lock_is_the_union_of_its_runs_and_names_them() -> None:
 
 
 def test_a_lock_is_canonical_and_ends_with_a_newline() -> None:
-    data = lock.to_bytes(made(evidence(files_read=["/caf\u00e9", "/a"])))
+    data = sides.to_bytes(made(evidence(files_read=["/caf\u00e9", "/a"])))
     assert canonical.decode_line(data) == json.loads(data)
 
 
@@ -59,12 +58,12 @@ def test_degraded_evidence_is_refused_with_its_own_exit_code() -> None:
 def test_degraded_evidence_that_is_accepted_is_told() -> None:
     found = made(evidence(), evidence(RUN_B, of=DEGRADED), accept_partial=True)
     assert found.evidence == "degraded"
-    assert lock.parse(lock.to_bytes(found)) == found
+    assert sides.parse(sides.to_bytes(found)) == found
 
 
 def test_a_formatter_may_have_been_at_it() -> None:
     found = made(evidence(files_read=["/x"]))
-    assert lock.parse(json.dumps(told(found), indent=4).encode()) == found
+    assert sides.parse(json.dumps(told(found), indent=4).encode()) == found
 
 
 @pytest.mark.parametrize(
@@ -80,25 +79,25 @@ def test_a_formatter_may_have_been_at_it() -> None:
 )
 def test_a_lock_that_is_not_right_is_refused(change: dict[str, Any], says: str) -> None:
     data = json.dumps({**told(made()), **change}).encode()
-    with pytest.raises(lock.BadLockError, match=says):
-        lock.parse(data)
+    with pytest.raises(sides.BadLockError, match=says):
+        sides.parse(data)
     with pytest.raises(UnreadableBundleError) as raised:
-        lock.read(data, "some.lock")
+        sides.read(data, "some.lock")
     assert raised.value.exit_code == 4
 
 
 def test_a_source_that_hides_what_it_lacks_is_refused() -> None:
     found = told(made(evidence(of=DEGRADED), accept_partial=True))
     found["evidence"] = "complete"
-    with pytest.raises(lock.BadLockError, match="its evidence"):
-        lock.parse(json.dumps(found).encode())
+    with pytest.raises(sides.BadLockError, match="its evidence"):
+        sides.parse(json.dumps(found).encode())
 
 
 def test_an_observer_is_a_word_and_nothing_that_a_reader_of_comments_acts_on() -> None:
     found = told(made())
     found["sources"][0]["observer"] = "<img src=x>"
-    with pytest.raises(lock.BadLockError, match="observer"):
-        lock.parse(json.dumps(found).encode())
+    with pytest.raises(sides.BadLockError, match="observer"):
+        sides.parse(json.dumps(found).encode())
 
 
 def test_the_lock_decides_whether_directories_are_projected() -> None:
@@ -128,8 +127,8 @@ _JSON = (
 
 @given(data=st.binary(max_size=100))
 def test_any_bytes_are_a_lock_or_an_error_of_ours(data: bytes) -> None:
-    with pytest.raises(lock.BadLockError):
-        lock.parse(data)
+    with pytest.raises(sides.BadLockError):
+        sides.parse(data)
 
 
 @given(st.data())
@@ -141,12 +140,12 @@ def test_a_lock_with_anything_planted_in_it_is_read_or_refused(data: st.DataObje
         key = data.draw(st.sampled_from(sorted(inner)))
     inner[key] = data.draw(_JSON)
     try:
-        assert lock.parse(json.dumps(found).encode()).sources
-    except lock.BadLockError:
+        assert sides.parse(json.dumps(found).encode()).sources
+    except sides.BadLockError:
         return
 
 
 def test_half_a_surrogate_is_no_text() -> None:
     found = json.dumps(told(made(evidence(files_read=["/x"])))).replace('"/x"', '"/\\ud800"')
-    with pytest.raises(lock.BadLockError):
-        lock.parse(found.encode())
+    with pytest.raises(sides.BadLockError):
+        sides.parse(found.encode())

@@ -17,10 +17,10 @@ import pytest
 
 from steno.bundle.folder import Folder
 from steno.contracts.agent_audit.meta import Meta
+from steno.export.contracts import agent_audit
 from steno.launch.agent_settings import UNKNOWN_PLACE
 from steno.launch.status import judged_again
 from steno.launch.translate import attempt_of, translate
-from steno.views.export.contracts import agent_audit
 from support.reading import opened
 from support.recorded import Recorded, runs
 from support.stand_in_agent import DONE_MARKER, Attempt, Started, saying, stand_in

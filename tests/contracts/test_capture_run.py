@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -216,11 +215,12 @@ def test_no_secret_is_written_wherever_it_came_from(capture: Capture, repo: Path
         assert secret.encode() not in found.everything
 
 
-@pytest.mark.parametrize("key", ["token", "secret", "password", "api_key", "bearer", "authorization"])
-@pytest.mark.parametrize("case", [str.lower, str.upper])
-def test_values_of_secret_keys_are_replaced(capture: Capture, key: str, case: Callable[[str], str]) -> None:
-    found = capture("echo", f"{case(key)}=v8Jq2LmXz91TbRw4")
-    assert b"v8Jq2LmXz91TbRw4" not in found.everything
+def test_values_of_secret_keys_are_replaced(capture: Capture) -> None:
+    keys = ["token", "secret", "password", "api_key", "bearer", "authorization"]
+    keys += [key.upper() for key in keys]
+    secrets = [f"v8Jq2LmXz91TbRw{chr(ord('a') + number)}" for number in range(len(keys))]
+    found = capture("printf", "%s\n", *(f"{key}={value}" for key, value in zip(keys, secrets, strict=True)))
+    assert [value for value in secrets if value.encode() in found.everything] == []
 
 
 def test_userinfo_of_urls_is_stripped(capture: Capture) -> None:

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from steno.evidence import layout
-from steno.views.export import Exported
-from steno.views.export.asciicast import export
+from steno.export import Exported
+from steno.export.asciicast import export
 from support.making import FINISHED, PTY, RUN_ID, make_run, start
 from support.reading import opened
 from support.recorded import Recorded

@@ -11,8 +11,8 @@ import msgspec
 from google.protobuf import json_format
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from steno.views.export import Exported
-from steno.views.export.otlp import SPANS_A_LINE, export
+from steno.export import Exported
+from steno.export.otlp import SPANS_A_LINE, export
 from support.calls_made import decision, said, said_call
 from support.exported_calls import run_with_calls
 from support.reading import opened

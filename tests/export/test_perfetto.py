@@ -15,9 +15,8 @@ import pytest
 from steno.errors import UnreadableBundleError
 from steno.evidence import layout
 from steno.evidence.syscalls import batches
-from steno.views.export import Exported
-from steno.views.export.perfetto import RUN, ChromeTrace, export
-from steno.views.export.perfetto_rows import MOST_STEPS
+from steno.export import Exported
+from steno.export.perfetto import MOST_STEPS, RUN, ChromeTrace, export
 from support.calls_made import decision, said
 from support.exported_calls import run_with_calls
 from support.reading import opened

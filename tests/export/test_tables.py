@@ -13,8 +13,8 @@ import pytest
 
 import steno
 from steno.errors import BadRequestError
+from steno.export import Exported, sqlite, tables
 from steno.judge.rules import RULES
-from steno.views.export import Exported, sqlite, tables
 from support.reading import opened, sealed
 from support.run_builder import RUN_ID, RunBuilder
 

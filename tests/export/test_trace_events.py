@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steno.export.perfetto import LONGEST_NAME, LONGEST_TEXT, Lane, complete, instant, microseconds
 from steno.text.safe import visible
-from steno.views.export.trace_events import LONGEST_NAME, LONGEST_TEXT, Lane, complete, instant, microseconds
 
 LANE = Lane(7, 8)
 

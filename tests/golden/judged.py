@@ -14,9 +14,9 @@ from pathlib import Path
 import steno
 from steno.bundle.pack import unpacked
 from steno.evidence import layout
+from steno.export.tables import json_line
 from steno.judge.rules import RULES
 from steno.model.evidence_files import documents_of
-from steno.views.export.tables import json_line
 
 HERE = Path(__file__).parent
 KEPT = HERE / "judged" / f"rules-{RULES}.json"

@@ -14,7 +14,7 @@ import pytest
 
 from steno.bundle.frames import Touched
 from steno.capture import paths
-from steno.capture.paths import Directories, Seen, by_directory, observe
+from steno.capture.paths import Directories, FinalState, by_directory, stat_touched
 from steno.evidence.ignored import IgnoreRules
 from support.looks import first_look, state_of, touched
 
@@ -36,8 +36,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 def seen(
     looks: dict[Path, Touched], *, rules: IgnoreRules = NOTHING_IGNORED, store: Path | None = None
-) -> dict[Path, Seen]:
-    found = observe(
+) -> dict[Path, FinalState]:
+    found = stat_touched(
         {os.fsencode(path): each for path, each in looks.items()}, rules, store or Path("/no/store")
     )
     return {Path(os.fsdecode(path)): each for path, each in found.items()}
@@ -85,14 +85,14 @@ def test_a_deleted_file_is_recorded_as_gone(place: Path) -> None:
     path.write_text("x")
     before = first_look(path, "delete")
     path.unlink()
-    assert seen({path: before}) == {path: Seen(None)}
+    assert seen({path: before}) == {path: FinalState(None)}
 
 
 def test_a_path_that_was_never_there_is_an_observation(place: Path) -> None:
     path, deeper = place / "missing", place / "missing" / "deeper"
     assert seen({path: touched(None, "existence"), deeper: touched(None, "existence")}) == {
-        path: Seen(None),
-        deeper: Seen(None),
+        path: FinalState(None),
+        deeper: FinalState(None),
     }
 
 
@@ -100,7 +100,7 @@ def test_names_that_are_not_utf8_are_exact(place: Path) -> None:
     name = os.fsencode(place) + b"/\xff\xfe \n"
     with open(name, "wb") as file:  # noqa: PTH123 - bytes
         file.write(b"abc")
-    found = observe({name: first_look(name, "read")}, NOTHING_IGNORED, Path("/no/store"))
+    found = stat_touched({name: first_look(name, "read")}, NOTHING_IGNORED, Path("/no/store"))
     assert list(found) == [name]
 
 
@@ -232,12 +232,12 @@ def test_a_directory_swapped_for_a_link_leads_nowhere(place: Path) -> None:
     before = first_look(path, "read")
     (place / "dir").rename(place / "moved")
     (place / "dir").symlink_to("outside")
-    assert seen({path: before}) == {path: Seen(None, beyond=True)}
+    assert seen({path: before}) == {path: FinalState(None, parent_gone=True)}
 
 
 @pytest.mark.parametrize("path", ["relative", "/a/../b", "/a/./b", "//a", "/a//b", "/a/", "/a/..", "/a\0b"])
 def test_a_path_that_the_kernel_would_not_spell_so_is_not_recorded(path: str) -> None:
-    assert not observe({path.encode(): touched(None, "existence")}, NOTHING_IGNORED, Path("/no/store"))
+    assert not stat_touched({path.encode(): touched(None, "existence")}, NOTHING_IGNORED, Path("/no/store"))
 
 
 def test_names_that_begin_with_dots_are_recorded(place: Path) -> None:
@@ -256,8 +256,8 @@ def test_when_it_is_too_late_nothing_is_looked_at(place: Path) -> None:
     path = place / "file"
     path.write_text("x")
     looks = {os.fsencode(path): first_look(path, "write"), os.fsencode(place / "no"): touched(None, "write")}
-    found = observe(looks, NOTHING_IGNORED, Path("/no/store"), looked=False)
-    assert set(found.values()) == {Seen(None, known=False)}
+    found = stat_touched(looks, NOTHING_IGNORED, Path("/no/store"), looked=False)
+    assert set(found.values()) == {FinalState(None, known=False)}
     assert len(found) == 2
 
 
@@ -321,7 +321,7 @@ def test_a_file_of_another_user_that_the_run_removed_is_recorded(
     before = first_look(path, "delete")
     path.unlink()
     Someone(monkeypatch, writable=False)
-    assert seen({path: before}) == {path: Seen(None)}
+    assert seen({path: before}) == {path: FinalState(None)}
 
 
 def test_a_file_of_another_user_is_judged_by_its_bits_when_it_is_too_late_to_look(
@@ -333,7 +333,7 @@ def test_a_file_of_another_user_is_judged_by_its_bits_when_it_is_too_late_to_loo
         path.chmod(mode)
     looks = {os.fsencode(path): first_look(path, "read") for path in (shared, private)}
     Someone(monkeypatch, writable=False)
-    found = observe(looks, NOTHING_IGNORED, Path("/no/store"), looked=False)
+    found = stat_touched(looks, NOTHING_IGNORED, Path("/no/store"), looked=False)
     assert list(found) == [os.fsencode(shared)]
 
 
@@ -358,7 +358,7 @@ def test_an_ordinary_user_sees_what_the_kernel_lets_him(place: Path) -> None:
         os.setresgid(STRANGER, STRANGER, STRANGER)
         os.setresuid(STRANGER, STRANGER, STRANGER)
         try:
-            found = observe(looks, NOTHING_IGNORED, Path("/no/store"))
+            found = stat_touched(looks, NOTHING_IGNORED, Path("/no/store"))
             os.write(writing, repr({path: each.known for path, each in found.items()}).encode())
         finally:
             os._exit(0)

@@ -7,7 +7,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.capture.streams import MAX_LENGTH, ToldStreams
+from steno.capture.streams import MAX_LENGTH, SplitReader
 from steno.evidence import layout
 
 Told = list[tuple[str, int, bytes]]
@@ -23,7 +23,7 @@ def packed(stream: int, mono_ns: int, data: bytes) -> bytes:
 
 def read(pieces: list[bytes]) -> Told:
     found: Told = []
-    told = ToldStreams(lambda tape, mono_ns, data: found.append((tape, mono_ns, data)))
+    told = SplitReader(lambda tape, mono_ns, data: found.append((tape, mono_ns, data)))
     for piece in pieces:
         told.feed(piece)
     return found

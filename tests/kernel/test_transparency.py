@@ -12,14 +12,16 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from steno.evidence import wire
+from support import machine
 from support.observers import STOPPING, observers, working
 from support.ordinary import Somebody, as_the_user, give_to_the_user, place_of_the_user
 from support.program import SECONDS, Steno
-from support.recorded import only_run
+from support.recorded import Recorded, only_run
 from support.screen import Screen
 from support.tracees import rows
 
@@ -39,7 +41,9 @@ def somebody(request: pytest.FixtureRequest) -> Iterator[Somebody]:
 
 
 @pytest.mark.parametrize("workload", WORK, ids=lambda path: path.stem)
-def test_work_is_the_same_with_and_without_steno(somebody: Somebody, workload: Path) -> None:
+def test_work_is_the_same_with_and_without_steno_and_two_witnesses_agree(
+    somebody: Somebody, workload: Path
+) -> None:
     _is_the_same(somebody, workload, somebody.recorded)
 
 
@@ -65,6 +69,13 @@ def _is_the_same_or_has_a_gap(somebody: Somebody, script: str, recorded: list[st
     assert set(somebody.run().verdict().gaps) <= {"changes_unresolved"}
 
 
+def _two_witnesses_agree(run: Recorded, health: dict[str, Any]) -> None:
+    assert health["steno"]["witness_disagreements"] == {"count": 0, "listed": []}
+    assert not machine.a_cgroup_can_be_made() or health["cgroup_correlation"] == "clean"
+    changes = [row for row in rows(run) if row.op in {"unlink", "mkdir", "rename"}]
+    assert all(row.notes & wire.NOTES["confirmed"] and row.result is not None for row in changes)
+
+
 def _is_the_same(somebody: Somebody, workload: Path, recorded: list[str]) -> None:
     script = workload.read_text()
     for program in script.splitlines()[0].removeprefix("# needs: ").split():
@@ -74,8 +85,11 @@ def _is_the_same(somebody: Somebody, workload: Path, recorded: list[str]) -> Non
     assert somebody.work(script, *recorded) == bare
     run = somebody.run()
     assert run.is_valid
-    assert run.json("observation-health.json")["kernel_layer"] == "complete"
+    health = run.json("observation-health.json")
+    assert (health["kernel_layer"], health["ringbuf_drops"]) == ("complete", 0)
     assert len(rows(run)) > 10
+    if health["steno"]["observer"] == "both":
+        _two_witnesses_agree(run, health)
 
 
 def test_a_set_user_id_program_runs_without_its_privilege_and_the_user_is_told_once() -> None:

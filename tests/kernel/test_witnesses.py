@@ -27,8 +27,6 @@ from support.recorded import Recorded, only_run
 from support.tracees import Row, rows
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = sorted((ROOT / "tests" / "workloads").glob("*.sh"))
-WORKLOADS = [script for script in SCRIPTS if script.read_text().startswith("# needs: ")]
 CANNOT = 77
 # Where the probe does not see it.
 LEAVE = """
@@ -126,27 +124,6 @@ def _of(run: Recorded, *operations: str) -> list[Row]:
 
 
 # --- they agree -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda path: path.stem)
-def test_two_witnesses_agree_on_real_work(steno: Steno, store: Path, tmp_path: Path, workload: Path) -> None:
-    script = workload.read_text()
-    for program in script.splitlines()[0].removeprefix("# needs: ").split():
-        if shutil.which(program) is None:
-            pytest.skip(f"there is no {program} here")
-    work = tmp_path / "work"
-    work.mkdir()
-    python = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executable
-    words = ("run", "--no-git", "--observer", "both", "--", "bash", "--norc", "--noprofile", "-c", script)
-    steno(*words, cwd=work, env={"PYTHON": python})
-    run = only_run(store)
-    health = _health(run)
-    assert health["steno"]["witness_disagreements"] == {"count": 0, "listed": []}
-    assert (health["kernel_layer"], health["ringbuf_drops"]) == ("complete", 0)
-    assert health["cgroup_correlation"] == "clean"
-    assert run.is_valid
-    changes = [row for row in rows(run) if row.op in {"unlink", "mkdir", "rename"}]
-    assert all(row.notes & wire.NOTES["confirmed"] and row.result is not None for row in changes)
 
 
 def test_a_call_that_a_signal_ends_before_the_filter_takes_it_is_no_disagreement(

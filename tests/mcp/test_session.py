@@ -229,7 +229,7 @@ class TestAnUnwritableJournal:
         def fail(*_: object) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("steno.capture.telling.Log.append", fail)
+        monkeypatch.setattr("steno.claims.client.Log.append", fail)
         return session
 
     def test_no_call_passes(self, full: Wrapped) -> None:

@@ -9,6 +9,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import click
 import msgspec
 
 from steno import errors
@@ -16,10 +17,10 @@ from steno.agents.made import STATE_VARIABLES
 from steno.bundle.manifest import FORMAT
 from steno.bundle.verify import EXIT_CODES, STEPS
 from steno.capture import host
-from steno.cli.main import COMMANDS
+from steno.cli.main import COMMANDS, steno
 from steno.evidence import compat, intake_names, kinds, layout, syscalls, wire
 from steno.evidence.kinds import Host
-from steno.record import counted_gaps
+from steno.record import gaps as gap_reasons
 from steno.redact import RULES
 from support.cases import cases
 
@@ -31,10 +32,10 @@ MOST_LINES = 600
 FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "misc"}
 # Where a gap is written down: the reasons are literals there.
 GAP_SOURCES = [
-    "record/witness.py",
+    "record/recorder.py",
     "record/run.py",
-    "record/repository.py",
-    "claims/keeping.py",
+    "record/git.py",
+    "claims/layers.py",
     "bundle/recover.py",
 ]
 
@@ -201,8 +202,8 @@ def test_the_spec_has_every_reason_of_a_gap_and_no_other() -> None:
     used.add(intake_names.DISTURBED)
     kernel = (ROOT / "src" / "steno" / "record" / "kernel.py").read_text()
     used |= set(re.findall(r"(?:yield |[(\[]\(|: \()\"(\w+)\", ", kernel))
-    told = (*counted_gaps.OF_COUNTERS.values(), *vars(counted_gaps).values())
-    used |= {gap.reason for gap in told if isinstance(gap, counted_gaps.CountedGap)}
+    told = (*gap_reasons.OF_COUNTERS.values(), *vars(gap_reasons).values())
+    used |= {gap.reason for gap in told if isinstance(gap, gap_reasons.CountedGap)}
     table = page("spec.md").split("| reason of a `gap` |")[1].split("\n\n")[0]
     assert used == set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
 
@@ -220,7 +221,7 @@ def test_the_spec_has_every_variable_whose_value_is_recorded() -> None:
 def test_the_pages_have_every_command() -> None:
     for command in COMMANDS:
         assert f"## steno {command}" in page("cli.md"), command
-        assert (ROOT / "src" / "steno" / "cli" / f"{command}.py").exists(), command
+        assert steno.get_command(click.Context(steno), command) is not None, command
 
 
 def test_the_page_on_redaction_has_every_rule() -> None:

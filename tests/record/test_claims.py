@@ -13,16 +13,16 @@ import pytest
 
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
-from steno.claims.keeping import Heard, keep_claims
+from steno.claims import folder as claims_folder
+from steno.claims.folder import IntakeFolder
+from steno.claims.layers import Heard, keep_claims
 from steno.evidence import intake as names
 from steno.evidence import kinds, layout
 from steno.evidence.claims import FileKey, PolicyLine, ProcessKey, ProxyLog, SdkLine
 from steno.evidence.kinds import EventData
 from steno.judge.claims import Claims, claims_of
-from steno.record import intake
-from steno.record.intake import IntakeFolder
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from support.claims_told import HOOK, POLICY, PROXY, closed, decided, ended, hook, noticed, opened, sdk
 from support.spools import RUN_ID, open_spool
 
@@ -92,7 +92,7 @@ class Keeping:
 @pytest.fixture
 def keeping(tmp_path: Path) -> Iterator[Keeping]:
     open_spool(tmp_path / "run").close()
-    made = intake.make_in_memory(f"{RUN_ID[:-8]}{os.urandom(4).hex()}")
+    made = claims_folder.make_in_memory(f"{RUN_ID[:-8]}{os.urandom(4).hex()}")
     assert made is not None
     with Folder(tmp_path / "run" / "spool") as spool:
         yield Keeping(spool, made)
@@ -244,7 +244,7 @@ def test_damaged_lines_are_gaps_and_the_others_are_kept(keeping: Keeping) -> Non
 
 
 def test_a_log_that_is_no_log_any_more_is_a_gap_or_a_word(keeping: Keeping) -> None:
-    for name in (*intake.LOGS, POLICY):
+    for name in (*claims_folder.LOGS, POLICY):
         (keeping.found.path / name).unlink(missing_ok=True)
         os.mkfifo(keeping.found.path / name)
     keeping.keep()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steno.record.counted_gaps import EVENTS_LOST, OF_COUNTERS, OUTLIVED, CountedGap, counted, split_hole
+from steno.record.gaps import EVENTS_LOST, OF_COUNTERS, OUTLIVED, CountedGap, counted, split_hole
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,15 @@ from steno.bundle.blobs import BlobWriter, open_blobs
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KeptContent, Touched
 from steno.capture.git.classify import GitClass, Repository
-from steno.capture.paths import Contents, Directories, FileState, Seen, observe
+from steno.capture.paths import Contents, Directories, FileState, FinalState, stat_touched
 from steno.evidence import wire
 from steno.evidence.ignored import IgnoreRules
 from steno.judge import contents as judged
 from steno.judge.contents import KEPT, Identity, Look
-from steno.record import file_contents
-from steno.record.file_contents import ContentKeeper, without_blobs
-from steno.redact.engine import Redactor
+from steno.record import contents
+from steno.record.contents import ContentKeeper, without_blobs
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from support.looks import state_of, touched
 from support.sought import assert_nowhere
 from support.waiting import until
@@ -93,15 +93,15 @@ class Keeping:
         self, before: Done, git: GitClass | None = None, *, looked: bool = True
     ) -> tuple[Content, Content]:
         path = os.fsencode(self.path)
-        found = observe({path: before.touched}, IgnoreRules(()), Path("/no/store"), looked=looked)[path]
+        found = stat_touched({path: before.touched}, IgnoreRules(()), Path("/no/store"), looked=looked)[path]
         return self.keep_as(before, found, git)
 
     def keep_as(
         self,
         before: Done,
-        found: Seen,
+        found: FinalState,
         git: GitClass | None = None,
-        others: dict[bytes, Seen] | None = None,
+        others: dict[bytes, FinalState] | None = None,
     ) -> tuple[Content, Content]:
         path = os.fsencode(self.path)
         ends: dict[Identity, str] = {}
@@ -220,7 +220,7 @@ def test_of_a_file_that_was_written_and_has_its_time_back_nobody_knows_whether_i
     before = first_look(keeping.path, "write", "metadata")
     was = before.state
     assert was is not None
-    found = keeping.keep_as(before, Seen(FileState(*was[:4], was.ctime_ns + 1, *was[5:9])))
+    found = keeping.keep_as(before, FinalState(FileState(*was[:4], was.ctime_ns + 1, *was[5:9])))
     assert found[1].is_as_before is None
 
 
@@ -240,7 +240,9 @@ def test_a_file_that_took_the_place_of_one_of_its_size_and_time_is_compared_with
     old.parent.rename(aside)
     new.parent.rename(old.parent)
     paths = (old, aside / "file")
-    ends = observe({os.fsencode(path): before.touched for path in paths}, IgnoreRules(()), Path("/no/store"))
+    ends = stat_touched(
+        {os.fsencode(path): before.touched for path in paths}, IgnoreRules(()), Path("/no/store")
+    )
     kept = keeping.keep_as(before, ends[os.fsencode(old)], others=ends)
     assert kept[1] == Content("after:/file", is_as_before=is_same)
 
@@ -364,7 +366,7 @@ def test_a_file_that_changes_while_it_is_copied_has_a_content_and_a_mark(keeping
     keeping.path.write_bytes(b"line\n")
     path = os.fsencode(keeping.path)
     before = look(None, "write")
-    found = observe({path: before.touched}, IgnoreRules(()), Path("/no/store"))[path]
+    found = stat_touched({path: before.touched}, IgnoreRules(()), Path("/no/store"))[path]
     keeping.path.write_bytes(b"line\nmore\n")
     assert keeping.keep_as(before, found) == (NOTHING, Content("after:/file", "changing"))
     assert keeping.blobs() == {"after:/file": b"line\n"}
@@ -385,9 +387,9 @@ def test_a_content_with_a_secret_is_encrypted_and_counted(keeping: Keeping, cont
 
 def test_when_the_disk_takes_no_blob_no_key_is_told() -> None:
     kept = {
-        b"/a": file_contents.Content(why="too_large"),
-        b"/b": file_contents.Content("after:/b", "changing"),
-        b"/c": file_contents.NOTHING,
+        b"/a": contents.Content(why="too_large"),
+        b"/b": contents.Content("after:/b", "changing"),
+        b"/c": contents.NOTHING,
     }
-    lost = {b"/a": kept[b"/a"], b"/b": file_contents.LOST, b"/c": file_contents.NOTHING}
+    lost = {b"/a": kept[b"/a"], b"/b": contents.LOST, b"/c": contents.NOTHING}
     assert without_blobs(kept) == lost

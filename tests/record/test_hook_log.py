@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.claims.hook_log import HookLog, take_hooks
+from steno.claims.logs import HookLog, take_hooks
 from steno.evidence.claims import ProcessKey
 from steno.evidence.intake import BadIntakeError, HookTold
 from support.claims_told import hook

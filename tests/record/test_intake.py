@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from steno.capture.procfs import start_ticks
-from steno.capture.telling import Intake
-from steno.claims.told_lines import MAX_LOG
+from steno.claims import folder as claims_folder
+from steno.claims.client import Intake
+from steno.claims.folder import IntakeFolder
+from steno.claims.logs import MAX_LOG
 from steno.evidence import intake as names
 from steno.evidence.claims import ProcessKey
-from steno.record import intake
-from steno.record.intake import IntakeFolder
 from support.making import RUN_ID, make_run
 
 
@@ -28,12 +28,12 @@ def _memory_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the memory that all share, `steno doctor` and `steno recover` of other tests remove what is left."""
     memory = tmp_path / "memory"
     memory.mkdir()
-    monkeypatch.setattr(intake, "memory_directories", lambda: (memory,))
+    monkeypatch.setattr(claims_folder, "memory_directories", lambda: (memory,))
 
 
 @pytest.fixture
 def found() -> Iterator[IntakeFolder]:
-    made = intake.make_in_memory(another_id())
+    made = claims_folder.make_in_memory(another_id())
     assert made is not None
     yield made
     made.remove()
@@ -48,15 +48,13 @@ def test_the_folder_is_private_and_its_logs_are_there(found: IntakeFolder) -> No
     )
 
 
-def test_the_environment_has_eight_names_and_leads_programs_here(found: IntakeFolder) -> None:
+def test_the_environment_has_five_names_and_leads_programs_here(found: IntakeFolder) -> None:
     given = found.environment(RUN_ID, 7)
-    assert set(given) == set(intake.VARIABLES)
-    assert len(given) == 8
-    assert (
-        given["ASSAY_RUNNER_SDK_EVENT_LOG"] == given["STENO_SDK_EVENT_LOG"] == str(found.path / "sdk.ndjson")
-    )
-    assert given["ASSAY_RUNNER_RUN_ID"] == RUN_ID
-    assert given["ASSAY_RUNNER_SDK_EVENT_SCHEMA"] == "assay.runner.sdk_event.v0"
+    assert set(given) == set(claims_folder.VARIABLES)
+    assert len(given) == 5
+    assert given["STENO_SDK_EVENT_LOG"] == str(found.path / "sdk.ndjson")
+    assert given["STENO_RUN_ID"] == RUN_ID
+    assert given["STENO_SDK_EVENT_SCHEMA"] == "assay.runner.sdk_event.v0"
     told = Intake.of(given)
     assert told is not None
     log = told.log(names.HOOKS)
@@ -99,7 +97,7 @@ def test_the_logs_of_proxies_share_one_bound_and_the_smallest_come_first(found: 
 
 def test_an_untouched_folder_has_no_problem(found: IntakeFolder) -> None:
     assert found.problem() is None
-    assert [found.read(name)[:2] for name in intake.LOGS] == [(b"", None)] * 2
+    assert [found.read(name)[:2] for name in claims_folder.LOGS] == [(b"", None)] * 2
     assert list(found.policy_logs()) == []
 
 
@@ -127,7 +125,7 @@ def test_an_sdk_may_put_a_whole_new_log_in_the_place_of_the_old_one(
 
 
 def test_a_pipe_does_not_make_us_wait(found: IntakeFolder) -> None:
-    for name in intake.LOGS:
+    for name in claims_folder.LOGS:
         (found.path / name).unlink()
         os.mkfifo(found.path / name)
         assert found.read(name)[:2] == (b"", "not_a_regular_file")
@@ -135,7 +133,7 @@ def test_a_pipe_does_not_make_us_wait(found: IntakeFolder) -> None:
 
 def test_a_link_is_not_followed(found: IntakeFolder, tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"secret\n")
-    for name in intake.LOGS:
+    for name in claims_folder.LOGS:
         (found.path / name).unlink()
         (found.path / name).symlink_to(tmp_path / "secret")
         assert found.read(name)[:2] == (b"", "not_a_regular_file")
@@ -184,7 +182,7 @@ def test_a_folder_that_was_closed_to_its_owner_is_not_said_to_be_open(found: Int
 
 
 def test_a_folder_that_is_deeper_than_any_stack_is_removed() -> None:
-    made = intake.make_in_memory(another_id())
+    made = claims_folder.make_in_memory(another_id())
     assert made is not None
     fd = os.open(made.path, os.O_RDONLY)
     for _ in range(3000):
@@ -198,7 +196,7 @@ def test_a_folder_that_is_deeper_than_any_stack_is_removed() -> None:
 
 
 def test_a_folder_that_cannot_be_removed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = intake.make_in_memory(another_id())
+    made = claims_folder.make_in_memory(another_id())
     assert made is not None
 
     def refuse(*_: object, **__: object) -> None:
@@ -207,13 +205,13 @@ def test_a_folder_that_cannot_be_removed_is_told(monkeypatch: pytest.MonkeyPatch
     with monkeypatch.context() as patched:
         patched.setattr("os.unlink", refuse)
         assert not made.remove()
-    left = intake.open_left(made.path, intake.MEMORY, os.geteuid())
+    left = claims_folder.open_left(made.path, claims_folder.MEMORY, os.geteuid())
     assert left is not None
     assert left.remove()
 
 
 def test_a_folder_of_the_same_name_is_not_removed(tmp_path: Path) -> None:
-    made = intake.make_in_memory(another_id())
+    made = claims_folder.make_in_memory(another_id())
     assert made is not None
     aside = made.path.with_name(f"{made.path.name}-aside")
     made.path.rename(aside)
@@ -229,10 +227,10 @@ def test_a_folder_of_the_same_name_is_not_removed(tmp_path: Path) -> None:
 def test_without_memory_there_is_none_and_the_spool_has_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steno.record.intake.memory_directories", lambda: ())
-    assert intake.make_in_memory(RUN_ID) is None
+    monkeypatch.setattr("steno.claims.folder.memory_directories", lambda: ())
+    assert claims_folder.make_in_memory(RUN_ID) is None
     (tmp_path / "spool").mkdir()
-    made = intake.make_on_disk(tmp_path)
+    made = claims_folder.make_on_disk(tmp_path)
     assert (made.path, made.place) == (tmp_path / "spool/intake", "disk")
     made.remove()
 
@@ -240,7 +238,7 @@ def test_without_memory_there_is_none_and_the_spool_has_it(
 def test_a_folder_is_left_when_its_recorder_is_gone_and_its_run_needs_it_no_more(tmp_path: Path) -> None:
     ids = [another_id() for _ in range(3)]
     unsealed, sealed = make_run(tmp_path, run_id=ids[1], sealed=False), make_run(tmp_path, run_id=ids[2])
-    held, needed, over = map(intake.make_in_memory, ids)
+    held, needed, over = map(claims_folder.make_in_memory, ids)
     assert held is not None
     assert needed is not None
     assert over is not None
@@ -248,13 +246,13 @@ def test_a_folder_is_left_when_its_recorder_is_gone_and_its_run_needs_it_no_more
     over.belongs_to(sealed)
     needed.close()
     over.close()
-    removed = {left.path for left in intake.remove_left() if left.removed}
+    removed = {left.path for left in claims_folder.remove_left() if left.removed}
     assert over.path in removed
     assert not over.path.exists()
     assert held.path.exists()
     assert needed.path.exists()
     held.remove()
-    left = intake.open_left(needed.path, intake.MEMORY, os.geteuid())
+    left = claims_folder.open_left(needed.path, claims_folder.MEMORY, os.geteuid())
     assert left is not None
     left.remove()
     assert not needed.path.exists()
@@ -264,5 +262,5 @@ def test_what_is_not_ours_is_not_opened(tmp_path: Path) -> None:
     (tmp_path / "private").mkdir(mode=0o700)
     (tmp_path / "link").symlink_to(tmp_path / "private")
     for name, owner in (("link", os.geteuid()), ("private", os.geteuid() + 1)):
-        assert intake.open_left(tmp_path / name, intake.MEMORY, owner) is None
-    assert intake.open_left(tmp_path / "gone", intake.MEMORY, os.geteuid()) is None
+        assert claims_folder.open_left(tmp_path / name, claims_folder.MEMORY, owner) is None
+    assert claims_folder.open_left(tmp_path / "gone", claims_folder.MEMORY, os.geteuid()) is None

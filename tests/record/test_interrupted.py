@@ -11,10 +11,10 @@ import pytest
 
 from steno.bundle.folder import Folder
 from steno.bundle.reader import FolderLayers
+from steno.claims import folder as claims_folder
 from steno.evidence.run_id import format_run_id
 from steno.judge.facts import RunFacts
 from steno.model import runs
-from steno.record import intake
 from support.program import SECONDS
 
 # Recording is done in a process of its own: it takes over signals, and waits for programs that it asked.
@@ -97,7 +97,7 @@ def test_control_c_before_the_command_is_started_leaves_nothing(tmp_path: Path) 
     assert recorded(tmp_path, _RECORD, "before") == "interrupted\n"
     assert not (tmp_path / "ran").exists()
     assert [path.name for path in (tmp_path / "store").iterdir() if RUN_ID in path.name] == []
-    assert list(Path("/dev/shm").glob(f"{intake.PREFIX}{RUN_ID}*")) == []
+    assert list(Path("/dev/shm").glob(f"{claims_folder.PREFIX}{RUN_ID}*")) == []
 
 
 def test_control_c_while_the_command_is_started_reaches_the_command(tmp_path: Path) -> None:
@@ -159,5 +159,5 @@ def test_what_is_needed_only_when_the_command_is_over_is_not_loaded_before_it_st
         check=True,
     )
     loaded = set(told.stdout.decode().split())
-    late = {"pyarrow", "cryptography", "steno.bundle.seal", "steno.record.kernel", "steno.record.claims"}
+    late = {"pyarrow", "cryptography", "steno.bundle.seal", "steno.record.kernel", "steno.claims.layers"}
     assert late & loaded == set()

@@ -8,7 +8,7 @@ import pytest
 
 from steno.evidence import wire
 from steno.judge import health as health_judged
-from steno.record import counted_gaps
+from steno.record import gaps as gap_reasons
 from support.kernel_runs import Run
 
 
@@ -46,7 +46,7 @@ def test_a_counter_of_what_was_lost_is_a_gap_with_its_number(
 
 
 def test_every_counter_that_makes_the_layer_partial_is_a_gap() -> None:
-    assert set(health_judged.LOSSES) <= set(counted_gaps.OF_COUNTERS)
+    assert set(health_judged.LOSSES) <= set(gap_reasons.OF_COUNTERS)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from support.waiting import until
 
 ROUNDS = 200
 BATCHES = 20
-IN_A_HURRY = 5  # the other batches are for `make soak`
+IN_A_HURRY = 2  # the other batches are for `make soak`
 COUNT = "i=0; while [ $i -lt 400 ]; do echo line $i; i=$((i+1)); done; echo done; exit 7"
 LINES = b"".join(b"line %d\n" % i for i in range(400)) + b"done\n"
 

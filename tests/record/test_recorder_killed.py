@@ -14,7 +14,7 @@ import pytest
 
 from steno.bundle.store import RunState
 from steno.evidence import layout
-from steno.views.report.subject import subject_of
+from steno.report.overview import subject_of
 from support.observer_processes import observer_processes
 from support.reading import opened
 from support.recorded import only_run

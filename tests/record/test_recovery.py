@@ -18,11 +18,11 @@ from steno.bundle.store import UNPUBLISHED, RunState, state_of
 from steno.bundle.verify import Status, verify
 from steno.capture import tmpfs
 from steno.capture.tmpfs import make_shadow, remove_shadow
+from steno.claims import folder as claims_folder
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import intake_names, kinds, layout
 from steno.evidence.kinds import EventData
-from steno.record import intake
-from steno.record.recovery import STALE_SECONDS, Done, recover_all, recover_run
+from steno.record.recover import STALE_SECONDS, RecoveryResult, recover_all, recover_run
 from support.claims_told import sdk
 from support.frames_made import FakeFrames, Found
 from support.live_runs import LiveRun
@@ -40,7 +40,7 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Of this test alone: in the memory that all share lies what other tests are about to recover."""
     path = tmp_path / "memory"
     path.mkdir()
-    for module in (intake, tmpfs):
+    for module in (claims_folder, tmpfs):
         monkeypatch.setattr(module, "memory_directories", lambda: (path,))
     return path
 
@@ -53,7 +53,7 @@ def state(path: Path) -> RunState:
 def test_a_killed_run_is_sealed_and_says_what_is_missing(tmp_path: Path) -> None:
     path = make_run(tmp_path, start(), FINISHED[0], sealed=False)
     report = recover_run(path)
-    assert (report.done, report.gaps) == (Done.RECOVERED, ("recorder_killed",))
+    assert (report.done, report.gaps) == (RecoveryResult.RECOVERED, ("recorder_killed",))
     with Folder(path) as folder:
         assert verify(folder).status is Status.INCOMPLETE
 
@@ -61,7 +61,7 @@ def test_a_killed_run_is_sealed_and_says_what_is_missing(tmp_path: Path) -> None
 def test_a_sealed_run_is_left_as_it_is(tmp_path: Path) -> None:
     path = make_run(tmp_path)
     before = (path / "manifest.json").read_bytes()
-    assert recover_run(path).done is Done.ALREADY_SEALED
+    assert recover_run(path).done is RecoveryResult.ALREADY_SEALED
     assert (path / "manifest.json").read_bytes() == before
 
 
@@ -77,7 +77,7 @@ def test_the_hint_fits_the_cause(
     def fail(*_: object) -> None:
         raise OSError(number, os.strerror(number), "x")
 
-    monkeypatch.setattr("steno.record.recovery.recover", fail)
+    monkeypatch.setattr("steno.record.recover.recover", fail)
     with pytest.raises(UnreadableBundleError, match=f"x: {os.strerror(number)}") as failure:
         recover_run(path)
     assert said in failure.value.hint
@@ -93,7 +93,7 @@ def test_a_running_run_is_an_error(tmp_path: Path) -> None:
 def test_the_leftover_of_an_interrupted_seal_is_removed(tmp_path: Path) -> None:
     path = make_run(tmp_path)
     (path / layout.SPOOL).mkdir()
-    assert recover_run(path).done is Done.TIDIED
+    assert recover_run(path).done is RecoveryResult.TIDIED
     with Folder(path) as folder:
         assert verify(folder).status is Status.VALID
 
@@ -146,8 +146,8 @@ def test_all_recovers_every_unsealed_run_and_reports_each(tmp_path: Path) -> Non
     (tmp_path / broken / layout.SPOOL / "lock").write_bytes(b"")
     reports = {report.run: report for report in recover_all(tmp_path)}
     assert {run: report.done for run, report in reports.items()} == {
-        RUN_ID: Done.RECOVERED,
-        broken: Done.FAILED,
+        RUN_ID: RecoveryResult.RECOVERED,
+        broken: RecoveryResult.FAILED,
     }
     assert reports[broken].exit_code
 
@@ -161,7 +161,7 @@ def test_folders_of_runs_that_never_began_are_removed_when_they_are_old(tmp_path
     changed = (tmp_path / NEW).stat().st_mtime
     assert list(recover_all(tmp_path, now=changed + 1)) == []
     (report,) = recover_all(tmp_path, now=changed + STALE_SECONDS + 1)
-    assert (report.run, report.done) == (NEW, Done.REMOVED)
+    assert (report.run, report.done) == (NEW, RecoveryResult.REMOVED)
     assert not (tmp_path / NEW).exists()
 
 
@@ -222,7 +222,7 @@ def test_a_run_whose_command_outlives_its_recorder_is_left_until_that_has_ended(
     with live.outlived(), pytest.raises(BadRequestError, match="is gone, but its command goes on") as failure:
         recover_run(live.path)
     assert "wait for the command to end" in failure.value.hint
-    assert recover_run(live.path).done is Done.RECOVERED
+    assert recover_run(live.path).done is RecoveryResult.RECOVERED
 
 
 def test_frames_without_their_key_are_a_gap(tmp_path: Path) -> None:
@@ -234,9 +234,9 @@ def test_frames_without_their_key_are_a_gap(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def told() -> Iterator[intake.IntakeFolder]:
+def told() -> Iterator[claims_folder.IntakeFolder]:
     """What programs told a recorder that is gone."""
-    made = intake.make_in_memory(RUN_ID)
+    made = claims_folder.make_in_memory(RUN_ID)
     assert made is not None
     (made.path / "sdk.ndjson").write_bytes(sdk(0, run_id=RUN_ID))
     yield made
@@ -244,19 +244,21 @@ def told() -> Iterator[intake.IntakeFolder]:
     shutil.rmtree(made.path, ignore_errors=True)
 
 
-def killed(store: Path, told: intake.IntakeFolder, *events: EventData) -> Path:
+def killed(store: Path, told: claims_folder.IntakeFolder, *events: EventData) -> Path:
     begin = start(intake="memory", shim="auto", scratch=[str(told.path)])
     return make_run(store, begin, FINISHED[0], *events, sealed=False)
 
 
-def test_what_was_told_is_kept_and_the_folder_is_removed(tmp_path: Path, told: intake.IntakeFolder) -> None:
+def test_what_was_told_is_kept_and_the_folder_is_removed(
+    tmp_path: Path, told: claims_folder.IntakeFolder
+) -> None:
     path = killed(tmp_path, told)
     assert recover_run(path).gaps == ("recorder_killed",)
     assert Recorded(path).evidence(layout.CLAIMS).count(b"\n") == 1
     assert not told.path.exists()
 
 
-def test_a_folder_that_is_gone_is_a_gap(tmp_path: Path, told: intake.IntakeFolder) -> None:
+def test_a_folder_that_is_gone_is_a_gap(tmp_path: Path, told: claims_folder.IntakeFolder) -> None:
     path = killed(tmp_path, told)
     shutil.rmtree(told.path)
     assert recover_run(path).gaps == ("intake_disturbed", "recorder_killed")
@@ -264,7 +266,7 @@ def test_a_folder_that_is_gone_is_a_gap(tmp_path: Path, told: intake.IntakeFolde
 
 
 def test_what_the_recorder_had_told_already_is_not_told_twice(
-    tmp_path: Path, told: intake.IntakeFolder
+    tmp_path: Path, told: claims_folder.IntakeFolder
 ) -> None:
     said = kinds.SdkIntake(shim="openai-agents", lines=1, hooks=0)
     path = killed(tmp_path, told, said)
@@ -273,7 +275,9 @@ def test_what_the_recorder_had_told_already_is_not_told_twice(
         assert verify(folder).gaps == ["recorder_killed"]
 
 
-def test_what_was_kept_stays_when_the_folder_is_gone(tmp_path: Path, told: intake.IntakeFolder) -> None:
+def test_what_was_kept_stays_when_the_folder_is_gone(
+    tmp_path: Path, told: claims_folder.IntakeFolder
+) -> None:
     path = killed(tmp_path, told, kinds.SdkIntake(shim="openai-agents", lines=1, hooks=0))
     kept = claims_file({intake_names.SDK: sdk(0, run_id=RUN_ID)})
     (path / layout.SPOOL / layout.EVIDENCE).mkdir(exist_ok=True)
@@ -283,7 +287,7 @@ def test_what_was_kept_stays_when_the_folder_is_gone(tmp_path: Path, told: intak
     assert Recorded(path).evidence(layout.CLAIMS) == kept
 
 
-def test_a_folder_of_another_run_is_not_touched(tmp_path: Path, told: intake.IntakeFolder) -> None:
+def test_a_folder_of_another_run_is_not_touched(tmp_path: Path, told: claims_folder.IntakeFolder) -> None:
     path = make_run(
         tmp_path, start(intake="memory", scratch=[str(told.path)]), FINISHED[0], run_id=OTHER_ID, sealed=False
     )
@@ -292,7 +296,7 @@ def test_a_folder_of_another_run_is_not_touched(tmp_path: Path, told: intake.Int
 
 
 def test_folders_of_runs_that_are_over_are_removed_with_everything_else(
-    tmp_path: Path, told: intake.IntakeFolder
+    tmp_path: Path, told: claims_folder.IntakeFolder
 ) -> None:
     told.close()
     assert all(report.exit_code == 0 for report in recover_all(tmp_path))

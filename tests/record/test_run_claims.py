@@ -10,25 +10,33 @@ from typing import cast
 import pytest
 
 from steno.bundle.folder import Folder
+from steno.claims import folder as claims_folder
+from steno.claims.folder import RunClaims
 from steno.evidence import intake_names, layout
-from steno.record import intake
-from steno.record.run_claims import RunClaims
-from steno.record.witness import SpoolWitness
-from steno.redact.engine import Redactor
+from steno.record.recorder import Recorder
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from support.making import RUN_ID
 
 
 def test_a_folder_that_cannot_be_removed_is_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    claims = RunClaims(f"{RUN_ID[:-8]}{os.urandom(4).hex()}", "auto", 0)
+    claims = RunClaims(f"{RUN_ID[:-8]}{os.urandom(4).hex()}", "auto", 0, {})
     with monkeypatch.context() as patched:
-        patched.setattr(intake.IntakeFolder, "remove", lambda _: False)
+        patched.setattr(claims_folder.IntakeFolder, "remove", lambda _: False)
         claims.close(needed=False)
     assert f"steno: {claims.scratch[0]} could not be removed" in capsys.readouterr().err
     claims.close(needed=False)
     assert capsys.readouterr().err == ""
+
+
+def test_a_variable_of_others_says_what_ours_does(tmp_path: Path) -> None:
+    claims = RunClaims(f"{RUN_ID[:-8]}{os.urandom(4).hex()}", "auto", 0, {"STENO_RUN_ID": "THEIR_RUN"})
+    given = claims.open(tmp_path)
+    claims.close(needed=False)
+    assert given["THEIR_RUN"] == given["STENO_RUN_ID"]
+    assert claims.variables.keys() == given.keys()
 
 
 class _Witness:
@@ -44,17 +52,17 @@ class _Witness:
 
 @pytest.fixture
 def claims(tmp_path: Path) -> Iterator[RunClaims]:
-    claims = RunClaims(f"{RUN_ID[:-8]}{os.urandom(4).hex()}", "auto", 0)
+    claims = RunClaims(f"{RUN_ID[:-8]}{os.urandom(4).hex()}", "auto", 0, {})
     claims.open(tmp_path)
     yield claims
     claims.close(needed=False)
 
 
 def kept(claims: RunClaims, here: Path) -> list[object]:
-    witness = _Witness()
+    recorder = _Witness()
     with Folder(here) as folder:
-        claims.keep(folder, cast("SpoolWitness", witness), Redactor(findings=Findings()), 10**18)
-    return witness.told
+        claims.keep(folder, cast("Recorder", recorder), Redactor(findings=Findings()), 10**18)
+    return recorder.told
 
 
 def test_claims_that_the_command_planted_are_gone_where_nobody_told_anything(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.claims.sdk_contract import take
+from steno.claims.logs import take
 from steno.evidence.intake_names import MAX_ID
 from support.claims_told import sdk
 from support.spools import RUN_ID

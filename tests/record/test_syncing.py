@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from steno.bundle.spool import Spool
-from steno.record import syncing
+from steno.record import run
 from support.waiting import until
 
 
@@ -18,8 +18,8 @@ class FailingSpool:
 
 
 def test_an_error_of_the_disk_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(syncing, "SYNC_SECONDS", 0.001)
-    with syncing.Syncing(cast("Spool", FailingSpool())) as running:
+    monkeypatch.setattr(run, "SYNC_SECONDS", 0.001)
+    with run.PeriodicFsync(cast("Spool", FailingSpool())) as running:
         until(lambda: running.failure is not None)
     assert running.failure is not None
     assert running.failure.errno == errno.EIO

@@ -1,4 +1,4 @@
-"""What the witness keeps of the order of what the pump tells."""
+"""What the recorder keeps of the order of what the loop tells."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.stream_writer import StreamWriter
 from steno.capture.terminal import InputMode
 from steno.evidence import index, layout
-from steno.record.witness import SpoolWitness
+from steno.record.recorder import Recorder
 
 BESIDE_EACH_OTHER = [
     ((layout.STDOUT, layout.STDERR), None, (layout.STDOUT, layout.STDERR)),
@@ -61,14 +61,14 @@ def arrivals_of(
             inlets=["stdin"],
             recorded=layout.TAPES,
         )
-        witness = SpoolWitness(cast(Any, spool), cast(Any, wiring), cast(Any, None), cast(Any, None))
+        recorder = Recorder(cast(Any, spool), cast(Any, wiring), cast(Any, None), cast(Any, None))
         for tape in (*tapes, *tapes):
             if tape == layout.STDIN:
-                witness.input(b"x", InputMode.SHOWN)
+                recorder.input(b"x", InputMode.SHOWN)
             elif tape in outlets:
-                witness.output(tape, b"x")
+                recorder.output(tape, b"x")
             else:
-                witness.told(tape, spool.now(), b"x")
+                recorder.told(tape, spool.now(), b"x")
         for one in spool.streams.values():
             one.close()
     found = (place / layout.index_of(tapes[0])).read_bytes()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from steno.views.report.answers import DID, WORRY, answers, when
-from steno.views.report.markdown import markdown
-from steno.views.report.subject import subject_of
+from steno.report.markdown import markdown
+from steno.report.overview import DID, WORRY, answers, subject_of, when
 from support.reading import opened
 from support.run_builder import WRITING, RunBuilder
 

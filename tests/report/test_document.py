@@ -9,8 +9,8 @@ from pathlib import Path
 
 from steno import __version__
 from steno.evidence import layout
-from steno.views.report.document import document
-from steno.views.report.subject import subject_of
+from steno.report.overview import subject_of
+from steno.report.page import document
 from support.making import FINISHED, RUN_ID, make_run, start
 from support.reading import opened
 

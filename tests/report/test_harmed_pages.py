@@ -19,7 +19,7 @@ from steno.bundle.folder import Folder
 from steno.evidence import layout
 from steno.judge.rules import RULES
 from steno.model import table_documents
-from steno.views.report.parts import JUDGED
+from steno.report.parts import JUDGED
 from support.browsing import PageOf, keep_screenshot
 from support.documents import of_folder
 from support.report_page import PANELS, ReportPage

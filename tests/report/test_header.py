@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from steno.bundle.frames import KERNEL
+from steno.bundle.lock import KERNEL
 from steno.evidence import kinds, layout
 from steno.evidence.claims import PolicyLine
-from steno.views.report.answers import headline
-from steno.views.report.header import header, title
-from steno.views.report.subject import subject_of
+from steno.report.overview import headline, subject_of
+from steno.report.page import header, title
 from support.calls_made import decision
 from support.exported_calls import run_with_calls
 from support.making import FINISHED, make_run, start

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from steno.evidence import kinds, layout
+from steno.report.markdown import MARKER, markdown
+from steno.report.overview import subject_of
 from steno.text import markdown as comment
-from steno.views.report.markdown import MARKER, markdown
-from steno.views.report.subject import subject_of
 from support.making import FINISHED, make_run, start
 from support.reading import opened
 from support.run_builder import RunBuilder

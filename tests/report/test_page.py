@@ -13,8 +13,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steno.report import page
 from steno.text.safe import utf8
-from steno.views.report import page
 
 ASSETS = Path(page.__file__).parent / "assets"
 

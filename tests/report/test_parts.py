@@ -15,15 +15,14 @@ import pytest
 from steno import __version__
 from steno.bundle.blobs import open_blobs
 from steno.bundle.folder import Folder
-from steno.bundle.frames import KERNEL
+from steno.bundle.lock import KERNEL
 from steno.evidence import canonical, layout
 from steno.judge.rules import RULES
 from steno.model import table_documents
 from steno.model.run import Run
 from steno.model.runs import open_path
-from steno.views.report import parts
-from steno.views.report.extract import EXTRACT
-from steno.views.report.parts import JUDGED, Parts, parts_of
+from steno.report import parts
+from steno.report.parts import EXTRACT, JUDGED, Parts, parts_of
 from support.documents import of_folder
 from support.making import FINISHED, make_run, start
 from support.reading import opened

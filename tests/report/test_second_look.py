@@ -22,10 +22,11 @@ from steno.evidence import canonical, layout
 from steno.judge.rules import RULES
 from steno.model import table_documents
 from steno.model.runs import open_path
-from steno.views.report import carried, document
-from steno.views.report.parts import parts_of
-from steno.views.report.second_look import second_look
-from steno.views.verdicts import Outcome, PageStatus
+from steno.report import page as document
+from steno.report import verify
+from steno.report.parts import parts_of
+from steno.report.verify import second_look
+from steno.views.verify import Outcome, PageStatus
 from support.making import FINISHED, make_run, start
 from support.reported import report_of
 from support.run_builder import RunBuilder
@@ -285,14 +286,14 @@ def test_what_is_no_report_or_not_all_of_one_is_unreadable(
 
 def test_what_is_unpacked_of_a_page_is_bounded(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_content(page, "events.ndjson", lambda whole: whole + bytes(1_000_000))
-    monkeypatch.setattr(carried, "LARGEST", 1_000_000)
+    monkeypatch.setattr(verify, "LARGEST", 1_000_000)
     with pytest.raises(UnreadableBundleError, match="more than a report has room for"):
         second_look(page)
-    monkeypatch.setattr(carried, "LARGEST", 2_000_000)
-    monkeypatch.setattr(carried, "_MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(verify, "LARGEST", 2_000_000)
+    monkeypatch.setattr(verify, "_MOST_UNPACKED", 1_000_000)
     with pytest.raises(UnreadableBundleError, match="more than a report has room for"):
         second_look(page)
-    monkeypatch.setattr(carried, "_LONGEST_LINE", 1_000)
+    monkeypatch.setattr(verify, "_LONGEST_LINE", 1_000)
     with pytest.raises(UnreadableBundleError, match="a line of it is longer"):
         second_look(page)
 

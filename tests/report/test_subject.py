@@ -13,7 +13,7 @@ from steno.bundle.lock import holding
 from steno.bundle.store import RunState
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
-from steno.views.report.subject import Subject, subject_of
+from steno.report.overview import Subject, subject_of
 from support.making import FINISHED, RUN_ID, make_run, start
 from support.reading import opened
 from support.resealing import event_lines, put_events, reseal

@@ -19,11 +19,10 @@ from steno.bundle.folder import Folder
 from steno.evidence import kinds, layout
 from steno.model import table_documents
 from steno.model.live import recorder
+from steno.report import parts
+from steno.report.parts import EXTRACT, JUDGED
 from steno.site import live, pages, server
 from steno.site.server import LONGEST_HEAD
-from steno.views.report import parts
-from steno.views.report.extract import EXTRACT
-from steno.views.report.parts import JUDGED
 from support.documents import of_folder
 from support.live_runs import LiveRun
 from support.reading import unpack

@@ -7,13 +7,13 @@ from http import HTTPStatus
 
 import pytest
 
-from steno.site.requests import Asked, Refused, check
+from steno.site.messages import HttpError, Request, check
 
 PORT, TOKEN = 8765, "T0ken"
 HOST = ("Host", f"127.0.0.1:{PORT}")
 
 
-def ask(target: str, *headers: tuple[str, str], method: str = "GET") -> Asked:
+def ask(target: str, *headers: tuple[str, str], method: str = "GET") -> Request:
     found = Message()
     for name, value in headers or [HOST]:
         found[name] = value
@@ -21,13 +21,13 @@ def ask(target: str, *headers: tuple[str, str], method: str = "GET") -> Asked:
 
 
 def refused(target: str, *headers: tuple[str, str], method: str = "GET") -> HTTPStatus:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(HttpError) as caught:
         ask(target, *headers, method=method)
     return caught.value.status
 
 
 def test_the_parts_of_a_path_come_after_the_token() -> None:
-    assert ask("/T0ken/run/a/file/layers/x.json?a=1&b=%20") == Asked(
+    assert ask("/T0ken/run/a/file/layers/x.json?a=1&b=%20") == Request(
         ("run", "a", "file", "layers", "x.json"), as_folder=False, last="x.json", query={"a": "1", "b": " "}
     )
     assert ask("/T0ken/").parts == ()

@@ -8,17 +8,16 @@ from http import HTTPStatus
 
 import pytest
 
-from steno.site.answers import Answer
-from steno.site.requests import Asked
-from steno.site.server import Serving
+from steno.site.messages import Request, Response
+from steno.site.server import Server
 
 
-def failing(_: Asked) -> Answer:
+def failing(_: Request) -> Response:
     raise ValueError("the store \x1b[31m is odd")
 
 
 def test_a_fault_of_ours_is_answered_and_told_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    with closing(Serving(failing, 0)) as serving:
+    with closing(Server(failing, 0)) as serving:
         headers = Message()
         headers["Host"] = f"127.0.0.1:{serving.port}"
         answer = serving.answer("GET", f"/{serving.token}/", headers)

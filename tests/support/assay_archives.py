@@ -22,7 +22,7 @@ from steno.bundle.verify import Verdict
 from steno.contracts.assay import manifest as assay_manifest
 from steno.contracts.assay import verify as assay
 from steno.evidence import layout
-from steno.views.export.contracts import assay_runner
+from steno.export.contracts import assay_runner
 from support.frames_made import FakeFrames
 from support.kernel_tables import observed_spool
 from support.program import PROGRAM, SECONDS, Steno

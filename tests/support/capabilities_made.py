@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from steno.compare.comparison import Comparison, compare
+from steno.compare.ignore import IgnoreRules
+from steno.compare.sides import Evidence, Named, Source, pair
 from steno.model.capabilities import CATEGORIES
-from steno.views.capability.comparison import Comparison, compare
-from steno.views.capability.evidence import Evidence, Source
-from steno.views.capability.ignore_rules import IgnoreRules
-from steno.views.capability.sides import Named, pair
 
 RUN_A = "2026-01-25T12-00-00-000Z_aaaaaaaa"
 RUN_B = "2026-01-25T12-00-01-000Z_bbbbbbbb"

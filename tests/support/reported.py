@@ -15,8 +15,8 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
-from steno.views.report.document import document
-from steno.views.report.subject import subject_of
+from steno.report.overview import subject_of
+from steno.report.page import document
 from support.hook_payloads import payload
 from support.program import IDENTITY, PROGRAM, SECONDS
 from support.reading import opened

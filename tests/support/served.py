@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from steno.site.pages import Site
-from steno.site.server import Serving
+from steno.site.server import Server
 
 SECONDS = 60.0
 
@@ -31,7 +31,7 @@ class Said(NamedTuple):
 
 
 class Client:
-    def __init__(self, serving: Serving) -> None:
+    def __init__(self, serving: Server) -> None:
         self.serving = serving
         self.port = serving.port
 
@@ -73,7 +73,7 @@ def read_all(connection: socket.socket) -> bytes:
 @contextmanager
 def served(store: Path) -> Iterator[Client]:
     site = Site(store)
-    serving = Serving(site.answer, 0)
+    serving = Server(site.answer, 0)
     try:
         yield Client(serving)
     finally:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from steno.record.intake import VARIABLES
+from steno.claims.folder import VARIABLES
+from steno.contracts import assay
 from support.program import PROGRAM, Steno
 from support.recorded import only_run, runs
 from support.waiting import until
@@ -312,7 +313,7 @@ def test_the_command_finds_the_environment_that_we_were_given_and_eight_names_mo
     )
     found = dict(line.split("=", 1) for line in done.stdout.decode().splitlines())
     assert {name: found.pop(name) for name in given} == given
-    assert sorted(found) == sorted(VARIABLES)
+    assert sorted(found) == sorted((*VARIABLES, *assay.VARIABLES.values()))
     assert len(found) == 8
     assert only_run(store).json("run.json")["env"].keys() == {*given, *found}
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steno.text.style import Paint
-from steno.views.diff_colours import painted
+from steno.views.file_diff import painted
 
 HEAD = [b"diff --git a/x b/x\n", b"--- a/x\n", b"+++ b/x\n", b"@@ -1 +1 @@\n"]
 STRONG, WEAK = "\x1b[7m", "\x1b[27m"

@@ -10,7 +10,7 @@ import pytest
 from steno.evidence import canonical, kinds
 from steno.evidence.kinds import EventData
 from steno.text.style import Paint
-from steno.views import health_text
+from steno.views import health as health_text
 from support.documents import health
 from support.frames_made import FakeFrames
 from support.kernel_tables import OBSERVED, kernel_layers

@@ -19,7 +19,7 @@ from steno.evidence.wire import OPS
 from steno.model.events import Wanted, to_json
 from steno.text.safe import columns
 from steno.text.style import Paint
-from steno.views import kernel_events
+from steno.views import events as kernel_events
 from support.frames_made import Found
 from support.reading import opened, sealed
 from support.resealing import reseal

@@ -14,16 +14,16 @@ from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import layout
 from steno.model.run import Run
 from steno.text.style import Paint
-from steno.views import file_list, network, process_tree
+from steno.views import files, net, tree
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 
 READERS: list[Callable[[Run], Any]] = [
-    lambda run: list(process_tree.lines(run, Paint(), width=80)),
-    lambda run: list(file_list.lines(run.files, Paint(), width=80)),
-    lambda run: list(network.lines(run, Paint(), width=80)),
-    process_tree.to_json,
-    network.to_json,
+    lambda run: list(tree.lines(run, Paint(), width=80)),
+    lambda run: list(files.lines(run.files, Paint(), width=80)),
+    lambda run: list(net.lines(run, Paint(), width=80)),
+    tree.to_json,
+    net.to_json,
 ]
 
 
@@ -60,7 +60,7 @@ def test_a_run_that_is_not_sealed_says_what_to_do(tmp_path: Path) -> None:
 def test_numbers_beyond_what_json_can_hold_are_read(tmp_path: Path) -> None:
     run = RunBuilder().process("sh", at=2**53, until=2**53 + 1_500_000_000)
     with opened(sealed(run, tmp_path)) as found:
-        lines = list(process_tree.lines(found, Paint(), width=None))
+        lines = list(tree.lines(found, Paint(), width=None))
     assert lines[1].split()[1] == "1.50s"
 
 

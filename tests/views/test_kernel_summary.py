@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from steno.text.style import Paint
-from steno.views import summary_text
-from steno.views.summary import summary
+from steno.views import show
+from steno.views.show import summary
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 
@@ -20,7 +20,7 @@ def shown(run: RunBuilder, store: Path) -> tuple[str, dict[str, Any]]:
     path = sealed(run, store)
     with opened(path) as found:
         data = summary(found, path)
-    return "\n".join(summary_text.lines(data, Paint())), data
+    return "\n".join(show.lines(data, Paint())), data
 
 
 def test_what_the_kernel_saw_is_told_in_short(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from steno.bundle.store import RunState
 from steno.evidence import kinds, layout
 from steno.model.runs import Row, rows
 from steno.text.style import Paint
-from steno.views.listing import table
+from steno.views.list import table
 from support.making import FINISHED, make_run, start
 from support.run_builder import RunBuilder
 

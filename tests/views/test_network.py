@@ -10,7 +10,7 @@ import pytest
 
 from steno.text.safe import columns
 from steno.text.style import Paint
-from steno.views import network
+from steno.views import net
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 
@@ -27,7 +27,7 @@ def both(
     store: Path, builder: RunBuilder, width: int | None = None, *, colour: bool = False
 ) -> tuple[list[str], dict[str, Any]]:
     with opened(sealed(builder, store)) as run:
-        return list(network.lines(run, Paint(colour=colour), width=width)), network.to_json(run)
+        return list(net.lines(run, Paint(colour=colour), width=width)), net.to_json(run)
 
 
 def with_sockets(*kinds: str) -> RunBuilder:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from steno.evidence import canonical
 from steno.model.contents import INSIDE_GIT, LEFT_OUT, OTHER_ROOT, NotKept
-from steno.views import not_kept
+from steno.views import files
 from support.documents import surface
 from support.reading import opened, sealed
 from support.run_builder import RUN_ID, WRITING, RunBuilder
@@ -85,9 +85,9 @@ def test_a_path_is_known_under_the_name_that_the_surface_has_for_it(tmp_path: Pa
 
 def test_what_is_ignored_is_named_before_what_git_wrote(tmp_path: Path) -> None:
     paths = [f"/a/.git/{number}" for number in range(9)]
-    (line,) = not_kept.lines(found(tmp_path, wrote(*paths, "/z\x1b")))
+    (line,) = files.not_kept_lines(found(tmp_path, wrote(*paths, "/z\x1b")))
     assert line == (
         "10 more paths may have changed: their states are not kept "
         "(1 ignored, special, or of another user, 9 inside .git): /z\\x1b, /a/.git/0, /a/.git/1 and 7 more"
     )
-    assert list(not_kept.lines([])) == []
+    assert list(files.not_kept_lines([])) == []

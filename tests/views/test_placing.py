@@ -9,7 +9,7 @@ from typing import IO
 import pytest
 
 from steno.errors import BadRequestError, StoreError
-from steno.views.export.placing import place_file, place_tree
+from steno.export.atomic import place_file, place_tree
 
 FILES = {"a.txt": [b"one", b"two"], "below/b.txt": [b""]}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steno.judge.terminal import ERRORS, INPUT, OUTPUT, RESIZE, Moment
-from steno.views.player import NANO, Pace, Stage, play, to_json
+from steno.views.play import NANO, Pace, Stage, play, to_json
 
 MOMENTS = [
     Moment(1 * NANO, OUTPUT, b"one"),

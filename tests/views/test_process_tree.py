@@ -10,7 +10,7 @@ import pytest
 
 from steno.text.safe import columns
 from steno.text.style import Paint
-from steno.views import process_tree
+from steno.views import tree as process_tree
 from support.reading import opened, sealed
 from support.run_builder import RunBuilder
 

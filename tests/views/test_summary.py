@@ -13,8 +13,8 @@ from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import Host
 from steno.text.style import Paint
-from steno.views import summary_text
-from steno.views.summary import summary
+from steno.views import show
+from steno.views.show import summary
 from support.making import FINISHED, PTY, RUN_ID, make_run, start
 from support.reading import opened
 from support.resealing import reseal
@@ -30,7 +30,7 @@ def data_of(path: Path) -> dict[str, Any]:
 
 
 def text_of(path: Path, *, colour: bool = False) -> str:
-    return "\n".join(summary_text.lines(data_of(path), Paint(colour)))
+    return "\n".join(show.lines(data_of(path), Paint(colour)))
 
 
 def test_a_complete_run_is_told_in_full(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_an_empty_folder_is_no_recording(tmp_path: Path) -> None:
 
 def test_a_narrow_terminal_gets_folded_lines_and_a_wide_one_lines_to_copy(tmp_path: Path) -> None:
     found = data_of(make_run(tmp_path, start("make", "a" * 30, "b" * 60), *FINISHED))
-    narrow = list(summary_text.lines(found, Paint(), width=40))
+    narrow = list(show.lines(found, Paint(), width=40))
     assert all(len(line) <= 40 for line in narrow)
     assert "Command     make" in narrow
-    assert list(summary_text.lines(found, Paint(), width=80)) == list(summary_text.lines(found, Paint()))
+    assert list(show.lines(found, Paint(), width=80)) == list(show.lines(found, Paint()))

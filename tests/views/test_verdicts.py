@@ -6,8 +6,8 @@ import pytest
 
 from steno.bundle.verify import STEPS, Status, Step, Verdict
 from steno.text.style import Paint
-from steno.views import verdicts
-from steno.views.verdicts import Judged, Outcome, PageStatus, SecondLook
+from steno.views import verify
+from steno.views.verify import Judged, Outcome, PageStatus, SecondLook
 
 
 def verdict(status: Status, *problems: str) -> Verdict:
@@ -28,7 +28,7 @@ def verdict(status: Status, *problems: str) -> Verdict:
     ],
 )
 def test_several_verdicts_have_the_exit_code_of_the_worst(found: list[Status], code: int) -> None:
-    assert verdicts.exit_code(Judged("x", verdict(status)) for status in found) == code
+    assert verify.exit_code(Judged("x", verdict(status)) for status in found) == code
 
 
 @pytest.mark.parametrize(
@@ -47,20 +47,20 @@ def test_what_a_report_says_beside_its_evidence_has_a_word_and_an_exit_code(
 ) -> None:
     looked_at = SecondLook(outcome, 7, "9\x1b[2J", 12, ["files.json: is other"], page)
     one = Judged("x", verdict(Status.VALID), looked_at=looked_at)
-    text = "\n".join(verdicts.lines(one, Paint()))
+    text = "\n".join(verify.lines(one, Paint()))
     assert text.startswith("valid ")
     assert words in text
     assert "rules 7 of Steno 9\\x1b[2J" in text
     assert "    files.json: is other" in text
-    assert verdicts.exit_code([one]) == code
-    told = verdicts.to_json([one])["verdicts"][0]
+    assert verify.exit_code([one]) == code
+    told = verify.to_json([one])["verdicts"][0]
     assert (told["status"], told["exit_code"], told["judgement"]["outcome"]) == ("valid", code, outcome.value)
     incomplete = one._replace(verdict=verdict(Status.INCOMPLETE))
-    assert verdicts.exit_code([incomplete]) == (code or 3)
+    assert verify.exit_code([incomplete]) == (code or 3)
 
 
 def test_a_failing_step_is_told_with_its_number() -> None:
-    lines = list(verdicts.lines(Judged("x", verdict(Status.INVALID, "run.json: differs\x1b[2J")), Paint()))
+    lines = list(verify.lines(Judged("x", verdict(Status.INVALID, "run.json: differs\x1b[2J")), Paint()))
     assert lines == [
         "invalid  run",
         f"  step 4 failed; it asks that {STEPS[4]}",
@@ -69,12 +69,12 @@ def test_a_failing_step_is_told_with_its_number() -> None:
 
 
 def test_a_flood_of_problems_is_counted() -> None:
-    lines = list(verdicts.lines(Judged("x", verdict(Status.INVALID, *map(str, range(500)))), Paint()))
+    lines = list(verify.lines(Judged("x", verdict(Status.INVALID, *map(str, range(500)))), Paint()))
     assert len(lines) == 13
     assert lines[-1] == "    and 490 more; --json has them all"
 
 
 def test_what_cannot_be_opened_is_unreadable() -> None:
-    found = verdicts.to_json([Judged("x", verdicts.unreadable("no such thing"))])
+    found = verify.to_json([Judged("x", verify.unreadable("no such thing"))])
     assert (found["exit_code"], found["verdicts"][0]["status"]) == (4, "unreadable")
     assert found["verdicts"][0]["steps"][0]["problems"] == ["no such thing"]

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
-ASSETS = ROOT / "src" / "steno" / "views" / "report" / "assets"
+ASSETS = ROOT / "src" / "steno" / "report" / "assets"
 SOURCES = sorted((WEB / "src").rglob("*.ts"))
 MOST_LINES = 400
 MOST_BYTES = 700_000

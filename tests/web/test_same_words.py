@@ -7,10 +7,9 @@ from pathlib import Path
 
 from steno.evidence import compat, layout
 from steno.model import table_documents
-from steno.views import calls_text
-from steno.views.report import answers
-from steno.views.report.extract import EXTRACT
-from steno.views.report.parts import DOCUMENTS
+from steno.report import overview
+from steno.report.parts import DOCUMENTS, EXTRACT
+from steno.views import calls
 
 ROOT = Path(__file__).parents[2]
 PANELS = ROOT / "web" / "src" / "panels"
@@ -67,9 +66,9 @@ def _listed(source: str, name: str, told: dict[str, str]) -> list[str]:
 def test_a_sound_record_is_called_the_same_before_and_after_the_check() -> None:
     source = (PANELS.parent / "checked.ts").read_text(encoding="utf-8")
     for status in ("valid", "incomplete"):
-        for words in vars(answers)["_BANNERS"][status]:
+        for words in vars(overview)["_BANNERS"][status]:
             assert f'"{words}"' in source
 
 
 def test_every_verdict_on_a_call_is_explained_the_worst_first() -> None:
-    assert tuple(words_of("calls/words.ts", "VERDICT_HELP")) == vars(calls_text)["_ORDER"]
+    assert tuple(words_of("calls/words.ts", "VERDICT_HELP")) == vars(calls)["_ORDER"]

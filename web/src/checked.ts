@@ -13,7 +13,7 @@ const UNTRUSTED = "is-untrusted";
 const MISMATCH = "Not what was sealed";
 const OTHER_JUDGEMENT = "What was concluded was changed";
 const OTHER_HEAD = "The head was changed";
-/** What a sound record is called, as views/report/answers.py has it. */
+/** What a sound record is called, as report/overview.py has it. */
 const SOUND: Record<string, [word: string, sentence: string]> = {
   valid: ["Record valid", "Every digest is right: this is what was sealed, and nothing that should be in it is missing."],
   incomplete: [

@@ -1,7 +1,7 @@
 // The head of the page, held against its files: it was written when the page was made, and no digest is over it. What of it
 // can be told from the checked files is told again here, the run itself from its events, and whatever differs is named.
 // In: what stands in the head, and files whose digests match. Out: sentences, none where all is as the files have it. Pure,
-// but for reading the document. How facts are worded is said in views/report/answers.py; a browser test holds both together.
+// but for reading the document. How facts are worded is said in report/overview.py; a browser test holds both together.
 import { tablePath } from "./layout";
 import type { Check, File, Process, Tables } from "./made/tables";
 import type { Calls, Model, RunEvent } from "./model";

@@ -1,9 +1,8 @@
 """Which paths the user does not want recorded: the ignore configuration of agent-snapshot.
 
-In: the environment. Out: rules that say of an absolute path (bytes) whether it is ignored; the file is made
-with the default list when it is missing, and where it cannot be made, that list holds without it. A file that
-is there and cannot be used is an error, so that nothing runs under rules nobody chose. Never waits on a FIFO
-put in its place, and never changes a file that is there.
+The file is made with the default list when it is missing, and where it cannot be made, that list holds
+without it. A file that is there and cannot be used is an error, so that nothing runs under rules nobody
+chose.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK}
 
 def load(environ: Mapping[str, str]) -> IgnoreRules:
     """The rules that hold for a run; raises `CaptureError` when they cannot be known."""
-    path = place(environ)
+    path = config_path(environ)
     known = {"$HOME": _home(environ), "$XDG_CONFIG_HOME": str(path.parent.parent)}
     entries = [_expanded(entry, known) for entry in _entries(path)]
     wanted = {_plain(entry) for entry in [*entries, str(path)] if entry.startswith("/") and "\0" not in entry}
@@ -46,7 +45,7 @@ def load(environ: Mapping[str, str]) -> IgnoreRules:
     return IgnoreRules(_as_bytes({*wanted, *map(os.path.realpath, wanted)}, path))
 
 
-def place(environ: Mapping[str, str]) -> Path:
+def config_path(environ: Mapping[str, str]) -> Path:
     """Where the file is, or is made by the first run."""
     home = _home(environ)
     config_home = _absolute(environ.get("XDG_CONFIG_HOME")) or (f"{home}/.config" if home else None)

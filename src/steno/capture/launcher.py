@@ -56,10 +56,10 @@ RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 _NEAR_KIB = 4096
-_LOOK_SECONDS = 0.25  # how soon a keeper that was stopped is found
+_LOOK_SECONDS = 0.25  # how soon a launcher that was stopped is found
 
 
-class What(IntEnum):
+class EventKind(IntEnum):
     STARTED = 1
     NOT_STARTED = 2
     STOPPED = 3
@@ -70,10 +70,10 @@ class What(IntEnum):
     PROBE = 8  # whether the eBPF probe is in place; before STARTED, where one is wanted
 
 
-class StatusRecord(NamedTuple):
+class ChildStatus(NamedTuple):
     """`value` is a pid, an errno, a signal, a wait status, a state or a number, as `what` says."""
 
-    what: What
+    what: EventKind
     value: int
     user_us: int = 0
     system_us: int = 0
@@ -89,39 +89,39 @@ class Descriptors(NamedTuple):
     stderr: int | None
 
 
-class Keeper(NamedTuple):
+class Launcher(NamedTuple):
     pid: int
     status: int  # read end: records of the command's life
-    leash: int  # write end: closed when the keeper may go
+    control: int  # write end: closed when the launcher may go
 
-    def read_records(self) -> Iterator[StatusRecord]:
-        """What has arrived; an empty read means the keeper is gone."""
+    def read_records(self) -> Iterator[ChildStatus]:
+        """What has arrived; an empty read means the launcher is gone."""
         data = os.read(self.status, _RECORD.size * 64)
         for what, *values in _RECORD.iter_unpack(data[: len(data) - len(data) % _RECORD.size]):
-            yield StatusRecord(What(what), *values)
+            yield ChildStatus(EventKind(what), *values)
 
     def end_outputs(self) -> None:
         """The reader of an output has gone: the command is to find that out, so nobody else may read it."""
-        with suppress(BrokenPipeError):  # the keeper is gone
-            os.write(self.leash, b".")
+        with suppress(BrokenPipeError):  # the launcher is gone
+            os.write(self.control, b".")
 
     def keep_going(self) -> None:
-        """Whoever stopped the keeper has stopped the command with it, and nobody else knows."""
+        """Whoever stopped the launcher has stopped the command with it, and nobody else knows."""
         with suppress(ChildProcessError, ProcessLookupError):  # it has ended
             if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG) is not None:
                 os.kill(self.pid, signal.SIGCONT)
 
     def release(self) -> None:
         """Let it go. An observer stays on, unasked for, as long as processes live that need its answers."""
-        os.close(self.leash)
+        os.close(self.control)
         survivors = 0
         while records := self._last_records():
-            survivors = sum(record.value for record in records if record.what == What.RELEASED)
+            survivors = sum(record.value for record in records if record.what == EventKind.RELEASED)
         os.close(self.status)
         if not survivors:
             os.waitpid(self.pid, 0)
 
-    def _last_records(self) -> list[StatusRecord]:
+    def _last_records(self) -> list[ChildStatus]:
         while not select.select([self.status], [], [], _LOOK_SECONDS)[0]:
             self.keep_going()
         return list(self.read_records())
@@ -138,23 +138,23 @@ class Launch(NamedTuple):
     ended_by: Sequence[int] = ()  # signals of the C library that we ignore, and the command does not
 
 
-def launch(job: Launch) -> Keeper:
+def launch(job: Launch) -> Launcher:
     status_read, status_write = os.pipe()
-    leash_read, leash_write = os.pipe()
+    control_read, control_write = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
             os.close(status_read)
-            os.close(leash_write)
-            _keep(job, status_write, leash_read)
+            os.close(control_write)
+            _keep(job, status_write, control_read)
         finally:
             os._exit(70)
     os.close(status_write)
-    os.close(leash_read)
-    return Keeper(pid, status_read, leash_write)
+    os.close(control_read)
+    return Launcher(pid, status_read, control_write)
 
 
-def _keep(job: Launch, status: int, leash: int) -> NoReturn:
+def _keep(job: Launch, status: int, control: int) -> NoReturn:
     found = {number: signal.signal(number, signal.SIG_IGN) for number in _IGNORED}
     if job.terminal is not None:
         # A terminal that vanishes must end its session leader: only then does the kernel tell the command.
@@ -168,18 +168,18 @@ def _keep(job: Launch, status: int, leash: int) -> NoReturn:
     if job.terminal is None:
         os.setsid()  # signals to the command's group are not for us
     os.close(failure_write)
-    close_all_but(status, leash, failure_read)
+    close_all_but(status, control, failure_read)
     last_words = _read_to_end(failure_read)
     our_image_kib, failure = (int.from_bytes(word, "little") for word in (last_words[:8], last_words[8:]))
     if failure:
         os.waitpid(command, 0)
-        _send(status, StatusRecord(What.NOT_STARTED, failure))
+        _send(status, ChildStatus(EventKind.NOT_STARTED, failure))
     else:
-        _send(status, StatusRecord(What.STARTED, command, at_ns=time.monotonic_ns()))
+        _send(status, ChildStatus(EventKind.STARTED, command, at_ns=time.monotonic_ns()))
         _watch(command, status, our_image_kib)
     if job.terminal is not None:
         _take_terminal_back()
-    while os.read(leash, 1):
+    while os.read(control, 1):
         pass  # a word for keepers that hold the outputs
     os._exit(0)
 
@@ -235,14 +235,14 @@ def _watch(command: int, status: int, our_image_kib: int) -> None:
     while True:
         _, state, usage = os.wait4(command, os.WUNTRACED | os.WCONTINUED)
         if os.WIFSTOPPED(state):
-            _send(status, StatusRecord(What.STOPPED, os.WSTOPSIG(state)))
+            _send(status, ChildStatus(EventKind.STOPPED, os.WSTOPSIG(state)))
         elif os.WIFCONTINUED(state):
-            _send(status, StatusRecord(What.CONTINUED, 0))
+            _send(status, ChildStatus(EventKind.CONTINUED, 0))
         else:
             user_us, system_us = round(usage.ru_utime * 1e6), round(usage.ru_stime * 1e6)
             # The kernel's peak includes our own image before exec; near that it says nothing of the command.
             peak = usage.ru_maxrss if usage.ru_maxrss > our_image_kib + _NEAR_KIB else 0
-            _send(status, StatusRecord(What.ENDED, state, user_us, system_us, peak, time.monotonic_ns()))
+            _send(status, ChildStatus(EventKind.ENDED, state, user_us, system_us, peak, time.monotonic_ns()))
             return
 
 
@@ -260,7 +260,7 @@ def _take_terminal_back() -> None:
         os.close(terminal)
 
 
-def _send(status: int, record: StatusRecord) -> None:
+def _send(status: int, record: ChildStatus) -> None:
     try:
         os.write(status, _RECORD.pack(*record))
     except BrokenPipeError:

@@ -14,15 +14,15 @@ import time
 from typing import Protocol
 
 from steno.capture import terminal as terminals
-from steno.capture.cgroup import Awaited
-from steno.capture.launcher import Keeper, StatusRecord, What
+from steno.capture.cgroup import DescendantWait
+from steno.capture.launcher import ChildStatus, EventKind, Launcher
 from steno.capture.signals import FORWARDED, Command, SignalPipe, default_action, in_foreground
 from steno.capture.streams import (
     Channel,
     Inlet,
     Outlet,
     Poller,
-    ToldStreams,
+    SplitReader,
     Wiring,
     leave_a_drain,
     open_reader,
@@ -47,11 +47,11 @@ _FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
 _END_THE_WAIT = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Witness(Protocol):
+class LoopRecorder(Protocol):
     def output(self, tape: str, data: bytes) -> None: ...
     def told(self, tape: str, mono_ns: int, data: bytes) -> None: ...
     def input(self, data: bytes, mode: terminals.InputMode) -> None: ...
-    def status(self, record: StatusRecord) -> None: ...
+    def status(self, record: ChildStatus) -> None: ...
     def resized(self, size: terminals.Size) -> None: ...
     def signalled(self, number: int, *, forwarded: bool) -> None: ...
     def sink_closed(self, tape: str, error: OSError) -> None: ...
@@ -62,16 +62,20 @@ class Witness(Protocol):
     def tick(self) -> None: ...
 
 
-class Pump:
+class Loop:
     def __init__(
-        self, keeper: Keeper, wiring: Wiring, witness: Witness, awaited: Awaited | None = None
+        self,
+        launcher: Launcher,
+        wiring: Wiring,
+        recorder: LoopRecorder,
+        awaited: DescendantWait | None = None,
     ) -> None:
         """`awaited`: whom to wait for when the command has ended."""
-        self._keeper = keeper
+        self._launcher = launcher
         self._awaited = awaited
         self._leave_at: float | None = None  # the end of their time, once the command has ended
         self._wiring = wiring
-        self._witness = witness
+        self._recorder = recorder
         self._outlets = {outlet.tape: self._open_outlet(outlet) for outlet in wiring.outlets}
         self._inlets = [self._open_inlet(inlet) for inlet in wiring.inlets]
         self._told = [] if wiring.split is None else [self._open_told(wiring.split)]
@@ -101,11 +105,11 @@ class Pump:
                 self._serve(ready)
                 self._wait_for_more()
                 if not ready:
-                    self._witness.idle()
-                    self._keeper.keep_going()
+                    self._recorder.idle()
+                    self._launcher.keep_going()
                 if time.monotonic() >= next_tick:
-                    self._witness.tick()
-                    self._keeper.keep_going()
+                    self._recorder.tick()
+                    self._launcher.keep_going()
                     next_tick = time.monotonic() + TICK_SECONDS
             self._report_leftovers()
         finally:
@@ -122,7 +126,7 @@ class Pump:
         for _, fd, event in self._moving:
             watched[fd] = watched.get(fd, 0) | event  # a terminal is read and written on one descriptor
         if not self._keeper_gone:
-            watched[self._keeper.status] = select.POLLIN
+            watched[self._launcher.status] = select.POLLIN
         watched[self._signals.fd] = select.POLLIN
         if self._awaited is not None and self._leave_at is not None:
             fd, events = self._awaited.descendants.changes
@@ -136,7 +140,7 @@ class Pump:
         return ready
 
     def _write_down(self) -> None:
-        self._witness.quiet()
+        self._recorder.quiet()
         self._written_down_at = time.monotonic()
 
     def _wait_for_more(self) -> None:
@@ -163,7 +167,7 @@ class Pump:
             if fd in ready:
                 channel.move()
                 self._notice(channel)
-        if self._keeper.status in ready:
+        if self._launcher.status in ready:
             self._read_status()
         user = self._wiring.user
         if user is not None and not user.foreground and self._ended_at is None:
@@ -226,19 +230,19 @@ class Pump:
     # --- what happens ------------------------------------------------------------------------------
 
     def _read_status(self) -> None:
-        records = list(self._keeper.read_records())
+        records = list(self._launcher.read_records())
         if not records:
             self._keeper_gone = True
         for record in records:
-            if record.what == What.STARTED:
+            if record.what == EventKind.STARTED:
                 self._command = Command(record.value)
                 early, self._early_signals = self._early_signals, []
                 for number in early:
                     self._forward(number)
-            self._witness.status(record)
-            if record.what == What.STOPPED:
+            self._recorder.status(record)
+            if record.what == EventKind.STOPPED:
                 self._stop_with_the_command()
-            if record.what in {What.ENDED, What.NOT_STARTED}:
+            if record.what in {EventKind.ENDED, EventKind.NOT_STARTED}:
                 self._on_end()
 
     def _on_end(self) -> None:
@@ -276,7 +280,7 @@ class Pump:
             return
         wanted = not self._keyboard_told_the_command(number)
         forwarded = wanted and self._command is not None and self._command.send(number)
-        self._witness.signalled(number, forwarded=forwarded)
+        self._recorder.signalled(number, forwarded=forwarded)
 
     def _keyboard_told_the_command(self, number: int) -> bool:
         """Without a terminal of its own the command is in our group, and the kernel told all of it."""
@@ -291,7 +295,7 @@ class Pump:
         size = user.size()
         if size != terminals.size_of(pty.master):
             terminals.set_size(pty.master, size)
-            self._witness.resized(size)
+            self._recorder.resized(size)
 
     def _stop_with_the_command(self) -> None:
         """Control-Z stopped the command inside; stop as well, so that the user's shell takes over."""
@@ -324,9 +328,9 @@ class Pump:
         if channel in self._inlets:
             channel.stop_reading()  # the command closed its stdin
             return
-        self._witness.sink_closed(channel.name, error)
+        self._recorder.sink_closed(channel.name, error)
         if self._wiring.terminal is None and channel.source is not None:
-            self._keeper.end_outputs()
+            self._launcher.end_outputs()
             self._close(channel.source)  # the command meets the end of its output itself, as it would bare
             channel.stop_reading()
 
@@ -347,7 +351,7 @@ class Pump:
     def _report_leftovers(self) -> None:
         held = {tape: channel for tape, channel in self._outlets.items() if not channel.ended}
         for tape in held:
-            self._witness.held(tape)
+            self._recorder.held(tape)
         ways = [(c.source, c.sink) for c in held.values() if c.source is not None and c.sink is not None]
         if ways and self._wiring.terminal is None:
             leave_a_drain(ways)
@@ -356,22 +360,22 @@ class Pump:
                 relay = self._relay_ends.get(inlet.sink, inlet.sink)
                 unread = return_unread(inlet.source, relay, channel.backlog)
                 if unread.left:
-                    self._witness.stdin_unread(unread.left, given_back=unread.given_back)
+                    self._recorder.stdin_unread(unread.left, given_back=unread.given_back)
 
     # --- beginnings and ends -----------------------------------------------------------------------
 
     def _open_outlet(self, outlet: Outlet) -> Channel:
         return Channel(
-            outlet.tape, outlet.source, outlet.sink, lambda data: self._witness.output(outlet.tape, data)
+            outlet.tape, outlet.source, outlet.sink, lambda data: self._recorder.output(outlet.tape, data)
         )
 
     def _open_told(self, source: int) -> Channel:
-        return Channel("split", source, None, ToldStreams(self._witness.told).feed)
+        return Channel("split", source, None, SplitReader(self._recorder.told).feed)
 
     def _open_inlet(self, inlet: Inlet) -> Channel:
         def observe(data: bytes) -> None:
             mode = terminals.input_mode(inlet.sink) if inlet.is_terminal else terminals.InputMode.SHOWN
-            self._witness.input(data, mode)
+            self._recorder.input(data, mode)
 
         return Channel("stdin", inlet.source, inlet.sink, observe, observe_first=True)
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import steno
 from steno.capture.cgroup import Refusal, Scope
 from steno.capture.ignore import load
-from steno.capture.launcher import RESTORED, Descriptors, Keeper, Launch
+from steno.capture.launcher import RESTORED, Descriptors, Launch, Launcher
 from steno.errors import CaptureError
 from steno.evidence.ignored import IgnoreRules
 
@@ -280,17 +280,17 @@ def launch_observed(
     *,
     split: int | None,
     outputs: Sequence[int],
-) -> Keeper:
+) -> Launcher:
     """`outputs`: our ends of the command's, which steno-trace empties if we die."""
     status_read, status_write = os.pipe()
-    leash_read, leash_write = os.pipe()
+    control_read, control_write = os.pipe()
     key_read, key_write = os.pipe()
     os.write(key_write, frames.key)
     os.close(key_write)
     store, keys = _opened(frames.store), None if frames.keys is None else _opened(frames.keys)
     options = {
         "--status": status_write,
-        "--leash": leash_read,
+        "--leash": control_read,
         "--key": key_read,
         "--spool": frames.folder,
         "--hold": frames.lock,
@@ -313,10 +313,10 @@ def launch_observed(
     ]
     argv = [TRACE, *words, "--", *job.argv]
     pid = spawn(observer.program, argv, job.environ, [*options.values(), *outputs])
-    for fd in (status_write, leash_read, key_read, store, keys):
+    for fd in (status_write, control_read, key_read, store, keys):
         if fd is not None:
             os.close(fd)
-    return Keeper(pid, status_read, leash_write)
+    return Launcher(pid, status_read, control_write)
 
 
 def _unwanted(observer: Observer, frames: Frames) -> list[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
+from steno.capture.procfs import mounts
 from steno.evidence import wire
 from steno.evidence.ignored import IgnoreRules, git_directory, is_plain
 
@@ -110,23 +111,23 @@ class FileState(NamedTuple):
     target: bytes = b""
 
 
-class Seen(NamedTuple):
+class FinalState(NamedTuple):
     """The end of a path. Without a state it is absent, or (`known` false) nobody may look."""
 
     state: FileState | None
     known: bool = True
-    beyond: bool = False  # a directory above is none any more
+    parent_gone: bool = False  # a directory above is none any more
 
 
 _NAMED_BY_HEAD = re.compile(rb"ref: refs/|[0-9a-f]{40}")
 _NAMED_BY_FILE = re.compile(rb"gitdir: ")
 _LONGEST_HEAD = 4096
-NOT_LOOKED = Seen(None, known=False)
+NOT_LOOKED = FinalState(None, known=False)
 
 
-def observe(
+def stat_touched(
     looks: Mapping[bytes, Look], rules: IgnoreRules, store: Path, *, looked: bool = True
-) -> dict[bytes, Seen]:
+) -> dict[bytes, FinalState]:
     """The recorded paths, in an order that keeps directories together. `looked` false: it is too late."""
     ours = IgnoreRules({os.fsencode(os.path.realpath(store)), os.fsencode(os.path.abspath(store))})  # noqa: PTH100
     ruined = _ruined(looks)
@@ -140,7 +141,7 @@ def observe(
         and ((git := git_directory(path)) is None or git in ruined)
     ]
     wanted.sort(key=by_directory)
-    seen: dict[bytes, Seen] = {}
+    seen: dict[bytes, FinalState] = {}
     with Directories() as directories:
         observer = _Observer(directories)
         for path in wanted:
@@ -215,29 +216,29 @@ class _Observer:
         self._uid = os.getuid()
         self._groups = {os.getgid(), *os.getgroups()}
 
-    def look(self, path: bytes) -> Seen:
+    def look(self, path: bytes) -> FinalState:
         try:
             above, name = self._directories.above(path)
         except FileNotFoundError:
-            return Seen(None)
+            return FinalState(None)
         except NotADirectoryError:
-            return Seen(None, beyond=True)
+            return FinalState(None, parent_gone=True)
         except OSError:
             return NOT_LOOKED
         try:
             found = os.stat(name or b".", dir_fd=above, follow_symlinks=False)
-            return Seen(_read_link(above, name) if stat.S_ISLNK(found.st_mode) else _state(found))
+            return FinalState(_read_link(above, name) if stat.S_ISLNK(found.st_mode) else _state(found))
         except FileNotFoundError:
-            return Seen(None)
+            return FinalState(None)
         except OSError:
             return NOT_LOOKED
 
-    def is_recorded(self, path: bytes, look: Look, found: Seen) -> bool:
+    def is_recorded(self, path: bytes, look: Look, found: FinalState) -> bool:
         states = [state for state in (look.first, found.state) if state is not None]
         if look.is_below_mount:  # a name of several files, of which the look at the end shows one
             return True
         if not states:
-            return look.is_removed or not found.beyond
+            return look.is_removed or not found.parent_gone
         if not any(stat.S_IFMT(state.mode) in _TYPES for state in states):
             return False
         if look.is_changed and found.known and differs(look.first, found.state):
@@ -296,10 +297,8 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MOUNTS = Path("/proc/self/mountinfo")
 # Reading a file of these may wait for ever, or do something.
 _MADE_UP = frozenset(
-    (
-        *("autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "efivarfs"),
-        *("fusectl", "mqueue", "nsfs", "proc", "pstore", "securityfs", "selinuxfs", "sysfs", "tracefs"),
-    )
+    b"autofs binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts efivarfs fusectl mqueue nsfs proc pstore"
+    b" securityfs selinuxfs sysfs tracefs".split()
 )
 
 
@@ -365,12 +364,7 @@ def _read(fd: int, seen: FileState) -> Copy:
     return Copy(data, "" if same and not left else CHANGING)
 
 
-def _devices_of(kinds: frozenset[str]) -> frozenset[int]:
-    devices: set[int] = set()
-    with suppress(OSError, ValueError):
-        for line in _MOUNTS.read_text("utf-8", "surrogateescape").splitlines():
-            before, _, after = line.partition(" - ")
-            if after.partition(" ")[0] in kinds:
-                major, _, minor = before.split(" ")[2].partition(":")
-                devices.add(os.makedev(int(major), int(minor)))
-    return frozenset(devices)
+def _devices_of(kinds: frozenset[bytes]) -> frozenset[int]:
+    with suppress(OSError):
+        return frozenset(one.device for one in mounts(_MOUNTS.read_bytes()) if one.kind in kinds)
+    return frozenset()

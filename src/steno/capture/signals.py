@@ -143,7 +143,7 @@ _NOT_NOW = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
 
 
 @contextmanager
-def undisturbed() -> Iterator[list[int]]:
+def ignore_signals() -> Iterator[list[int]]:
     """A second Control-C must not cost the record its seal. Yields those not ignored before."""
     found = {number: signal.signal(number, signal.SIG_IGN) for number in _NOT_NOW}
     try:
@@ -154,7 +154,7 @@ def undisturbed() -> Iterator[list[int]]:
 
 
 @contextmanager
-def signals_kept() -> Iterator[list[int]]:
+def defer_signals() -> Iterator[list[int]]:
     """The signals that came and would be passed on; one that was ignored before stays ignored."""
     came: list[int] = []
     found = {number: signal.getsignal(number) for number in FORWARDED}

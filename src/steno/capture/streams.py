@@ -173,7 +173,7 @@ _TAPES = {1: layout.STDOUT, 2: layout.STDERR}
 MAX_LENGTH = 1 << 20
 
 
-class ToldStreams:
+class SplitReader:
     def __init__(self, observe: Callable[[str, int, bytes], None]) -> None:
         self._observe = observe
         self._rest = b""

@@ -13,16 +13,8 @@ import click
 from steno.cli import agent_translate
 from steno.cli.agent_options import require_own_options_first, resume_options, start_options
 from steno.cli.agent_translate import output_may_be_gone
-from steno.cli.opening import (
-    chosen_store,
-    json_option,
-    paint,
-    print_json,
-    print_lines,
-    say,
-    say_hint,
-    terminal_width,
-)
+from steno.cli.options import chosen_store, json_option
+from steno.cli.output import paint, print_json, print_lines, say, say_hint, terminal_width
 from steno.errors import BadRequestError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steno.cli.opening import say
+from steno.cli.output import say
 
 if TYPE_CHECKING:
     from steno.launch.translate import Attempt

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from steno.agents.known import builtin
-from steno.cli.opening import say, say_hint
+from steno.cli.output import say, say_hint
 from steno.errors import BadRequestError
 
 

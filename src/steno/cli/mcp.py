@@ -40,7 +40,7 @@ _log_optional_option = click.option(
     is_flag=True,
     help="Let calls through also when a decision cannot be written down (default: refuse them).",
 )
-# What `steno.cli.opening` has besides would cost a server a third of its start.
+# What `steno.cli.options` has besides would cost a server a third of its start.
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _server_argument = click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- SERVER [ARG]...")
 
@@ -189,7 +189,7 @@ def pin(policy_path: str, label: str | None, as_json: bool, words: tuple[str, ..
     SERVER is started, asked for its tools, and ended. No tool is called. What changed against the pins that
     were there is printed.
     """
-    from steno.cli.opening import print_json, print_lines, say
+    from steno.cli.output import print_json, print_lines, say
     from steno.mcp import pin_command
 
     _require_server(words, "pin")
@@ -222,7 +222,7 @@ Exit codes:
 @_json_option
 def check(policy_path: str, as_json: bool) -> None:
     """Say what a policy file says, or what is wrong with it. Nothing is started."""
-    from steno.cli.opening import print_json, print_lines
+    from steno.cli.output import print_json, print_lines
     from steno.mcp.policy.summary import summary, text
 
     told = summary(Path(policy_path))

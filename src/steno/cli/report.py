@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 import click
 
-from steno.cli.opening import json_option, open_run, print_json, print_path, run_argument, say, store_option
+from steno.cli.options import json_option, open_run, run_argument, store_option
+from steno.cli.output import place_of_file, print_json, print_path, say
 from steno.errors import BadRequestError
+from steno.export.atomic import place_file
 from steno.model.run import Run
+from steno.report.overview import Subject, subject_of
 from steno.text.markdown import MAX_CHARACTERS as MOST
-from steno.views.export.placing import place_file
-from steno.views.report.subject import Subject, subject_of
 
 STDOUT = "-"
 _REASONS_SHOWN = 3
@@ -72,10 +72,12 @@ def command(
             sys.stdout.buffer.writelines(blocks)
             sys.stdout.buffer.flush()
         else:
-            target = _target(output, f"steno-{subject.run_id or 'record'}.{'md' if markdown else 'html'}")
+            target = place_of_file(
+                output, f"steno-{subject.run_id or 'record'}.{'md' if markdown else 'html'}"
+            )
             placed = place_file(target, lambda out: out.writelines(blocks))
     if subject.status != "valid":
-        from steno.views.report.answers import word  # late: only who has something to say needs it
+        from steno.report.overview import word  # late: only who has something to say needs it
 
         why = [one for one in (*subject.problems, *subject.gaps) if one != word(subject)][:_REASONS_SHOWN]
         say(f"the record is {word(subject)}{': ' if why else ''}{'; '.join(why)}")
@@ -90,17 +92,12 @@ def command(
 
 
 def _page(run: Run, subject: Subject) -> Iterable[bytes]:
-    from steno.views.report.document import document  # late: only a page needs the front end
+    from steno.report.page import document  # late: only a page needs the front end
 
     return document(run, subject)
 
 
 def _markdown(run: Run, subject: Subject, most: int) -> Iterable[bytes]:
-    from steno.views.report.markdown import markdown  # late: only a comment needs it
+    from steno.report.markdown import markdown  # late: only a comment needs it
 
     return [markdown(run, subject, most).encode()]
-
-
-def _target(output: str | None, name: str) -> Path:
-    path = Path(output or name).absolute()
-    return path / name if path.is_dir() else path

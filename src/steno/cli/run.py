@@ -15,13 +15,14 @@ from steno.agents.made import HOOK_AGENTS
 from steno.bundle.store import UNPUBLISHED
 from steno.capture.host import original_environment
 from steno.capture.observer import AUTO, EBPF, NONE, WISHES, may_load
-from steno.cli.opening import chosen_store, complete_command, say, say_hint
+from steno.cli.options import chosen_store, complete_command
+from steno.cli.output import say, say_hint
 from steno.errors import BadRequestError, CaptureError, StenoError
 from steno.evidence import layout
 from steno.evidence.intake_names import NOT_WANTED
 from steno.evidence.kinds import ANY_SHIM, MAX_TAIL_BYTES, NO_SHIM, KernelObserved, SdkIntake
 from steno.evidence.run_id import is_run_id
-from steno.record.counted_gaps import counted
+from steno.record.gaps import counted
 from steno.record.run import Outcome, RunRequest, record
 
 _START_HINTS = {
@@ -214,7 +215,7 @@ def _directory(cwd: str | None) -> Path:
 
 
 def _parse_export(text: str) -> tuple[str, Path]:
-    from steno.views.export import export_named
+    from steno.export import export_named
 
     name, colon, directory = text.partition(":")
     if not colon or not directory:
@@ -224,15 +225,15 @@ def _parse_export(text: str) -> tuple[str, Path]:
 
 
 def _place_of(name: str, directory: Path) -> Path:
-    from steno.views.export import place_of
+    from steno.export import place_of
 
     return place_of(name, directory)
 
 
 def _export(outcome: Outcome, name: str, directory: Path) -> None:
+    from steno.export import export_named
     from steno.model.run import Run
     from steno.model.runs import open_path
-    from steno.views.export import export_named
 
     try:
         with Run(open_path(outcome.path)) as run:
@@ -307,7 +308,7 @@ def _of_the_ignored_paths() -> Iterator[Trouble]:
     from steno.capture import ignore
 
     try:
-        path = ignore.place(os.environ)
+        path = ignore.config_path(os.environ)
     except CaptureError:  # the recorder had another environment
         return
     why = ignore.why_not_made(path)

@@ -8,7 +8,8 @@ import threading
 
 import click
 
-from steno.cli.opening import existing_store, json_option, print_json, say, store_option
+from steno.cli.options import existing_store, json_option, store_option
+from steno.cli.output import print_json, say
 
 
 @click.command(
@@ -38,11 +39,11 @@ def command(port: int, store: str | None, as_json: bool) -> None:
     Prints the address and serves until Ctrl-C. A run that is going on shows what it does while it does it.
     """
     from steno.site.pages import Site  # late: other commands need no server
-    from steno.site.server import Serving
+    from steno.site.server import Server
 
     place = existing_store(store).absolute()
     site = Site(place)
-    serving = Serving(site.answer, port)
+    serving = Server(site.answer, port)
     try:
         if as_json:
             print_json({"url": serving.url, "store": str(place)})

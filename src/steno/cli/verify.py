@@ -1,32 +1,25 @@
-"""`steno verify`: is this bundle what it says it is?"""
+"""`steno verify` and `steno recover`: is a record what it says it is, and a seal for one that has none."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
 
-from steno.cli.opening import (
-    chosen_store,
-    complete_run,
-    json_option,
-    paint,
-    print_json,
-    print_lines,
-    run_path,
-    runs_argument,
-    store_option,
-)
+from steno.cli.options import chosen_store, complete_run, json_option, run_path, runs_argument, store_option
+from steno.cli.output import paint, print_json, print_lines, say, say_hint
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence.layout import FILES
 from steno.evidence.run_id import is_run_id
+from steno.export import tables
 from steno.model.run import Run
 from steno.model.runs import open_path
-from steno.views import verdicts
-from steno.views.export import tables_check
-from steno.views.report import page
+from steno.record.recover import RecoveryResult, Report, recover_all, recover_run
+from steno.report import page
+from steno.text.safe import visible
+from steno.views import verify
 
 
 @click.command(
@@ -60,7 +53,7 @@ Examples:
 )
 @store_option
 @json_option
-def command(runs: tuple[str, ...], against: str | None, store: str | None, as_json: bool) -> int:
+def verify_command(runs: tuple[str, ...], against: str | None, store: str | None, as_json: bool) -> int:
     """Check that a record is what it says it is.
 
     Nothing in the bundle is trusted: every digest is recomputed, and the events, streams and tables must
@@ -83,18 +76,18 @@ def command(runs: tuple[str, ...], against: str | None, store: str | None, as_js
         one = _judged(word, path, lambda run_id: of_tables or _in_store(run_id, store))
         judged.append(one)
         if not as_json:
-            print_lines(verdicts.lines(one, paint()))
+            print_lines(verify.lines(one, paint()))
     if as_json:
-        print_json(verdicts.to_json(judged))
-    return verdicts.exit_code(judged)
+        print_json(verify.to_json(judged))
+    return verify.exit_code(judged)
 
 
-def _judged(word: str, path: Path, find: Callable[[str], Path | None]) -> verdicts.Judged:
+def _judged(word: str, path: Path, find: Callable[[str], Path | None]) -> verify.Judged:
     if os.path.isfile(path):  # noqa: PTH113 - unlike pathlib's, it does not raise for a name that is too long
         from steno.contracts.assay import verify as assay  # late: tarfile is slow to start, and rarely needed
 
         if assay.is_archive(path):
-            return verdicts.Judged(word, assay.verify(path))
+            return verify.Judged(word, assay.verify(path))
         if page.is_page(path):
             return _judged_page(word, path)
     try:
@@ -102,30 +95,30 @@ def _judged(word: str, path: Path, find: Callable[[str], Path | None]) -> verdic
             return _judged_tables(word, path, find)
         with Run(open_path(path)) as run:
             verdict = run.verify(FILES)
-            return verdicts.Judged(word, verdict, verdicts.content_missing(run, verdict))
+            return verify.Judged(word, verdict, verify.content_missing(run, verdict))
     except UnreadableBundleError as error:
-        return verdicts.Judged(word, verdicts.unreadable(str(error)))
+        return verify.Judged(word, verify.unreadable(str(error)))
 
 
 def _is_copy(path: Path) -> bool:
-    return tables_check.is_database(path) if os.path.isfile(path) else tables_check.is_copy(path)  # noqa: PTH113
+    return tables.is_database(path) if os.path.isfile(path) else tables.is_copy(path)  # noqa: PTH113
 
 
-def _judged_tables(word: str, path: Path, find: Callable[[str], Path | None]) -> verdicts.Judged:
-    copy: tables_check.AnyCopy
+def _judged_tables(word: str, path: Path, find: Callable[[str], Path | None]) -> verify.Judged:
+    copy: tables.AnyCopy
     if path.is_dir():
-        copy = tables_check.read_copy(path)
+        copy = tables.read_copy(path)
     else:
-        from steno.views.export.sqlite_check import read_database  # late: only a database needs SQLite
+        from steno.export.sqlite import read_database  # late: only a database needs SQLite
 
         copy = read_database(path)
     place = find(copy.stamp.run_id)
     if place is None:
-        verdict, looked_at = tables_check.unfound(copy)
-        return verdicts.Judged(word, verdict, looked_at=looked_at)
+        verdict, looked_at = tables.unfound(copy)
+        return verify.Judged(word, verdict, looked_at=looked_at)
     with Run(open_path(place)) as run:
-        verdict, found = tables_check.check(copy, run)
-        return verdicts.Judged(word, verdict, looked_at=found)
+        verdict, found = tables.check(copy, run)
+        return verify.Judged(word, verdict, looked_at=found)
 
 
 def _in_store(run_id: str, store: str | None) -> Path | None:
@@ -133,11 +126,73 @@ def _in_store(run_id: str, store: str | None) -> Path | None:
     return place if is_run_id(run_id) and place.is_dir() else None
 
 
-def _judged_page(word: str, path: Path) -> verdicts.Judged:
-    from steno.views.report.second_look import second_look  # late: only a report needs all that makes one
+def _judged_page(word: str, path: Path) -> verify.Judged:
+    from steno.report.verify import second_look  # late: only a report needs all that makes one
 
     try:
         verdict, looked_at = second_look(path)
     except UnreadableBundleError as error:
-        return verdicts.Judged(word, verdicts.unreadable(str(error)))
-    return verdicts.Judged(word, verdict, looked_at=looked_at)
+        return verify.Judged(word, verify.unreadable(str(error)))
+    return verify.Judged(word, verdict, looked_at=looked_at)
+
+
+@click.command(
+    "recover",
+    epilog="""\b
+Examples:
+  steno recover @last
+  steno recover --all
+  steno recover --all --json | jq '.runs[] | select(.done == "failed")'""",
+)
+@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=complete_run)
+@click.option("--all", "every", is_flag=True, help="Recover every unsealed run of the store.")
+@store_option
+@json_option
+def recover_command(runs: tuple[str, ...], every: bool, store: str | None, as_json: bool) -> int:
+    """Seal a run whose recorder was killed.
+
+    Everything that was recorded up to then is kept, and the bundle says that it is incomplete and why. A run
+    that is sealed already is left as it is; one that is still being recorded is an error. Private copies that
+    the killed recorder left in memory are removed; --all also removes folders of runs that never began.
+    """
+    if bool(runs) == every:
+        raise BadRequestError(
+            "name the runs to recover, or give --all", hint="`steno list` shows the unsealed runs"
+        )
+    reports = []
+    for report in _reports(runs, store):
+        reports.append(report)
+        if not as_json:
+            _tell(report)
+    if as_json:
+        print_json({"runs": [_report_to_json(report) for report in reports]})
+    elif every and not reports:
+        say("nothing to recover")
+    return next((report.exit_code for report in reports if report.exit_code), 0)
+
+
+def _reports(runs: tuple[str, ...], store: str | None) -> Iterator[Report]:
+    if not runs:
+        yield from recover_all(chosen_store(store))
+        return
+    for path in [run_path(word, store) for word in runs]:
+        yield recover_run(path)
+
+
+def _tell(report: Report) -> None:
+    if report.done is RecoveryResult.FAILED:
+        say(f"{report.run}: {report.says}")
+        say_hint(report.hint or "`steno show` may still read it")
+        return
+    gaps = f" (incomplete: {', '.join(report.gaps)})" if report.gaps else ""
+    print_lines([visible(f"{report.run} {report.says}{gaps}")])
+
+
+def _report_to_json(report: Report) -> dict[str, object]:
+    return {
+        "run": report.run,
+        "done": str(report.done),
+        "says": report.says,
+        "hint": report.hint,
+        "gaps": list(report.gaps),
+    }

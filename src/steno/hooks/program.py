@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from steno.capture.procfs import parent, start_ticks
-from steno.capture.telling import Intake
+from steno.claims.client import Intake
 from steno.evidence.intake_names import HOOKS
 from steno.hooks.payload import MAX_PAYLOAD, NotUnderstoodError, encoded, read
 

@@ -21,8 +21,8 @@ from steno.bundle.folder import Folder
 from steno.contracts.agent_audit.streams import AUDIT, file_name
 from steno.errors import BadRequestError, StoreError
 from steno.evidence import canonical
+from steno.export.atomic import place_in
 from steno.text.safe import utf8
-from steno.views.export.placing import place_in
 
 MOST_BYTES = 1 << 30  # of a file that is held in memory
 _NUMBERED = re.compile(r"(?P<part>[a-z-]+)\.(?P<number>[1-9][0-9]*)\.(?:json|log)", re.ASCII)

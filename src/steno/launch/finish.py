@@ -21,13 +21,13 @@ from steno.bundle.folder import Folder
 from steno.contracts.agent_audit.meta import Ended, Known, Meta, describe
 from steno.contracts.agent_audit.streams import file_name, stream_files
 from steno.errors import StenoError, StoreError
+from steno.export.atomic import place_in
 from steno.launch.audit_files import UnwrittenError, digest, encoded
 from steno.launch.file_lock import locked
 from steno.launch.registry import METADATA, attempts, registered_runs
 from steno.launch.run_dirs import RUNS, PreparedRun
 from steno.launch.strace_chain import SplitStreams
 from steno.model.record import Record, readable
-from steno.views.export.placing import place_in
 
 STREAMS = ("stdin", "stdout", "stderr", "pty-output", "pty-timing", "fd-trace")
 

@@ -9,7 +9,7 @@ from typing import IO
 
 from steno.contracts.agent_audit.strace_reader import Reconstruction, reconstruct, trace_file_lines
 from steno.errors import BadRequestError, StoreError
-from steno.views.export.placing import place_file
+from steno.export.atomic import place_file
 
 _HINT = "choose other names for OUT and ERR"
 

@@ -37,7 +37,7 @@ from steno.launch.registry import AttemptRecord, AttemptState, Entry, open_regis
 from steno.launch.run_dirs import PreparedRun, RunName, directory_problem, find_run, open_runs
 from steno.launch.strace_chain import STRACE, RecordedStreams
 from steno.model.record import Record, open_record
-from steno.record.recovery import recover_run
+from steno.record.recover import recover_run
 
 
 def finish_crashed(root: Path, selector: str, catalogue: Catalogue) -> list[str]:

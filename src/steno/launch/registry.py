@@ -30,9 +30,9 @@ from steno.contracts.agent_audit.meta import Known, Meta
 from steno.errors import StoreError
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.intake_names import RUN_ID
+from steno.export.atomic import place_in
 from steno.launch.file_lock import is_held
 from steno.text.safe import utf8
-from steno.views.export.placing import place_in
 
 METADATA = "metadata"
 ATTEMPTS = "attempts"

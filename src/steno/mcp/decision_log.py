@@ -18,7 +18,7 @@ import msgspec
 
 from steno.agents.made import CALL_ID_KEYS
 from steno.capture import procfs
-from steno.capture.telling import Intake, Log
+from steno.claims.client import Intake, Log
 from steno.errors import StenoError
 from steno.evidence import claims, intake
 from steno.evidence.claims import Outcome, ProcessKey

@@ -1,39 +1,90 @@
-"""The kernel layer of a run, made from the helper's frames when the command is over.
+"""The kernel layer of a run, made from the frames of `steno-trace` when the command is over.
 
-In: the spool with its frames, the store with its key, the rules of what is ignored. Out, in the spool:
-`syscalls.parquet`, `files.ndjson`, `blobs.parquet`; the event that tells of them; the gaps. The
-command may have written into the frames: what cannot be read is a gap. Never raises for what it finds there.
+The command may have written into the frames: what cannot be read there is a gap, never an error.
 """
 
 from __future__ import annotations
 
+import base64
 import errno
 import os
 import re
 import stat
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from steno.bundle import kernel_table
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import TEMPORARY, Folder
 from steno.bundle.frames import Frames, Touched, open_frames
+from steno.bundle.kernel_table import mask_path
 from steno.bundle.keys import key_of_spool
-from steno.bundle.masked_strings import mask_path
-from steno.capture.git.classify import GitFacts, git_facts
-from steno.capture.paths import Contents, Directories, Seen, observe
+from steno.capture.git.classify import GitClass, GitFacts, Repository, git_facts
+from steno.capture.paths import Contents, Directories, FinalState, stat_touched
 from steno.errors import SealError, StoreError
-from steno.evidence import kinds, layout, wire
+from steno.evidence import canonical, kinds, layout, wire
 from steno.evidence.ignored import IgnoreRules
-from steno.record import counted_gaps
-from steno.record.counted_gaps import counted
-from steno.record.file_contents import LOST, Content, ContentKeeper, without_blobs
-from steno.record.file_lines import file_line, repository_line, text_of
-from steno.redact.engine import Redactor
+from steno.record import gaps as gap_reasons
+from steno.record.contents import LOST, Content, ContentKeeper, without_blobs
+from steno.record.gaps import counted
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
+
+Mask = Callable[[bytes], bytes]
+
+
+def text_of(name: bytes) -> str:
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return name.decode("latin-1")
+
+
+def repository_line(repository: Repository, mask: Mask) -> bytes:
+    root = _named("root", mask(repository.root))
+    return canonical.encode_line({"repository": {**root, "head": repository.head, "dirty": repository.dirty}})
+
+
+def file_line(
+    path: bytes, masked: bytes, found: FinalState, content: Content, git: GitClass | None, *, mask: Mask
+) -> bytes:
+    line: dict[str, Any] = {**_named("path", masked), "after": _after(found, mask)}
+    if content.blob is not None:
+        line["after_blob"] = content.blob
+    if content.why:
+        line["after_content"] = content.why
+    if git is not None:
+        line["git"] = {
+            "in_repo": True,
+            **_named("root", mask(git.repository.root)),
+            "head": git.repository.head,
+            **_named("relative_path", masked[len(path) - len(git.relative_path) :]),
+            "tracked": git.tracked,
+            "dirty": git.dirty,
+            "ignored": git.ignored,
+        }
+    return canonical.encode_line(line)
+
+
+def _after(found: FinalState, mask: Mask) -> dict[str, Any]:
+    if not found.known:
+        return {"unknown": True}
+    if found.state is None:
+        return {"exists": False}
+    told = {"exists": True, **found.state._asdict()}
+    target = told.pop("target")
+    return told | _named("target", mask(target)) if stat.S_ISLNK(found.state.mode) else told
+
+
+def _named(field: str, name: bytes) -> dict[str, str]:
+    text = text_of(name)
+    if text.encode() == name:
+        return {field: text}
+    return {field: text, f"{field}_b64": base64.b64encode(name).decode()}
+
 
 _DRAFT = f"{layout.FILE_LINES}{TEMPORARY}"
 _FLUSHED = 1 << 20
@@ -107,7 +158,7 @@ def _says(error: Exception) -> str:
 
 def _gaps_of(frames: Frames, written: kernel_table.Written, *, looked: bool) -> Iterable[Gap]:
     header = frames.header
-    for counter, gap in counted_gaps.OF_COUNTERS.items():
+    for counter, gap in gap_reasons.OF_COUNTERS.items():
         if count := getattr(header, counter):
             yield gap.reason, gap.says(count)
     if frames.damaged or frames.torn:
@@ -120,15 +171,15 @@ def _gaps_of(frames: Frames, written: kernel_table.Written, *, looked: bool) -> 
         yield "io_uring_unobserved", "what is asked for through io_uring is not seen"
     reached = written.reached
     for count, gap in (
-        (reached.outside, counted_gaps.REACHED_OUTSIDE),
-        (reached.recorder, counted_gaps.REACHED_RECORDER),
+        (reached.outside, gap_reasons.REACHED_OUTSIDE),
+        (reached.recorder, gap_reasons.REACHED_RECORDER),
         # Signals often end stops before we take them; but who reached outside the run may have our listener.
-        (header.untaken if reached.outside or reached.recorder else 0, counted_gaps.UNTAKEN),
+        (header.untaken if reached.outside or reached.recorder else 0, gap_reasons.UNTAKEN),
     ):
         if count:
             yield gap.reason, gap.says(count)
     if written.cores and not _cores_go_to_a_program():
-        yield counted_gaps.CORES.reason, counted_gaps.CORES.says(written.cores)
+        yield gap_reasons.CORES.reason, gap_reasons.CORES.says(written.cores)
 
 
 def _cores_go_to_a_program() -> bool:
@@ -161,16 +212,16 @@ class _FilesLayer:
 
     def keep(self, rules: IgnoreRules, store: Path, *, looked: bool) -> list[Gap]:
         paths = self._frames.touched()
-        seen = observe(paths, rules, store, looked=looked)
+        seen = stat_touched(paths, rules, store, looked=looked)
         facts = GitFacts([], {}, [])
         if looked:
             facts = git_facts((path for path in seen if _may_be_tracked(paths[path], seen[path])), store)
         self._mask_together(list(seen))
         gaps = [("git", "; ".join(facts.failures[:_TOLD]))] if facts.failures else []
         if below_mounts := sum(path.is_below_mount and path.is_changed for path in paths.values()):
-            gaps.append((counted_gaps.BELOW_MOUNTS.reason, counted_gaps.BELOW_MOUNTS.says(below_mounts)))
+            gaps.append((gap_reasons.BELOW_MOUNTS.reason, gap_reasons.BELOW_MOUNTS.says(below_mounts)))
         if self._frames.unlisted:
-            unlisted = counted_gaps.OF_COUNTERS["unlisted"]
+            unlisted = gap_reasons.OF_COUNTERS["unlisted"]
             gaps.append((unlisted.reason, unlisted.says(self._frames.unlisted)))
         alike = self._drop_alike(seen)
         kept = self._keep_contents(paths, seen, facts)
@@ -192,7 +243,7 @@ class _FilesLayer:
         self._clear(layout.BLOBS)
         self._clear(layout.FILE_LINES)
 
-    def _drop_alike(self, seen: dict[bytes, Seen]) -> int:
+    def _drop_alike(self, seen: dict[bytes, FinalState]) -> int:
         """Of paths that are the same once they are masked one is told of; returns how many are not."""
         first: dict[bytes, bytes] = {}
         dropped = [path for path in sorted(seen) if first.setdefault(self._mask(path), path) != path]
@@ -222,7 +273,7 @@ class _FilesLayer:
     # --- contents ----------------------------------------------------------------------------------
 
     def _keep_contents(
-        self, paths: Mapping[bytes, Touched], seen: Mapping[bytes, Seen], facts: GitFacts
+        self, paths: Mapping[bytes, Touched], seen: Mapping[bytes, FinalState], facts: GitFacts
     ) -> _Kept:
         self._clear(layout.BLOBS)
         writer = BlobWriter(self._spool, self._key)
@@ -274,7 +325,7 @@ class _FilesLayer:
     # --- lines -------------------------------------------------------------------------------------
 
     def _write_lines(
-        self, seen: Mapping[bytes, Seen], facts: GitFacts, contents: Mapping[bytes, Content]
+        self, seen: Mapping[bytes, FinalState], facts: GitFacts, contents: Mapping[bytes, Content]
     ) -> None:
         self._clear(_DRAFT)
         self._clear(layout.FILE_LINES)
@@ -296,7 +347,9 @@ class _FilesLayer:
             raise
 
 
-def _may_be_tracked(touched: Touched, found: Seen) -> bool:
+def _may_be_tracked(touched: Touched, found: FinalState) -> bool:
     """Git knows files and links, not directories; and not what was never there."""
     states = [state for state in (touched.first, found.state) if state is not None]
-    return not found.beyond and any(stat.S_ISREG(state.mode) or stat.S_ISLNK(state.mode) for state in states)
+    return not found.parent_gone and any(
+        stat.S_ISREG(state.mode) or stat.S_ISLNK(state.mode) for state in states
+    )

@@ -1,8 +1,7 @@
-"""One run, from its first event to its seal. The only place where capture meets bundle.
+"""One run, from its first event to its seal: the only place where capture meets bundle.
 
-In: a request (what to run, where, how). Out: the command's exit code and a sealed bundle, or a spool that
-`steno recover` can seal. Until the command is started every failure of ours is an error and the command
-does not run; from then on nothing we fail at may disturb it: a loss is counted and becomes a gap.
+Until the command is started every failure of ours is an error and the command does not run; from then on
+nothing we fail at may disturb it: a loss is counted and becomes a gap.
 """
 
 from __future__ import annotations
@@ -21,8 +20,9 @@ from typing import NamedTuple, NoReturn, Self
 from steno import __version__
 from steno.bundle import judgement_cache
 from steno.bundle.folder import Folder
-from steno.bundle.frames import KERNEL, LOGS
+from steno.bundle.frames import LOGS
 from steno.bundle.keys import HeldKeys, KnownSecrets, keys_path, make_or_read_key
+from steno.bundle.lock import KERNEL
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers
 from steno.bundle.spool import Spool
@@ -30,8 +30,8 @@ from steno.bundle.store import create_run_folder, earlier_runs, publish_run_fold
 from steno.capture.git.process import ending_at
 from steno.capture.git.snapshot import RepoWatch
 from steno.capture.host import ToolVersions, describe_environment, describe_hook_program, describe_host
-from steno.capture.launcher import Keeper, Launch, close_to_others, launch, limits_of
-from steno.capture.loop import Pump
+from steno.capture.launcher import Launch, Launcher, close_to_others, launch, limits_of
+from steno.capture.loop import Loop
 from steno.capture.observer import (
     NONE,
     Frames,
@@ -41,21 +41,48 @@ from steno.capture.observer import (
     launch_observed,
     why_unobserved,
 )
-from steno.capture.signals import ignore_library_signals, signals_kept, undisturbed
+from steno.capture.signals import defer_signals, ignore_library_signals, ignore_signals
 from steno.capture.streams import wire
 from steno.capture.terminal import DEFAULT_SIZE
+from steno.claims.folder import RunClaims
+from steno.contracts import assay
 from steno.errors import CaptureError, SealError, StoreError
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import ANY_SHIM
 from steno.evidence.run_id import format_run_id
-from steno.record.counted_gaps import OUTLIVED, counted
-from steno.record.repository import RepositoryRecord
-from steno.record.run_claims import RunClaims
-from steno.record.scope import RunScope
-from steno.record.syncing import Syncing
-from steno.record.witness import SpoolWitness
-from steno.redact.engine import Redactor
+from steno.record.gaps import OUTLIVED, counted
+from steno.record.git import RepositoryRecord
+from steno.record.recorder import Recorder, RunScope
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
+
+SYNC_SECONDS = 1.0
+
+
+class PeriodicFsync:
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self._enough = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="steno-sync", daemon=True)
+        self.failure: OSError | None = None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._enough.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self._enough.wait(SYNC_SECONDS):
+            try:
+                self._spool.sync()
+            except OSError as error:
+                # The kernel tells of a failed write-back once: whoever syncs later would hear nothing.
+                self.failure = error
+                return
+
 
 OWN_FAILURE = 125
 STATUS_UNKNOWN = "exit_status_unknown"
@@ -133,7 +160,7 @@ def record(request: RunRequest, *, on_sealing: Callable[[int], None]) -> Outcome
     with _Recording(request, redactor, findings, secrets) as recording:
         recording.look_before()
         recording.run_command()
-        with undisturbed() as signals:
+        with ignore_signals() as signals:
             with ending_at(signals):  # git may wait for what the command left, a pipe in place of a file
                 recording.look_after()
             recording.ask_for_more()
@@ -186,7 +213,7 @@ class _Recording:
         self._keys: HeldKeys | None = None  # the command may remove them
         self._scope: RunScope | None = None
         self._repo: RepoWatch | None = None
-        self._claims = RunClaims(self._run_id, request.shim, self._origin_ns)
+        self._claims = RunClaims(self._run_id, request.shim, self._origin_ns, assay.VARIABLES)
         try:
             if self._observer is not None:
                 self._scope = RunScope(self._run_id, self._observer, ours)
@@ -196,11 +223,11 @@ class _Recording:
             self._environ = {**request.environ, **self._claims.open(self._folder.path)}
             if self._observer is not None:
                 self._observer = self._observer._replace(ignored=self._claims.ignored(self._observer.ignored))
-            self._witness = SpoolWitness(self._spool, self._wiring, findings, self._learn)
+            self._recorder = Recorder(self._spool, self._wiring, findings, self._learn)
             if self._scope is not None:
-                self._witness.event(self._scope.event())
+                self._recorder.event(self._scope.event())
             self._repository = (
-                RepositoryRecord(self._repo, self._spool, self._witness, findings) if self._repo else None
+                RepositoryRecord(self._repo, self._spool, self._recorder, findings) if self._repo else None
             )
         except BaseException:
             self._abandon()
@@ -208,7 +235,7 @@ class _Recording:
 
     def _abandon(self) -> None:
         """The run never began: leave nothing of it."""
-        with undisturbed():
+        with ignore_signals():
             self._finished = True
             self._close()
             with suppress(OSError), Folder(self._request.store) as store:
@@ -238,7 +265,7 @@ class _Recording:
             self._load_the_rest()  # while git works
             self._repository.look_before()
         for event in self._request.before:
-            self._witness.event(event)
+            self._recorder.event(event)
 
     def look_after(self) -> None:
         self._look_after_the_store()
@@ -251,7 +278,7 @@ class _Recording:
         if self._request.after is not None:
             with suppress(OSError), self._folder.sub(layout.SPOOL) as spool:  # it may have been removed
                 for event in self._request.after(FolderLayers(spool, self._run_id)):
-                    self._witness.event(event)
+                    self._recorder.event(event)
 
     def _look_after_the_store(self) -> None:
         """A command that nobody stops can remove our record, and those of other runs."""
@@ -277,7 +304,7 @@ class _Recording:
         if self._keys is not None and (lost := self._keys.put_back(self._folder.path.parent)):
             told.append(counted(lost, "local key was", "local keys were", "removed or changed, and put back"))
         if told:
-            self._witness.gap("store_changed", "; ".join(told))
+            self._recorder.gap("store_changed", "; ".join(told))
 
     def _write_again(self) -> None:
         if self._folder.has_a_name:
@@ -298,38 +325,38 @@ class _Recording:
         return sum(writer.kept_bytes for writer in self._spool.streams)
 
     def finish(self) -> None:
-        witness = self._witness
+        recorder = self._recorder
         if self._spool.mend_events():
-            witness.gap(
+            recorder.gap(
                 "store_changed", "somebody else changed the events of this record: they are as told again"
             )
-        witness.event(kinds.ToolVersions(self._tools.collect()))
-        self._claims.keep(self._folder, witness, self._redactor, self._spool.now())
-        witness.tally()
-        witness.declare_losses()
+        recorder.event(kinds.ToolVersions(self._tools.collect()))
+        self._claims.keep(self._folder, recorder, self._redactor, self._spool.now())
+        recorder.tally()
+        recorder.declare_losses()
         if self._unsealable is None:  # else `steno recover` makes the rest, and the end
-            why = None if witness.ended else STATUS_UNKNOWN
-            witness.event(kinds.RunFinish(witness.exit_code, completed=witness.ended, reason=why))
+            why = None if recorder.ended else STATUS_UNKNOWN
+            recorder.event(kinds.RunFinish(recorder.exit_code, completed=recorder.ended, reason=why))
         self._spool.finish()
         self._finished = self._unsealable is None
 
     def seal(self) -> Outcome:
         """A failure here leaves the spool, and says so."""
-        witness = self._witness
+        recorder = self._recorder
         manifest, failure = self._seal()
         self._spool.let_go()
         return Outcome(
             self._run_id,
             self._folder.path,
-            OWN_FAILURE if witness.exit_code is None else witness.exit_code,
+            OWN_FAILURE if recorder.exit_code is None else recorder.exit_code,
             manifest,
-            witness.gaps,
-            witness.not_started,
+            recorder.gaps,
+            recorder.not_started,
             failure,
             self._observed,
-            witness.swallowed_input,
+            recorder.swallowed_input,
             self._claims.sdk_intake,
-            witness.unwritten,
+            recorder.unwritten,
             self._unobserved,
         )
 
@@ -385,32 +412,34 @@ class _Recording:
 
     def run_command(self) -> None:
         limits = limits_of(os.getpid())
-        with signals_kept() as kept:
-            keeper = self._launch()
+        with defer_signals() as kept:
+            launcher = self._launch()
             self._launched = True
             self._load_the_rest()
-            with Syncing(self._spool) as syncing:
-                awaited = self._scope.awaited(keeper, self._request.wait_descendants) if self._scope else None
-                pump = Pump(keeper, self._wiring, self._witness, awaited)
+            with PeriodicFsync(self._spool) as syncing:
+                awaited = (
+                    self._scope.awaited(launcher, self._request.wait_descendants) if self._scope else None
+                )
+                loop = Loop(launcher, self._wiring, self._recorder, awaited)
                 for number in kept:
                     signal.raise_signal(number)  # now there is somebody to pass it on
-                pump.run()
+                loop.run()
         if syncing.failure is not None:
-            self._witness.gap("sync_failed", f"the disk did not take the spool: {syncing.failure.strerror}")
+            self._recorder.gap("sync_failed", f"the disk did not take the spool: {syncing.failure.strerror}")
         # An observer sets limits of its own; a command that sets them is told by it.
-        ours = {os.getpid(), *([keeper.pid] if self._observer is None else [])}
+        ours = {os.getpid(), *([launcher.pid] if self._observer is None else [])}
         if changed := {
             name for pid in ours for name, limit in limits_of(pid).items() if limit != limits[name]
         }:
             told = f"somebody set limits of the recorder: {', '.join(sorted(changed))}"
-            self._witness.gap("recorder_reached", told)
-        with undisturbed():
-            keeper.release()
+            self._recorder.gap("recorder_reached", told)
+        with ignore_signals():
+            launcher.release()
             if self._scope is not None:
-                self._scope.end(self._witness)
-            self._witness.close_tapes()
-        if self._witness.refused_by_probe is not None:
-            self._give_up(self._witness.refused_by_probe)
+                self._scope.end(self._recorder)
+            self._recorder.close_tapes()
+        if self._recorder.refused_by_probe is not None:
+            self._give_up(self._recorder.refused_by_probe)
 
     def _load_the_rest(self) -> None:
         """What is needed when the command is over is loaded while it runs, and not before it can start."""
@@ -428,7 +457,7 @@ class _Recording:
         try:
             self._known.add([value])
         except OSError as error:
-            self._witness.gap(
+            self._recorder.gap(
                 "sync_failed", f"a typed secret could not be kept for a recovery: {error.strerror}"
             )
 
@@ -439,7 +468,7 @@ class _Recording:
             hint=hint_of(probe),
         )
 
-    def _launch(self) -> Keeper:
+    def _launch(self) -> Launcher:
         request, wiring = self._request, self._wiring
         if not request.opens_ours:
             close_to_others()
@@ -471,7 +500,7 @@ class _Recording:
                 request.max_blob,
                 request.allow_io_uring,
             )
-            keeper = launch_observed(
+            launcher = launch_observed(
                 job,
                 self._observer,
                 frames,
@@ -480,13 +509,13 @@ class _Recording:
                 outputs=[outlet.source for outlet in wiring.outlets],
             )
         self._scope.launched()
-        return keeper
+        return launcher
 
     def _keep_kernel_layer(self, observer: Observer) -> None:
         try:
             spool = self._folder.sub(layout.SPOOL)
         except OSError as error:  # the command may have removed the store
-            self._witness.gap("kernel_record_damaged", f"{layout.SPOOL}: {error.strerror}")
+            self._recorder.gap("kernel_record_damaged", f"{layout.SPOOL}: {error.strerror}")
             return
         from steno.record.kernel import keep_kernel_layer
 
@@ -507,11 +536,11 @@ class _Recording:
                 return
         self._observed = kept.event
         if kept.event is not None:
-            self._witness.event(kept.event)
-        told = {gap.reason for gap in self._witness.gaps} & {OUTLIVED.reason}  # by the cgroup, by name
+            self._recorder.event(kept.event)
+        told = {gap.reason for gap in self._recorder.gaps} & {OUTLIVED.reason}  # by the cgroup, by name
         for reason, detail in kept.gaps:
             if reason not in told:
-                self._witness.gap(reason, detail)
+                self._recorder.gap(reason, detail)
 
     def _watch_repository(self) -> RepoWatch:
         return RepoWatch(

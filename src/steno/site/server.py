@@ -1,9 +1,4 @@
-"""The server: two sockets on loopback, a bounded number of connections, one request each.
-
-In: who answers, and a port. Out: a `Serving` that has begun, with the address to print. The head of a
-request is read whole, within a bound of time and size, before anything looks at it; whoever does not read
-what it asked for is let go. Only the standard library. Never listens where another machine could ask.
-"""
+"""The HTTP server of the site: on loopback only, for pages that came from it."""
 
 from __future__ import annotations
 
@@ -21,9 +16,8 @@ from io import BytesIO
 from typing import Any
 
 from steno.errors import StoreError
-from steno.site import answers
-from steno.site.answers import Answer
-from steno.site.requests import METHODS, Asked, Refused, check
+from steno.site import messages
+from steno.site.messages import METHODS, HttpError, Request, Response, check
 from steno.text.safe import visible
 
 MOST_CONNECTIONS = 64
@@ -37,10 +31,10 @@ _TOKEN_BYTES = 24
 _VERSION = "HTTP/1.1"
 _WITHOUT_HEAD = "HTTP/0.9"  # what cannot be read is taken for that, and would get no status
 
-Answering = Callable[[Asked], Answer]
+Answering = Callable[[Request], Response]
 
 
-class Serving:
+class Server:
     """The site, listening until it is closed."""
 
     def __init__(self, answering: Answering, port: int) -> None:
@@ -70,15 +64,15 @@ class Serving:
             server.server_close()
         self._over.close()
 
-    def answer(self, method: str, target: str, headers: Any) -> Answer:
+    def answer(self, method: str, target: str, headers: Any) -> Response:
         try:
             return self._answering(check(method, target, headers, port=self.port, token=self.token))
-        except Refused as refused:
-            return answers.plain(refused.status, str(refused))
+        except HttpError as refused:
+            return messages.plain(refused.status, str(refused))
         except Exception as error:  # noqa: BLE001 - a fault of ours is an answer, too
             says = f"the site failed at this: {type(error).__name__}"
             print(f"steno: {visible(f'{says}: {error}')}", file=sys.stderr)
-            return answers.plain(HTTPStatus.INTERNAL_SERVER_ERROR, says)
+            return messages.plain(HTTPStatus.INTERNAL_SERVER_ERROR, says)
 
     @contextmanager
     def asking(self, connection: socket.socket) -> Iterator[None]:
@@ -111,10 +105,10 @@ class Serving:
                         return
                     key.data.handle_request()
 
-    def _listening(self, port: int) -> Iterator[_Server]:
+    def _listening(self, port: int) -> Iterator[_HttpServer]:
         for family, address in _ADDRESSES:
             try:
-                server = _Server(self, self._room, family, (address, port))
+                server = _HttpServer(self, self._room, family, (address, port))
             except OSError as error:
                 if (
                     family == socket.AF_INET6
@@ -128,7 +122,7 @@ class Serving:
             yield server
 
 
-class _Server(ThreadingHTTPServer):
+class _HttpServer(ThreadingHTTPServer):
     timeout = 0  # somebody may have gone before we come to accept them
     daemon_threads = True
     block_on_close = False
@@ -136,7 +130,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = MOST_CONNECTIONS
 
     def __init__(
-        self, serving: Serving, room: threading.BoundedSemaphore, family: int, address: tuple[str, int]
+        self, serving: Server, room: threading.BoundedSemaphore, family: int, address: tuple[str, int]
     ) -> None:
         self.address_family = family
         self.serving = serving
@@ -166,7 +160,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Connection(BaseHTTPRequestHandler):
-    server: _Server
+    server: _HttpServer
     protocol_version = _VERSION
 
     def handle(self) -> None:
@@ -177,7 +171,7 @@ class _Connection(BaseHTTPRequestHandler):
         self.connection.settimeout(SEND_SECONDS)
         if head is None:
             self._send(
-                answers.plain(
+                messages.plain(
                     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "no request came, or too long a one"
                 )
             )
@@ -188,7 +182,7 @@ class _Connection(BaseHTTPRequestHandler):
             self._send(self.server.serving.answer(self.command, self.path, self.headers))
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002 - as it is called
-        self._send(answers.plain(HTTPStatus(code), HTTPStatus(code).phrase))
+        self._send(messages.plain(HTTPStatus(code), HTTPStatus(code).phrase))
 
     def version_string(self) -> str:
         return "steno"
@@ -196,7 +190,7 @@ class _Connection(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as it is called
         """The address in the log would have the token."""
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Response) -> None:
         if self.request_version == _WITHOUT_HEAD:
             self.request_version = _VERSION
         try:
@@ -208,10 +202,10 @@ class _Connection(BaseHTTPRequestHandler):
                 answer.blocks.close()
             answer.release()
 
-    def _is_chunked(self, answer: Answer) -> bool:
+    def _is_chunked(self, answer: Response) -> bool:
         return answer.length is None and self.request_version == _VERSION
 
-    def _send_head(self, answer: Answer) -> None:
+    def _send_head(self, answer: Response) -> None:
         self.send_response(answer.status)
         for name, value in answer.headers.items():
             self.send_header(name, value)
@@ -224,7 +218,7 @@ class _Connection(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
 
-    def _send_blocks(self, answer: Answer) -> None:
+    def _send_blocks(self, answer: Response) -> None:
         """A transfer that breaks off does not get its end, so that nobody takes half for the whole."""
         left, chunked = answer.length, self._is_chunked(answer)
         for block in answer.blocks:

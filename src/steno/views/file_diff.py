@@ -1,19 +1,16 @@
-"""What a run changed inside files, as a patch in git's form.
-
-In: a file of the record and the kept contents. Out: lines of bytes; `git apply` and `patch -p1` understand
-them where both contents were kept. What cannot be shown (not kept, binary, too large, a secret) is said on a
-line that begins with `#`. Never decrypts a content that holds a secret, never reads a file of the machine.
-"""
+"""What a run did to the content of a file, as a patch, in colour where that helps."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import AnyStr
 
 from steno.judge.types import ABSENT, File, FileState
 from steno.model.contents import Contents
+from steno.text.safe import visible
+from steno.text.style import Paint
 
 LARGEST = 4 << 20
 _BINARY_LOOK = 8000  # git looks this far, too
@@ -206,3 +203,70 @@ def _marked(mark: bytes, lines: list[bytes]) -> Iterator[bytes]:
         else:
             yield mark + line + b"\n"
             yield b"\\ No newline at end of file\n"
+
+
+_ROLES = {"+": "good", "-": "bad", "@": "heading", "#": "warning"}
+_HEADINGS = ("diff ", "--- ", "+++ ")
+_WORD = re.compile(r"\w+|\W")
+_LONGEST = 2000  # letters; nobody looks for a word in a longer line
+
+
+def painted(patch: Iterable[bytes], paint: Paint) -> Iterator[str]:
+    removed: list[str] = []
+    added: list[str] = []
+    is_inside = False  # of a hunk: there `--- x` is a removed line
+    for line in patch:
+        text = line.rstrip(b"\n").decode("utf-8", "backslashreplace")
+        is_inside = text.startswith("@@ ") or (is_inside and text[:1] in {" ", "+", "-", "\\"})
+        if is_inside and text[:1] in {"+", "-"}:
+            if text[0] == "-" and added:
+                yield from _changed(removed, added, paint)
+                removed, added = [], []
+            (removed if text[0] == "-" else added).append(text)
+            continue
+        yield from _changed(removed, added, paint)
+        removed, added = [], []
+        yield _plain(text, paint, is_inside=is_inside)
+    yield from _changed(removed, added, paint)
+
+
+def _plain(text: str, paint: Paint, *, is_inside: bool) -> str:
+    if not is_inside and text.startswith(_HEADINGS):
+        return paint("heading", _safe(text))
+    return paint(_ROLES[text[:1]], _safe(text)) if text[:1] in _ROLES else _safe(text)
+
+
+def _changed(removed: list[str], added: list[str], paint: Paint) -> Iterator[str]:
+    if not paint.colour or len(removed) != len(added):
+        yield from (_plain(text, paint, is_inside=True) for text in [*removed, *added])
+        return
+    pairs = [_with_marks(old, new, paint) for old, new in zip(removed, added, strict=True)]
+    yield from (paint("bad", old) for old, _ in pairs)
+    yield from (paint("good", new) for _, new in pairs)
+
+
+def _with_marks(old: str, new: str, paint: Paint) -> tuple[str, str]:
+    """Both lines; what lies between their common beginning and their common end stands out."""
+    if max(len(old), len(new)) > _LONGEST:
+        return _safe(old), _safe(new)
+    before, after = _WORD.findall(old[1:]), _WORD.findall(new[1:])
+    head = common_beginning(before, after)
+    tail = common_beginning(before[head:][::-1], after[head:][::-1])
+    shared = [*before[:head], *before[len(before) - tail :]]
+    if not "".join(shared).strip():  # nothing in common: to mark all would mark nothing
+        return _safe(old), _safe(new)
+    return (
+        _with_mark(old[0], before, head, tail, paint),
+        _with_mark(new[0], after, head, tail, paint),
+    )
+
+
+def _with_mark(sign: str, words: list[str], head: int, tail: int, paint: Paint) -> str:
+    end = len(words) - tail
+    parts = ("".join(words[:head]), "".join(words[head:end]), "".join(words[end:]))
+    return sign + _safe(parts[0]) + paint.strong(_safe(parts[1])) + _safe(parts[2])
+
+
+def _safe(text: str) -> str:
+    """As a terminal may have it: tabs stay, nothing else is acted on."""
+    return "\t".join(visible(part) for part in text.split("\t"))

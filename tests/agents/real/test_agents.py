@@ -18,8 +18,8 @@ from typing import NamedTuple
 import pytest
 
 from steno.evidence import layout
+from steno.export.contracts import agent_audit
 from steno.launch.attempt import Step
-from steno.views.export.contracts import agent_audit
 from support.program import PROGRAM, SECONDS
 from support.reading import opened
 from support.recorded import runs
@@ -28,7 +28,7 @@ from support.stand_in_agent import Attempt, Started, stand_in
 from support.waiting import until
 
 NOT_STARTED = 125
-SERVERS = '[[servers]]\nfile = ".servers.json"\nformat = "json"\nkey = ["mcpServers"]\n'
+SERVERS = '[[settings.mcp_servers]]\nfile = ".servers.json"\nformat = "json"\nkey = ["mcpServers"]\n'
 SPOOLED_STDOUT = f"{layout.SPOOL}/{layout.STDOUT}"
 
 

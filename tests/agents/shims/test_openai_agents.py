@@ -31,7 +31,7 @@ from agents.tool_context import ToolContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.claims import sdk_contract
+from steno.claims import logs as claim_logs
 from steno.contracts import assay
 from steno.evidence import intake
 from steno.shims import openai_agents
@@ -81,7 +81,7 @@ def told(log: Path) -> list[tuple[int, str, str | None]]:
 
 def is_taken_whole(log: Path) -> bool:
     """Whether the recorder takes every line of it."""
-    taken = sdk_contract.take(log.read_bytes(), RUN_ID)
+    taken = claim_logs.take(log.read_bytes(), RUN_ID)
     return taken.refused is None and len(taken.lines) == len(lines(log))
 
 
@@ -313,7 +313,7 @@ def test_whatever_a_tool_is_given_and_answers_the_recorder_can_take_the_line(
     context = ToolContext(None, tool_name="shout", tool_call_id="call-1", tool_arguments=arguments)
     asyncio.run(hooks.on_tool_start(context, scripted(), shout))
     asyncio.run(hooks.on_tool_end(context, scripted(), shout, answer))
-    taken = sdk_contract.take(log.read_bytes(), RUN_ID)
+    taken = claim_logs.take(log.read_bytes(), RUN_ID)
     assert (len(taken.lines), taken.refused) == (2, None)
     assert all(line.steno is not None for line in taken.lines)
 

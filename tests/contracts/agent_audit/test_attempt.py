@@ -12,8 +12,8 @@ import msgspec
 from steno.contracts.agent_audit.meta import Meta
 from steno.evidence import layout
 from steno.evidence.kinds import AgentStep
-from steno.views.export import Exported
-from steno.views.export.contracts import agent_audit
+from steno.export import Exported
+from steno.export.contracts import agent_audit
 from support.making import FINISHED, RUN_ID, make_run, start
 from support.reading import opened
 from support.run_builder import UNKNOWN, Content, RunBuilder

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from steno.bundle.folder import Folder
 from steno.bundle.store import RunState
-from steno.claims.keeping import Heard, keep_claims
+from steno.claims.folder import open_left
+from steno.claims.layers import Heard, keep_claims
 from steno.evidence import intake, kinds
 from steno.evidence.ignored import IgnoreRules
 from steno.judge.activity import CALL, FILE, NET, PROCESS, RUN, Happening
@@ -14,10 +15,9 @@ from steno.model.live.ending import End, end_of
 from steno.model.live.following import following
 from steno.model.live.sealed import last_happenings
 from steno.model.record import open_record
-from steno.record.intake import open_left
 from steno.record.kernel import keep_kernel_layer
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from steno.text.style import Paint
 from steno.views import tail
 from support.claims_told import hook

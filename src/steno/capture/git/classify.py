@@ -133,7 +133,7 @@ def _classify_in(
     settings = read_settings(git, place)
     if not _is_work_tree(place, settings):
         return
-    asked = _Asked(git, directory, place, settings)
+    asked = _GitQuery(git, directory, place, settings)
     dirty = asked.dirty()
     root = os.fsencode(place.root)
     relative = {path[len(root.rstrip(b"/")) + 1 :]: path for path in paths}
@@ -157,7 +157,7 @@ def _is_work_tree(place: RepositoryPaths, settings: Settings) -> bool:
     return os.path.realpath(place.git_dir / settings.work_tree) == str(place.root)
 
 
-class _Asked:
+class _GitQuery:
     """One repository, asked through a shadow of it."""
 
     def __init__(self, git: Git, directory: Path, place: RepositoryPaths, settings: Settings) -> None:
