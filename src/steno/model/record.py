@@ -274,7 +274,7 @@ def health_told(record: Record) -> Health:
 
 def is_watched(run: Folder) -> bool:
     """Whether the spool has frames of the kernel's observer."""
-    place = f"{layout.SPOOL}/{layout.KERNEL}"
+    place = f"{layout.SPOOL}/{KERNEL}"
     if not run.has_folder(place):
         return False
     with run.sub(place) as frames:

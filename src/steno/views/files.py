@@ -15,6 +15,7 @@ from steno.model.run import Run
 from steno.text import units
 from steno.text.safe import ELLIPSIS, columns, listed, pad, visible
 from steno.text.style import Paint
+from steno.text.table import GAP
 from steno.text.units import counted
 from steno.views import file_diff
 
@@ -81,7 +82,7 @@ def _reasons(found: list[NotKept]) -> Iterator[str]:
 
 
 SCHEMA = "steno.file-list.v1"
-_GAP = "  "
+
 _ROLES = {"A": "good", "M": "warning", "D": "bad", "m": "warning", "?": "bad"}
 _NOT_KEPT = "?"
 _LEAST_ROOM = 16
@@ -122,15 +123,15 @@ def lines(
     sizes = max((columns(row.size) for row in rows), default=0)
     classes = max((columns(row.git) for row in rows), default=0)
     for row in rows:
-        middle = f"{' ' * (sizes - columns(row.size))}{row.size}{_GAP}{pad(row.git, classes)}{_GAP}"
-        room = None if width is None else width - 1 - len(_GAP) - columns(middle)
+        middle = f"{' ' * (sizes - columns(row.size))}{row.size}{GAP}{pad(row.git, classes)}{GAP}"
+        room = None if width is None else width - 1 - len(GAP) - columns(middle)
         if room is not None and room < _LEAST_ROOM:  # a narrow terminal: the name is what matters
-            middle, room = "", (width or 0) - 1 - len(_GAP)
+            middle, room = "", (width or 0) - 1 - len(GAP)
         letter = paint(_ROLES.get(row.letter, "faint"), row.letter)
-        yield f"{letter}{_GAP}{middle}{_shortened(row.path, room)}"
+        yield f"{letter}{GAP}{middle}{_shortened(row.path, room)}"
     for one in unkept:
-        room = None if width is None else width - 1 - len(_GAP)
-        yield f"{paint(_ROLES[_NOT_KEPT], _NOT_KEPT)}{_GAP}{_shortened(not_kept_row(one), room)}"
+        room = None if width is None else width - 1 - len(GAP)
+        yield f"{paint(_ROLES[_NOT_KEPT], _NOT_KEPT)}{GAP}{_shortened(not_kept_row(one), room)}"
 
 
 def chosen_not_kept(found: Iterable[NotKept], wanted: FileFilter) -> list[NotKept]:
