@@ -20,7 +20,17 @@ PROGRAMS = {
     "steno-trace": (["trace/*.c", "generated/*.c"], []),
     "steno-probe": (["probe/loader.c"], ["-ldl"]),
 }
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-fstack-protector-strong", "-pthread"]
+FLAGS = [
+    "-std=c11",
+    "-D_GNU_SOURCE",
+    "-O2",
+    "-g",
+    "-Wall",
+    "-Wextra",
+    "-Wmissing-prototypes",
+    "-fstack-protector-strong",
+    "-pthread",
+]
 COMPILERS = ("cc", "gcc", "clang")
 
 

@@ -1,6 +1,6 @@
 /* The content of a file before the command changes it: copied, encrypted, into the spool.
  *
- * What the run itself made had no content before it (backup.c); what somebody else made meanwhile has. Each
+ * What the run itself made had no content before it (see `names`); what somebody else made meanwhile has. Each
  * file has one number, given when the run is about to change it for the first time, and every name of the
  * file that is met from then on tells it: what was kept then is what each of its names had. If its only name
  * is changed again, and somebody may have written to it since, the content that the run is about to destroy

@@ -31,7 +31,7 @@ static struct thread **bucket_of(struct processes *processes, pid_t tid)
     return &processes->buckets[(uint32_t)tid % THREAD_BUCKETS];
 }
 
-struct thread *find_thread(struct processes *processes, pid_t tid)
+static struct thread *find_thread(struct processes *processes, pid_t tid)
 {
     struct thread *thread = *bucket_of(processes, tid);
     while (thread && thread->tid != tid)
@@ -39,7 +39,7 @@ struct thread *find_thread(struct processes *processes, pid_t tid)
     return thread;
 }
 
-struct thread *add_thread(struct processes *processes, struct process *process, pid_t tid)
+static struct thread *add_thread(struct processes *processes, struct process *process, pid_t tid)
 {
     struct thread *thread = calloc(1, sizeof *thread);
     if (!thread)
@@ -51,7 +51,7 @@ struct thread *add_thread(struct processes *processes, struct process *process, 
     return thread;
 }
 
-void drop_thread(struct processes *processes, struct thread *gone)
+static void drop_thread(struct processes *processes, struct thread *gone)
 {
     struct thread **link = bucket_of(processes, gone->tid);
     while (*link != gone)
@@ -88,7 +88,8 @@ static void watch_end(struct processes *processes, struct process *process)
     processes->unwatched += process->pidfd < 0;
 }
 
-struct process *add_born(struct run *run, pid_t pid, pid_t parent, const struct birth *birth, uint64_t at_ns)
+/* A process that is met for the first time. */
+static struct process *add_born(struct run *run, pid_t pid, pid_t parent, const struct birth *birth, uint64_t at_ns)
 {
     struct processes *processes = run->processes;
     struct process *process = calloc(1, sizeof *process);
@@ -117,13 +118,15 @@ struct process *add_born(struct run *run, pid_t pid, pid_t parent, const struct 
     return process;
 }
 
-struct process *add_process(struct run *run, pid_t pid, pid_t parent)
+/* The same; NULL: it is gone. */
+static struct process *add_process(struct run *run, pid_t pid, pid_t parent)
 {
     struct birth birth = {0};
     return read_birth(pid, &birth) ? add_born(run, pid, parent, &birth, now_ns(run)) : NULL;
 }
 
-void meet_orphans(struct run *run, const struct process *parent)
+/* Meets what a process left that was killed before it came back from a fork: its children are ours now. */
+static void meet_orphans(struct run *run, const struct process *parent)
 {
     char path[96], text[16384];
     if (!parent->forks_unmet || !parent->threads)
@@ -136,7 +139,7 @@ void meet_orphans(struct run *run, const struct process *parent)
     }
 }
 
-void forget_process(struct run *run, struct process *process)
+static void forget_process(struct run *run, struct process *process)
 {
     meet_orphans(run, process);
     run->header->unmet_forks += process->forks_unmet;
@@ -150,26 +153,27 @@ void forget_process(struct run *run, struct process *process)
     free(process);
 }
 
-void remove_process_at(struct run *run, struct process *process, int status, bool told, uint64_t at_ns)
+/* Its end is told, or not. */
+static void remove_process_at(struct run *run, struct process *process, int status, bool told, uint64_t at_ns)
 {
     append_event(run, &(struct wire_event){.mono_ns = at_ns, .process = process->number, .tid = (uint32_t)process->pid,
                                    .op = OP_EXIT, .arg = (uint32_t)status, .arg2 = told});
     forget_process(run, process);
 }
 
-void remove_process(struct run *run, struct process *process, int status, bool told)
+static void remove_process(struct run *run, struct process *process, int status, bool told)
 {
     remove_process_at(run, process, status, told, now_ns(run));
 }
 
 /* Whether a process that no pidfd watches is still the one that we met. */
-bool has_ended(const struct process *process)
+static bool has_ended(const struct process *process)
 {
     struct birth birth = {0};
     return !read_birth(process->pid, &birth) || birth.start_ticks != process->start_ticks;
 }
 
-void remove_unseen(struct run *run, struct process *process)
+static void remove_unseen(struct run *run, struct process *process)
 {
     count(&run->header->unseen_exits);
     if (process->asked == NOT_ASKED)
@@ -178,7 +182,7 @@ void remove_unseen(struct run *run, struct process *process)
         remove_process(run, process, process->asked << 8, false);
 }
 
-bool pidfd_has_ended(const struct process *process)
+static bool pidfd_has_ended(const struct process *process)
 {
     struct pollfd end = {process->pidfd, POLLIN, 0};
     return process->pidfd >= 0 && poll(&end, 1, 0) == 1;

@@ -79,23 +79,4 @@ struct processes {
     int most_watched;          /* descriptors above this one are for looking at files */
 };
 
-struct thread *find_thread(struct processes *processes, pid_t tid);
-struct thread *add_thread(struct processes *processes, struct process *process, pid_t tid);
-void drop_thread(struct processes *processes, struct thread *gone);
-
-/* A process that is met for the first time. */
-struct process *add_born(struct run *run, pid_t pid, pid_t parent, const struct birth *birth, uint64_t at_ns);
-/* The same; NULL: it is gone. */
-struct process *add_process(struct run *run, pid_t pid, pid_t parent);
-/* Meets what a process left that was killed before it came back from a fork: its children are ours now. */
-void meet_orphans(struct run *run, const struct process *parent);
-/* Its end is told, or not. */
-void remove_process_at(struct run *run, struct process *process, int status, bool told, uint64_t at_ns);
-void remove_process(struct run *run, struct process *process, int status, bool told);
-void remove_unseen(struct run *run, struct process *process);
-void forget_process(struct run *run, struct process *process);
-
-bool has_ended(const struct process *process);
-bool pidfd_has_ended(const struct process *process);
-
 #endif

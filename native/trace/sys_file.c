@@ -123,7 +123,9 @@ static void walk_directory(struct walk *walk, int fd, int replaced, int depth)
     closedir(stream);
 }
 
-void list_renamed(struct stop *stop, const struct resolved_path *directory, const struct resolved_path *replaced, const char *new_name)
+/* A directory is about to get another name: so is everything in it. `replaced` is what has that name until
+ * then, or null. */
+static void list_renamed(struct stop *stop, const struct resolved_path *directory, const struct resolved_path *replaced, const char *new_name)
 {
     if (!is_directory(directory) || directory->fd < 0)
         return;

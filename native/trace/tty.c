@@ -35,7 +35,7 @@
  * whether a descriptor is one of ours, however often it was duplicated, inherited or passed on. Evidence
  * comes first; the rule for what is left is that it is told as stdout, and counted apart.
  */
-int compare_files(pid_t one, int fd, pid_t other, int other_fd)
+static int compare_files(pid_t one, int fd, pid_t other, int other_fd)
 {
     long order = syscall(SYS_kcmp, one, other, KCMP_FILE, (unsigned long)fd, (unsigned long)other_fd);
     return order < 0 ? -errno : (int)order;
@@ -85,7 +85,8 @@ static void let_go_of_oldest(struct split *split)
     atomic_store(&split->strangers, true);
 }
 
-struct tty_file *hold_file(struct run *run, int fd, enum stream stream, bool by_name)
+/* Takes over `fd`; NULL when the same open file is held already. */
+static struct tty_file *hold_file(struct run *run, int fd, enum stream stream, bool by_name)
 {
     struct split *split = run->split;
     size_t at = 0;
@@ -118,7 +119,7 @@ static struct tty_file *hold_stranger(struct stop *stop, int fd)
 }
 
 /* The terminal's file behind a descriptor, or NULL: then `error` tells whether that is certain. */
-struct tty_file *find_tty_file(struct stop *stop, int fd, int *error)
+static struct tty_file *find_tty_file(struct stop *stop, int fd, int *error)
 {
     size_t at = 0;
     int found = search(stop->run->split, stop->run->own_pid, stop->tid, fd, &at);
@@ -133,7 +134,7 @@ struct tty_file *find_tty_file(struct stop *stop, int fd, int *error)
 
 /* A file without a stream of its own belongs to the standard descriptor that it is, too; else it is told as
  * stdout. */
-enum stream stream_of(struct stop *stop, struct tty_file *held, int fd)
+static enum stream stream_of(struct stop *stop, struct tty_file *held, int fd)
 {
     if (held->stream != STREAM_NONE)
         return held->stream;

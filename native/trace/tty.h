@@ -55,13 +55,5 @@ struct split {
 /* the open files of the terminal; the lock is held */
 
 enum { SAME = 0, LESS = 1 };
-/* kcmp(2): the order of two open files, or -errno. */
-int compare_files(pid_t one, int fd, pid_t other, int other_fd);
-/* Takes over `fd`; NULL when the same open file is held already. */
-struct tty_file *hold_file(struct run *run, int fd, enum stream stream, bool by_name);
-/* The terminal's file behind a descriptor of the caller's. NULL: it is another file, unless `error` is set. */
-struct tty_file *find_tty_file(struct stop *stop, int fd, int *error);
-/* The stream that a write on this descriptor belongs to; NONE when nothing but the rule tells. */
-enum stream stream_of(struct stop *stop, struct tty_file *held, int fd);
 
 #endif
