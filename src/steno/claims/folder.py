@@ -28,7 +28,7 @@ from steno.evidence.claims import FileKey, ProcessKey
 from steno.evidence.ignored import IgnoreRules
 from steno.evidence.intake_names import DISTURBED
 from steno.evidence.run_id import is_run_id
-from steno.redact.engine import Redactor
+from steno.redact.redactor import Redactor
 
 PREFIX, ON_DISK = intake.FOLDER_PREFIX, intake.ON_DISK
 MEMORY, DISK = "memory", "disk"

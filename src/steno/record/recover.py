@@ -33,8 +33,8 @@ from steno.evidence.ignored import IgnoreRules
 from steno.evidence.intake_names import DISTURBED
 from steno.evidence.kinds import Event, EventData
 from steno.record.kernel import KernelKept, keep_kernel_layer
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 # A recorder takes its lock within moments of making its folder; a folder this old without one has none.
 STALE_SECONDS = 60.0
