@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 
 from steno.judge.types import File
 from steno.model.contents import LEFT_OUT, NotKept
+from steno.model.documents import file_json
+from steno.model.run import Run
 from steno.text import units
 from steno.text.safe import ELLIPSIS, columns, listed, pad, visible
 from steno.text.style import Paint
 from steno.text.units import counted
+from steno.views import file_diff
 
 _MISSING_SHOWN = 3
 _WHY = {
@@ -90,7 +93,7 @@ class Choice(StrEnum):
     ALL = "all"
 
 
-class Wanted(NamedTuple):
+class FileFilter(NamedTuple):
     """Which files: the kind of them, and absolute paths (or patterns) that they are, or lie below."""
 
     choice: Choice = Choice.CHANGED
@@ -104,7 +107,7 @@ class _Row(NamedTuple):
     path: str
 
 
-def chosen(files: Iterable[File], wanted: Wanted) -> Iterator[File]:
+def chosen(files: Iterable[File], wanted: FileFilter) -> Iterator[File]:
     for file in files:
         if _is_chosen(file, wanted.choice) and (
             not wanted.paths or any(_is_at(file.name, pattern) for pattern in wanted.paths)
@@ -130,7 +133,7 @@ def lines(
         yield f"{paint(_ROLES[_NOT_KEPT], _NOT_KEPT)}{_GAP}{_shortened(not_kept_row(one), room)}"
 
 
-def chosen_not_kept(found: Iterable[NotKept], wanted: Wanted) -> list[NotKept]:
+def chosen_not_kept(found: Iterable[NotKept], wanted: FileFilter) -> list[NotKept]:
     """Those that a choice would have, if their states were kept; of what is only read nothing is known."""
     return [
         one
@@ -195,3 +198,23 @@ def _shortened(path: str, room: int | None) -> str:
     while path and columns(path) > max(room - 1, 0):
         path = path[columns(path) - max(room - 1, 0) :] if path.isascii() else path[1:]
     return ELLIPSIS + path
+
+
+def none_found(choice: Choice, unkept: list[NotKept], *, by_name: bool) -> str:
+    none = "there is no such file" if by_name or choice != Choice.CHANGED else "the run changed no file"
+    return f"{none} among those whose states are kept" if unkept else none
+
+
+def to_json(run: Run, found: list[File], unkept: list[NotKept], *, diff: bool) -> dict[str, object]:
+    files = list(map(file_json, found))
+    if diff:
+        with run.contents() as contents:
+            texts = [b"".join(file_diff.diff(file, contents)) for file in found]
+        decoded = [text.decode("utf-8", "backslashreplace") for text in texts]
+        files = [{**told, "diff": text} for told, text in zip(files, decoded, strict=True)]
+    return {
+        "schema": SCHEMA,
+        "run_id": run.run_id,
+        "files": files,
+        "not_kept": [one.to_json() for one in unkept],
+    }
