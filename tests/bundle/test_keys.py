@@ -16,7 +16,6 @@ from steno.bundle.keys import (
     LOCAL_KEY,
     HeldKeys,
     KnownSecrets,
-    keep_known_secrets,
     key_of_spool,
     make_or_read_key,
     read_keys,
@@ -202,7 +201,7 @@ def test_what_the_recorder_knew_is_read_back_only_with_its_key(tmp_path: Path) -
     (tmp_path / "kernel").mkdir()
     with Folder(tmp_path) as spool:
         assert read_known_secrets(spool, bytes(32)) == []
-        keep_known_secrets(spool, bytes(32), [b"hunter2hunter2", b"\xff\0"])
+        KnownSecrets(spool, bytes(32), [b"hunter2hunter2", b"\xff\0"]).close()
         assert read_known_secrets(spool, bytes(32)) == [b"hunter2hunter2", b"\xff\0"]
         assert read_known_secrets(spool, b"x" * 32) == []
         assert b"hunter2" not in (tmp_path / KNOWN_SECRETS).read_bytes()
@@ -215,7 +214,7 @@ def test_of_several_keys_the_one_of_the_spool_is_found(store: Path, tmp_path: Pa
     (tmp_path / "kernel").mkdir()
     with Folder(tmp_path) as spool:
         assert key_of_spool(spool, store) == first
-        keep_known_secrets(spool, second, [b"hunter2hunter2"])
+        KnownSecrets(spool, second, [b"hunter2hunter2"]).close()
         assert key_of_spool(spool, store) == second
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from steno.bundle.folder import Folder
-from steno.bundle.keys import keep_known_secrets, make_or_read_key
+from steno.bundle.keys import KnownSecrets, make_or_read_key
 from steno.bundle.lock import holding
 from steno.bundle.store import UNPUBLISHED, RunState, state_of
 from steno.bundle.verify import Status, verify
@@ -189,7 +189,7 @@ def test_the_frames_of_a_killed_recorder_are_sealed_and_what_it_knew_is_masked(t
         made = FakeFrames(key=key).header(closed=0).process()
         made.event("unlink", "/srv/value-of-this-run/a", state=Found(size=3))
         made.write(spool.path)
-        keep_known_secrets(spool, key, [b"value-of-this-run"])
+        KnownSecrets(spool, key, [b"value-of-this-run"]).close()
     report = recover_run(path)
     assert report.gaps == ("after_unknown", "observer_killed", "recorder_killed")
     with Folder(path) as run:
@@ -209,7 +209,7 @@ def test_a_run_lasted_as_long_as_the_kernel_saw_it_though_its_recorder_was_kille
         made = FakeFrames(key=key).header(closed=1).process()
         made.event("unlink", "/srv/a", at=later, state=Found(size=3))
         made.write(spool.path)
-        keep_known_secrets(spool, key, [])
+        KnownSecrets(spool, key, []).close()
     recover_run(path)
     run = Recorded(path).json(layout.RUN)
     assert run["duration_ns"] == later

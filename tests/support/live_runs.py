@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from steno.bundle.folder import Folder
-from steno.bundle.keys import keep_known_secrets, make_or_read_key
+from steno.bundle.keys import KnownSecrets, make_or_read_key
 from steno.bundle.seal import Sweeper, seal
 from steno.bundle.spool import Spool
 from steno.evidence import kinds, layout
@@ -36,7 +36,7 @@ class LiveRun:
         if observer != "none":
             self.frames.write(self.path / layout.SPOOL)
             with Folder(self.path / layout.SPOOL) as spool:
-                keep_known_secrets(spool, self.key, [SECRET])
+                KnownSecrets(spool, self.key, [SECRET]).close()
 
     def event(self, data: kinds.EventData) -> None:
         self.spool.event(data)

@@ -232,11 +232,6 @@ class KnownSecrets:
             self._fd = -1
 
 
-def keep_known_secrets(spool: Folder, key: bytes, values: Sequence[bytes]) -> None:
-    """Keep values of which there will be no more."""
-    KnownSecrets(spool, key, values).close()
-
-
 def read_known_secrets(spool: Folder, key: bytes) -> list[bytes]:
     """The values up to the first record that is not whole or not ours; none when the file is missing."""
     try:

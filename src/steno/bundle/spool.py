@@ -49,7 +49,6 @@ class Spool:
         self.clock_went_back = False
         self._next_seq = 0
         self.streams: list[StreamWriter] = []
-        self.failure: OSError | None = None
 
     @property
     def held(self) -> tuple[int, int]:
@@ -167,8 +166,7 @@ class Spool:
     def _write_event(self, line: bytes) -> None:
         try:
             self._write_whole(line)
-        except OSError as error:
-            self.failure = error
+        except OSError:
             if not self._reserve_kept:
                 raise
             self._give_up_reserve()

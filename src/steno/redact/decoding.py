@@ -86,10 +86,6 @@ class View:
         self._find = find
         self._places: list[int] = []
 
-    @property
-    def is_original(self) -> bool:
-        return self._parent is None
-
     def start(self, position: int) -> int:
         """Where the original of the byte at this position begins."""
         if self._parent is None:

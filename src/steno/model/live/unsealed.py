@@ -77,7 +77,7 @@ class LiveLayers(SpoolLayers):
 def with_kernel_layer(record: Record, store: Path) -> Record | None:
     """The record of a run that is not sealed, with what the kernel saw up to now.
 
-    None where nobody watches, nothing is written yet, or the key of the store is not at hand. What is there
+    None where nobody watches, nothing is written yet, or the local key is not at hand. What is there
     and cannot be read is an `UnreadableBundleError`.
     """
     spool = record.layers.folder
