@@ -6,72 +6,66 @@
 
 struct stop;
 typedef void handler(struct stop *stop);
-handler on_path;
-handler on_unlinkat;
-handler on_mount;
-handler on_open_tree;
-handler on_open;
-handler on_openat2;
-handler on_open_handle;
-handler on_fd;
-handler on_two;
-handler on_symlink;
-handler on_exec;
-handler on_fork;
-handler on_clone3;
-handler on_process_exit;
-handler on_wait;
-handler on_signal;
-handler on_ptrace;
-handler on_reach;
-handler on_limit;
-handler on_number;
-handler on_seccomp;
-handler on_address;
-handler on_message;
-handler on_socketcall;
-handler on_map;
-handler on_map_old;
-handler on_io_uring;
-handler on_write;
-handler on_transfer;
-handler on_dup;
-handler on_fcntl;
-handler on_ioctl;
+handler sys_path;
+handler sys_unlinkat;
+handler sys_open_tree;
+handler sys_open;
+handler sys_openat2;
+handler sys_open_handle;
+handler sys_fd;
+handler sys_two_paths;
+handler sys_exec;
+handler sys_fork;
+handler sys_clone3;
+handler sys_exit;
+handler sys_wait;
+handler sys_kill;
+handler sys_ptrace;
+handler sys_reach_process;
+handler sys_prlimit;
+handler sys_scalar;
+handler sys_seccomp;
+handler sys_address;
+handler sys_message;
+handler sys_socketcall;
+handler sys_map_old;
+handler sys_io_uring;
+handler sys_write;
+handler sys_transfer;
+handler sys_dup;
+handler sys_fcntl;
+handler sys_ioctl;
 /* One of each, for tests that serve nobody. */
 #define HANDLERS(EACH) \
-    EACH(on_path) \
-    EACH(on_unlinkat) \
-    EACH(on_mount) \
-    EACH(on_open_tree) \
-    EACH(on_open) \
-    EACH(on_openat2) \
-    EACH(on_open_handle) \
-    EACH(on_fd) \
-    EACH(on_two) \
-    EACH(on_symlink) \
-    EACH(on_exec) \
-    EACH(on_fork) \
-    EACH(on_clone3) \
-    EACH(on_process_exit) \
-    EACH(on_wait) \
-    EACH(on_signal) \
-    EACH(on_ptrace) \
-    EACH(on_reach) \
-    EACH(on_limit) \
-    EACH(on_number) \
-    EACH(on_seccomp) \
-    EACH(on_address) \
-    EACH(on_message) \
-    EACH(on_socketcall) \
-    EACH(on_map) \
-    EACH(on_map_old) \
-    EACH(on_io_uring) \
-    EACH(on_write) \
-    EACH(on_transfer) \
-    EACH(on_dup) \
-    EACH(on_fcntl) \
-    EACH(on_ioctl)
+    EACH(sys_path) \
+    EACH(sys_unlinkat) \
+    EACH(sys_open_tree) \
+    EACH(sys_open) \
+    EACH(sys_openat2) \
+    EACH(sys_open_handle) \
+    EACH(sys_fd) \
+    EACH(sys_two_paths) \
+    EACH(sys_exec) \
+    EACH(sys_fork) \
+    EACH(sys_clone3) \
+    EACH(sys_exit) \
+    EACH(sys_wait) \
+    EACH(sys_kill) \
+    EACH(sys_ptrace) \
+    EACH(sys_reach_process) \
+    EACH(sys_prlimit) \
+    EACH(sys_scalar) \
+    EACH(sys_seccomp) \
+    EACH(sys_address) \
+    EACH(sys_message) \
+    EACH(sys_socketcall) \
+    EACH(sys_map_old) \
+    EACH(sys_io_uring) \
+    EACH(sys_write) \
+    EACH(sys_transfer) \
+    EACH(sys_dup) \
+    EACH(sys_fcntl) \
+    EACH(sys_ioctl)
 
 enum call_class { CALL_RECORDED = 1, CALL_COUNTED = 2 };
 

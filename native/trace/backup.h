@@ -4,23 +4,24 @@
 
 #include "trace.h"
 
-struct keeping *start_keeping(void);
+struct backups *start_backups(void);
 /* Fills `blob` and `content` of a state. Called before a call that may change what is there. */
-void keep_content(struct run *run, enum op op, uint64_t flags, const struct place *place, struct wire_state *state);
+void backup_content(struct run *run, enum op op, uint64_t flags, const struct resolved_path *place, struct wire_state *state);
 /* The same of a file that is only looked at, if the run has changed it under another of its names. */
-void recall_content(struct run *run, const struct place *place, struct wire_state *state);
+void recall_backup(struct run *run, const struct resolved_path *place, struct wire_state *state);
 /* Nothing is there, and the run is about to make something: whatever it changes there from now on is its own. */
-void note_made(struct run *run, const struct place *place);
-/* A name goes along with its directory: what comes to the new one is what the old one had. `to_nothing`: the new directory is not
- * there yet; else the call fails or exchanges, and what will be there is kept once more, at worst for nothing. */
-void note_moved(struct run *run, const struct place *old, const struct place *new, bool to_nothing);
+void note_made(struct run *run, const struct resolved_path *place);
+/* A name goes along with its directory: what comes to the new one is what the old one had. `to_nothing`: the
+ * new directory is not there yet; else the call fails or exchanges, and what will be there is kept once more,
+ * at worst for nothing. */
+void note_moved(struct run *run, const struct resolved_path *old, const struct resolved_path *new, bool to_nothing);
 
 struct names *start_names(void);
-bool is_settled_name(struct names *names, const struct place *place);
+bool is_settled_name(struct names *names, const struct resolved_path *place);
 /* The run made what is there. */
-bool is_made_name(struct names *names, const struct place *place);
-void settle_name(struct names *names, const struct place *place);
-void settle_made_name(struct names *names, const struct place *place);
-void unsettle_name(struct names *names, const struct place *place);
+bool is_made_name(struct names *names, const struct resolved_path *place);
+void settle_name(struct names *names, const struct resolved_path *place);
+void settle_made_name(struct names *names, const struct resolved_path *place);
+void unsettle_name(struct names *names, const struct resolved_path *place);
 
 #endif

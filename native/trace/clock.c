@@ -1,5 +1,5 @@
-/* Our clocks beside those of the kernel, which the probe tells: we may live in a time namespace, and a library may make times up.
- * In: nothing. Out: nanoseconds since the run began. */
+/* Our clocks beside those of the kernel, which the probe tells: we may live in a time namespace, and a
+ * library may make times up. In: nothing. Out: nanoseconds since the run began. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>

@@ -1,6 +1,6 @@
-/* Whether the filter and the probe saw the same name, and the same file: another thread may swap one for the other between the stop and
- * the call. In: what the stop named, and the probe's record. Out: the likeness. Ordinary changes of a file (another comes under its name, it
- * gets another name) are none. */
+/* Whether the filter and the probe saw the same name, and the same file: another thread may swap one for the
+ * other between the stop and the call. In: what the stop named, and the probe's record. Out: the likeness.
+ * Ordinary changes of a file (another comes under its name, it gets another name) are none. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -17,23 +17,24 @@ static void note(struct stop *stop, int which, uint64_t address, const char *wor
 
 void note_words(struct stop *stop, int argument, const char *words, size_t length)
 {
-    if (stop->run->agreement && !stop->seen)
+    if (stop->run->correlation && !stop->probed)
         note(stop, argument != stop->call->path, stop->args[argument], words, length);
 }
 
-void note_place(struct stop *stop, const struct place *place, bool is_interpreter)
+void note_place(struct stop *stop, const struct resolved_path *place, bool is_interpreter)
 {
     const uint16_t unclear = NOTE_OTHER_ROOT | NOTE_NOT_RESOLVED | NOTE_DELETED;
-    if (!stop->run->agreement || stop->seen)
+    if (!stop->run->correlation || stop->probed)
         return;
     stop->named.is_script = is_interpreter;
-    stop->named.resolved = place->notes & unclear || place->resolved[0] != '/' ? 0 : fingerprint(stop->run, place->resolved, strlen(place->resolved));
+    bool clear = !(place->notes & unclear) && place->resolved[0] == '/';
+    stop->named.resolved = clear ? fingerprint(stop->run, place->resolved, strlen(place->resolved)) : 0;
     stop->named.dev = place->exists ? place->found.st_dev : 0;
     stop->named.ino = place->exists ? place->found.st_ino : 0;
     stop->named.is_device = place->exists && S_ISCHR(place->found.st_mode);
 }
 
-static bool same_words(const struct run *run, const struct named *named, int which, const struct seen *seen)
+static bool same_words(const struct run *run, const struct named *named, int which, const struct probed_call *seen)
 {
     static const char by_descriptor[] = "/dev/fd/"; /* so the kernel calls a program that was not asked for by its name */
     bool runs = seen->record->kind == PROBE_EXEC;
@@ -49,7 +50,7 @@ static bool same_words(const struct run *run, const struct named *named, int whi
     return fingerprint(run, words, length) == named->words[which];
 }
 
-static const struct probe_part *file_in(const struct seen *seen)
+static const struct probe_part *file_in(const struct probed_call *seen)
 {
     const struct probe_part *part = NULL;
     uint16_t kind = seen->record->kind == PROBE_EXEC ? PART_PROGRAM : PART_FILE;
@@ -60,7 +61,8 @@ static const struct probe_part *file_in(const struct seen *seen)
 
 static bool is_clear(const struct named *named, const struct probe_part *part)
 {
-    return named->resolved && part->length > sizeof(struct probe_file) && !(part->flags & (NAME_CUT | NAME_UNREAD | NAME_DETACHED | NAME_ELSEWHERE));
+    const uint16_t unclear = NAME_CUT | NAME_UNREAD | NAME_DETACHED | NAME_ELSEWHERE;
+    return named->resolved && part->length > sizeof(struct probe_file) && !(part->flags & unclear);
 }
 
 static bool same_file(const struct run *run, const struct named *named, const struct probe_part *part)
@@ -72,11 +74,12 @@ static bool same_file(const struct run *run, const struct named *named, const st
            fingerprint(run, (const char *)part_bytes(part) + sizeof file, part->length - sizeof file) == named->resolved;
 }
 
-/* A file that the call got is what the kernel made of the words when it read them; without one, the words must do. */
-enum likeness compare_names(const struct run *run, const struct named *named, const struct seen *seen)
+/* A file that the call got is what the kernel made of the words when it read them; without one, the words
+ * must do. */
+enum likeness compare_names(const struct run *run, const struct named *named, const struct probed_call *seen)
 {
     bool runs = seen->record->kind == PROBE_EXEC, interpreted = runs && find_part(seen, PART_MEMORY, SEEN_INTERPRETER);
-    const struct probe_part *file = seen_success(seen) ? file_in(seen) : NULL;
+    const struct probe_part *file = probed_success(seen) ? file_in(seen) : NULL;
     bool clear = file && is_clear(named, file), alike = clear && same_file(run, named, file);
     if ((!clear || runs) && !same_words(run, named, 0, seen))
         return runs ? OTHER_FILE : OTHER_WORDS;

@@ -1,9 +1,9 @@
 /* Two witnesses: each stop of the filter waits here until the probe tells how the call ended.
  *
- * A thread makes one call at a time, so its stops and the probe's records are in the same order: a record belongs to
- * the last stop of its thread, of the same call, that lies before it. What is left over was seen by one witness only.
- * Where both saw a call and not the same name or file, another thread swapped it after the stop: the two disagree, and what the probe
- * saw is told by itself.
+ * A thread makes one call at a time, so its stops and the probe's records are in the same order: a record
+ * belongs to the last stop of its thread, of the same call, that lies before it. What is left over was seen
+ * by one witness only. Where both saw a call and not the same name or file, another thread swapped it after
+ * the stop: the two disagree, and what the probe saw is told by itself.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,34 +21,34 @@ struct expected {
     uint32_t number;
     bool compat, execs;
     uint64_t at_ns;
-    uint64_t told_at[MAX_TOLD];
-    size_t told_count;
+    uint64_t event_offsets[MAX_EVENTS];
+    size_t event_count;
     struct named named;
     struct expected *next; /* later stops of the bucket */
 };
 
-struct agreement {
+struct correlation {
     pthread_mutex_t lock;
     struct expected *first[BUCKETS];
 };
 
-struct agreement *start_agreement(void)
+struct correlation *start_correlation(void)
 {
-    struct agreement *agreement = calloc(1, sizeof *agreement);
+    struct correlation *agreement = calloc(1, sizeof *agreement);
     return agreement && pthread_mutex_init(&agreement->lock, NULL) == 0 ? agreement : NULL;
 }
 
 static struct expected **bucket_of(const struct run *run, pid_t tid)
 {
-    return &run->agreement->first[(uint32_t)tid % BUCKETS];
+    return &run->correlation->first[(uint32_t)tid % BUCKETS];
 }
 
 static bool is_for_both(const struct stop *stop)
 {
-    return stop->run->agreement && stop->call && stop->call->class == CALL_RECORDED && stop->call->beside != BESIDE_BLIND;
+    return stop->run->correlation && stop->call && stop->call->class == CALL_RECORDED && stop->call->beside != BESIDE_BLIND;
 }
 
-void expect_witness(struct stop *stop)
+void expect_probe(struct stop *stop)
 {
     if (!is_for_both(stop) || stop->expected)
         return;
@@ -58,15 +58,15 @@ void expect_witness(struct stop *stop)
         count(&stop->run->header->only_notify); /* nobody will confirm it */
         return;
     }
-    *expected = (struct expected){.tid = stop->tid, .number = stop->number, .compat = stop->compat, .execs = stop->call && stop->call->serve == on_exec,
-                                  .at_ns = now_ns(stop->run), .told_count = stop->told_count, .named = stop->named};
-    memcpy(expected->told_at, stop->told_at, sizeof expected->told_at);
-    pthread_mutex_lock(&stop->run->agreement->lock);
+    *expected = (struct expected){.tid = stop->tid, .number = stop->number, .compat = stop->compat,
+                                  .execs = stop->call && stop->call->serve == sys_exec, .at_ns = now_ns(stop->run), .event_count = stop->event_count, .named = stop->named};
+    memcpy(expected->event_offsets, stop->event_offsets, sizeof expected->event_offsets);
+    pthread_mutex_lock(&stop->run->correlation->lock);
     struct expected **link = bucket_of(stop->run, stop->tid);
     while (*link)
         link = &(*link)->next;
     *link = expected;
-    pthread_mutex_unlock(&stop->run->agreement->lock);
+    pthread_mutex_unlock(&stop->run->correlation->lock);
 }
 
 static void take_out(struct expected **link)
@@ -76,11 +76,11 @@ static void take_out(struct expected **link)
     free(gone);
 }
 
-void expect_nothing(const struct stop *stop)
+void forget_expected(const struct stop *stop)
 {
     if (!stop->expected)
         return;
-    pthread_mutex_lock(&stop->run->agreement->lock);
+    pthread_mutex_lock(&stop->run->correlation->lock);
     struct expected **last = NULL;
     for (struct expected **link = bucket_of(stop->run, stop->tid); *link; link = &(*link)->next) {
         if ((*link)->tid == stop->tid)
@@ -88,13 +88,13 @@ void expect_nothing(const struct stop *stop)
     }
     if (last)
         take_out(last);
-    pthread_mutex_unlock(&stop->run->agreement->lock);
+    pthread_mutex_unlock(&stop->run->correlation->lock);
 }
 
 static void amend_all(struct run *run, const struct expected *expected, int16_t result, uint16_t notes)
 {
-    for (size_t i = 0; i < expected->told_count; i++)
-        amend_witnessed(run, expected->told_at[i], result, notes);
+    for (size_t i = 0; i < expected->event_count; i++)
+        amend_witnessed(run, expected->event_offsets[i], result, notes);
 }
 
 static void seen_by_filter_alone(struct run *run, const struct expected *expected)
@@ -105,8 +105,9 @@ static void seen_by_filter_alone(struct run *run, const struct expected *expecte
     amend_all(run, expected, WIRE_RESULT_UNKNOWN, NOTE_UNCONFIRMED);
 }
 
-/* `result`: how it ended for the probe. What the kernel opened or ran instead is known, so that this was not; of a change by name only
- * the words are known, which may have been swapped after the kernel read them, so that it may have been done. */
+/* `result`: how it ended for the probe. What the kernel opened or ran instead is known, so that this was not;
+ * of a change by name only the words are known, which may have been swapped after the kernel read them, so
+ * that it may have been done. */
 static void seen_otherwise(struct run *run, const struct expected *expected, int16_t result, enum likeness likeness)
 {
     count(&run->header->only_notify);
@@ -139,7 +140,7 @@ static bool is_exec(const struct expected *expected, const void *wanted)
 }
 
 /* Everything of the thread up to `match`, which has ended so; the lock is held. */
-static enum verdict settle_up_to(struct run *run, pid_t tid, const struct expected *match, int16_t result, const struct seen *seen)
+static enum verdict settle_up_to(struct run *run, pid_t tid, const struct expected *match, int16_t result, const struct probed_call *seen)
 {
     enum verdict verdict = NOT_STOPPED;
     for (struct expected **link = bucket_of(run, tid); match && *link && verdict == NOT_STOPPED;) {
@@ -162,20 +163,21 @@ static enum verdict settle_up_to(struct run *run, pid_t tid, const struct expect
     return verdict;
 }
 
-enum verdict agree(struct run *run, pid_t tid, uint32_t number, bool compat, uint64_t end_ns, int16_t result, const struct seen *seen)
+enum verdict correlate(struct run *run, pid_t tid, uint32_t number, bool compat, uint64_t end_ns, int16_t result,
+                       const struct probed_call *seen)
 {
     const struct expected call = {.number = number, .compat = compat};
-    pthread_mutex_lock(&run->agreement->lock);
+    pthread_mutex_lock(&run->correlation->lock);
     enum verdict verdict = settle_up_to(run, tid, last_stop(run, tid, end_ns, is_same_call, &call), result, seen);
-    pthread_mutex_unlock(&run->agreement->lock);
+    pthread_mutex_unlock(&run->correlation->lock);
     return verdict;
 }
 
-enum verdict agree_on_exec(struct run *run, pid_t tid, uint64_t end_ns, const struct seen *seen)
+enum verdict correlate_exec(struct run *run, pid_t tid, uint64_t end_ns, const struct probed_call *seen)
 {
-    pthread_mutex_lock(&run->agreement->lock);
+    pthread_mutex_lock(&run->correlation->lock);
     enum verdict verdict = settle_up_to(run, tid, last_stop(run, tid, end_ns, is_exec, NULL), 0, seen);
-    pthread_mutex_unlock(&run->agreement->lock);
+    pthread_mutex_unlock(&run->correlation->lock);
     return verdict;
 }
 
@@ -193,19 +195,19 @@ static bool is_overdue(const struct expected *expected, uint64_t until_ns, bool 
 
 void settle_all(struct run *run, uint64_t until_ns, bool (*is_alive)(pid_t tid))
 {
-    pthread_mutex_lock(&run->agreement->lock);
+    pthread_mutex_lock(&run->correlation->lock);
     for (size_t i = 0; i < BUCKETS; i++) {
-        for (const struct expected *one = run->agreement->first[i]; one; one = one->next) {
+        for (const struct expected *one = run->correlation->first[i]; one; one = one->next) {
             if (is_overdue(one, until_ns, is_alive))
                 seen_by_filter_alone(run, one);
         }
     }
-    pthread_mutex_unlock(&run->agreement->lock);
+    pthread_mutex_unlock(&run->correlation->lock);
 }
 
 void settle_thread(struct run *run, pid_t tid)
 {
-    pthread_mutex_lock(&run->agreement->lock);
+    pthread_mutex_lock(&run->correlation->lock);
     for (struct expected **link = bucket_of(run, tid); *link;) {
         if ((*link)->tid != tid) {
             link = &(*link)->next;
@@ -214,5 +216,5 @@ void settle_thread(struct run *run, pid_t tid)
         seen_by_filter_alone(run, *link);
         take_out(link);
     }
-    pthread_mutex_unlock(&run->agreement->lock);
+    pthread_mutex_unlock(&run->correlation->lock);
 }

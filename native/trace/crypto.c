@@ -47,8 +47,8 @@ uint64_t siphash(const uint8_t key[16], const void *data, size_t length)
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-/* ChaCha20 (RFC 8439) as a stream whose keystream position is the file's offset, so that any part can be written
- * or read alone. */
+/* ChaCha20 (RFC 8439) as a stream whose keystream position is the file's offset, so that any part can be
+ * written or read alone. */
 static uint32_t rotate32(uint32_t value, int bits)
 {
     return value << bits | value >> (32 - bits);

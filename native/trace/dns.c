@@ -1,5 +1,5 @@
-/* The addresses in a message of a name server (RFC 1035). In: hostile bytes. Out: names with the addresses they stand for;
- * names that lead to other names (CNAME) give the name that was asked for. Pure. */
+/* The addresses in a message of a name server (RFC 1035). In: hostile bytes. Out: names with the addresses
+ * they stand for; names that lead to other names (CNAME) give the name that was asked for. Pure. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <string.h>

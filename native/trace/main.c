@@ -1,7 +1,7 @@
 /* steno-trace: runs a command under a seccomp filter and writes what the kernel was asked to do.
  *
- * In: descriptors and options from the recorder (see `usage`). Out: the files of native/wire.toml in the spool, and
- * status records. It is started by `steno run`; by hand only `--probe` is of use.
+ * In: descriptors and options from the recorder (see `usage`). Out: the files of native/wire.toml in the
+ * spool, and status records. It is started by `steno run`; by hand only `--probe` is of use.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,21 +50,21 @@ static int start(struct run *run)
             return -errno;
     }
     int error = survive_truncation();
-    error = error ? error : start_emitting(run);
+    error = error ? error : start_log(run);
     if (error)
         return error;
-    run->tracees = start_tracees(run);
-    run->keeping = start_keeping();
-    if (!run->tracees || !run->keeping)
+    run->processes = start_processes(run);
+    run->backups = start_backups();
+    if (!run->processes || !run->backups)
         return -ENOMEM;
     if (run->options.store >= 0) {
-        run->store = close_store(run->options.store, run->options.run_id, run->options.keys, run->options.store_links);
+        run->store = guard_store(run->options.store, run->options.run_id, run->options.keys, run->options.store_links);
         if (!run->store)
             return -EINVAL;
     }
     if (run->options.split >= 0 && run->options.terminal >= 0 && start_split(run) != 0)
         run->split = NULL; /* the streams stay one; the header says so */
-    return launch_and_watch(run);
+    return supervise_command(run);
 }
 
 static int try_in_child(int *stage)

@@ -1,4 +1,5 @@
-/* Growing files. Space is taken from the disk before it is mapped, so that a full disk is an error and no signal. */
+/* Growing files. Space is taken from the disk before it is mapped, so that a full disk is an error and no
+ * signal. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

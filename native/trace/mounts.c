@@ -1,5 +1,6 @@
-/* What a call that mounts did, where nobody tells its result: whether our mounts are others when its caller is back. And what a
- * descriptor that is mounted stands for: open_tree(2) makes one of a directory, and move_mount(2) names it by that alone. */
+/* What a call that mounts did, where nobody tells its result: whether our mounts are others when its caller
+ * is back. And what a descriptor that is mounted stands for: open_tree(2) makes one of a directory, and
+ * move_mount(2) names it by that alone. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -61,7 +62,7 @@ void note_mount(struct stop *stop)
         if (!mounts.of[i].tid)
             atomic_fetch_add(&mounts.waiting, 1);
         mounts.of[i].tid = stop->tid;
-        mounts.of[i].at = stop->told_at[stop->told_count - 1];
+        mounts.of[i].at = stop->event_offsets[stop->event_count - 1];
         mounts.of[i].mounts = now;
         mounts.of[i].calls = mounts.calls;
         break;
@@ -87,10 +88,10 @@ void settle_mount(struct stop *stop)
     pthread_mutex_unlock(&mounts.lock);
 }
 
-void on_open_tree(struct stop *stop)
+void sys_open_tree(struct stop *stop)
 {
     char path[PATH_MAX];
-    struct place place;
+    struct resolved_path place;
     count_call(stop);
     if (argument(stop, stop->call->flags) & OPEN_TREE_CLONE)
         atomic_store(&stop->run->mounts_detached, true);
@@ -108,7 +109,7 @@ void on_open_tree(struct stop *stop)
 
 uint32_t source_of_mount(struct stop *stop, int descriptor)
 {
-    struct place place;
+    struct resolved_path place;
     resolve_descriptor(stop, descriptor, &place);
     const char *source = place.resolved;
     pthread_mutex_lock(&mounts.lock);

@@ -1,7 +1,7 @@
 /* The loop: take a stop, find its row, let the handler look, answer.
  *
- * Several threads serve one listener. A call that we do not know, or cannot look into, is counted and let through:
- * we never fail a call because we failed to understand it.
+ * Several threads serve one listener. A call that we do not know, or cannot look into, is counted and let
+ * through: we never fail a call because we failed to understand it.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -31,7 +31,8 @@
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP 1u
 #endif
 
-/* What the probe saw of files must be looked up while they are what they were: before a call that may change them. */
+/* What the probe saw of files must be looked up while they are what they were: before a call that may change
+ * them. */
 static void read_what_was_seen(const struct stop *stop)
 {
     bool may_change = stop->call && stop->call->effect >= EFFECT_OPEN;
@@ -87,11 +88,11 @@ static bool answer(struct stop *stop, struct seccomp_notif_resp *response)
 }
 
 static void serve_one(struct run *run, struct seccomp_notif *notif, struct seccomp_notif_resp *response,
-                      struct known *known)
+                      struct path_cache *known)
 {
     struct stop stop = {
         .run = run,
-        .known = known,
+        .cache = known,
         .notif = notif,
         .number = (uint32_t)notif->data.nr,
         .tid = (pid_t)notif->pid,
@@ -103,10 +104,10 @@ static void serve_one(struct run *run, struct seccomp_notif *notif, struct secco
     memcpy(stop.args, notif->data.args, sizeof stop.args);
     look_into(&stop);
     if (!stop.answered)
-        expect_witness(&stop);
+        expect_probe(&stop);
     if (!stop.answered && !answer(&stop, response)) {
         call_never_ran(&stop);
-        expect_nothing(&stop);
+        forget_expected(&stop);
     }
 }
 
@@ -133,7 +134,7 @@ static void note_number(uint64_t number)
     pthread_mutex_unlock(&numbering);
 }
 
-uint64_t stops_missed(void)
+uint64_t notifications_missed(void)
 {
     pthread_mutex_lock(&numbering);
     uint64_t taken = atomic_load_explicit(&begun, memory_order_relaxed);
@@ -150,7 +151,7 @@ static void *serve(void *context)
         abort();
     struct seccomp_notif *notif = calloc(1, sizes.seccomp_notif);
     struct seccomp_notif_resp *response = calloc(1, sizes.seccomp_notif_resp);
-    struct known *known = start_knowing();
+    struct path_cache *known = start_path_cache();
     if (!notif || !response || !known)
         abort();
     for (;;) {
@@ -173,8 +174,8 @@ static int start_thread(struct run *run, void *(*body)(void *))
     return -error;
 }
 
-/* A stop may have to wait for another process of the run: a file system that it serves, memory that it fills. When all
- * threads wait like that and somebody is due, there must be more. */
+/* A stop may have to wait for another process of the run: a file system that it serves, memory that it fills.
+ * When all threads wait like that and somebody is due, there must be more. */
 static void *relieve(void *context)
 {
     struct run *run = context;
@@ -193,7 +194,7 @@ static void *relieve(void *context)
     }
 }
 
-int start_serving(struct run *run, int threads)
+int start_notify(struct run *run, int threads)
 {
     uint64_t flags = SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP;
     if (ioctl(run->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, flags) == 0)

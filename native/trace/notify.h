@@ -5,7 +5,7 @@
 #include "trace.h"
 
 /* Stops that were made and that we did not take. */
-uint64_t stops_missed(void);
-int start_serving(struct run *run, int threads);
+uint64_t notifications_missed(void);
+int start_notify(struct run *run, int threads);
 
 #endif

@@ -9,7 +9,10 @@
 
 #include "options.h"
 
-enum { STATUS = 1, LEASH, SPOOL, KEY, ORIGIN, CWD, TERMINAL, STDIN, STDOUT, STDERR, SPLIT, MAX_BLOB, IO_URING, IGNORE, DRAIN, HOLD, CGROUP, OBSERVER, PROBE_AT, PROBE_OPTIONAL, ENDED_BY, PROBE, STORE, RUN_ID, KEYS, STORE_LINK };
+enum {
+    STATUS = 1, LEASH, SPOOL, KEY, ORIGIN, CWD, TERMINAL, STDIN, STDOUT, STDERR, SPLIT, MAX_BLOB, IO_URING, IGNORE,
+    DRAIN, HOLD, CGROUP, OBSERVER, PROBE_AT, PROBE_OPTIONAL, ENDED_BY, PROBE, STORE, RUN_ID, KEYS, STORE_LINK,
+};
 
 static const struct option long_options[] = {
     {"status", required_argument, NULL, STATUS},     {"leash", required_argument, NULL, LEASH},
@@ -138,7 +141,8 @@ static bool take_option(struct options *options, int option, char ***next_ignore
 enum wish read_options(int argc, char **argv, struct options *options)
 {
     *options = (struct options){.status = -1, .leash = -1, .spool = -1, .key = -1, .terminal = -1,
-                                .standard = {-1, -1, -1}, .split = -1, .drains = {-1, -1, -1}, .hold = -1, .cgroup = -1, .probe = -1, .store = -1, .keys = -1,
+                                .standard = {-1, -1, -1}, .split = -1, .drains = {-1, -1, -1}, .hold = -1,
+                                 .cgroup = -1, .probe = -1, .store = -1, .keys = -1,
                                 .filtered = true, .cwd = ".", .max_blob = 16 << 20};
     options->ignored = calloc((size_t)argc + 1, sizeof *options->ignored); /* more than they can be */
     options->store_links = calloc((size_t)argc + 1, sizeof *options->store_links);

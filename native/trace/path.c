@@ -1,7 +1,8 @@
 /* What a path means to the caller: looked up by the kernel through /proc/TID/{cwd,root,fd}, never modelled.
  *
- * Everything is opened with O_PATH, which has no effect on what it names: it neither waits for a FIFO nor wakes a
- * device. While no process of the run has changed its root or its mounts, absolute paths mean the same to us.
+ * Everything is opened with O_PATH, which has no effect on what it names: it neither waits for a FIFO nor
+ * wakes a device. While no process of the run has changed its root or its mounts, absolute paths mean the
+ * same to us.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -110,7 +111,7 @@ static int look_up(const struct stop *stop, int dir, const char *path, int flags
     return fd < 0 ? -error : fd;
 }
 
-bool name_of(const struct stop *stop, int fd, struct place *place)
+bool name_of(const struct stop *stop, int fd, struct resolved_path *place)
 {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -141,7 +142,7 @@ static bool lies_elsewhere(const char *path, const struct stat *found)
     return false;
 }
 
-void compare_roots(struct place *place, const char *path, const struct stat *found)
+void compare_roots(struct resolved_path *place, const char *path, const struct stat *found)
 {
     struct stat ours;
     if (!(place->notes & NOTE_OTHER_ROOT))
@@ -158,7 +159,7 @@ bool is_called(const char *name, const struct stat *found)
     return lstat(name, &named) == 0 && named.st_dev == found->st_dev && named.st_ino == found->st_ino;
 }
 
-static void strip_deleted(struct place *place)
+static void strip_deleted(struct resolved_path *place)
 {
     static const char mark[] = " (deleted)";
     size_t length = strlen(place->resolved), tail = sizeof mark - 1;
@@ -170,8 +171,9 @@ static void strip_deleted(struct place *place)
     }
 }
 
-/* Words instead of a look: for what cannot be reached. A name that would be relative, or is longer than we can tell, is none. */
-static void join_by_words(const struct stop *stop, int dir, const char *path, struct place *place)
+/* Words instead of a look: for what cannot be reached. A name that would be relative, or is longer than we
+ * can tell, is none. */
+static void join_by_words(const struct stop *stop, int dir, const char *path, struct resolved_path *place)
 {
     char base[64], start[PATH_MAX] = "";
     base_path(stop, dir, base);
@@ -183,7 +185,7 @@ static void join_by_words(const struct stop *stop, int dir, const char *path, st
     place->notes |= NOTE_NOT_RESOLVED;
 }
 
-void read_target(struct place *place)
+void read_target(struct resolved_path *place)
 {
     if (S_ISLNK(place->found.st_mode)) {
         ssize_t length = readlinkat(place->fd, "", place->target, PATH_MAX - 1);
@@ -192,13 +194,13 @@ void read_target(struct place *place)
 }
 
 /* The name that /proc tells of a file in a mount that lies in no directory begins at the root of that mount. */
-static bool is_misleading(const struct stop *stop, const struct place *place, const struct stat *found)
+static bool is_misleading(const struct stop *stop, const struct resolved_path *place, const struct stat *found)
 {
     bool may_be = atomic_load(&stop->run->mounts_detached) && !(place->notes & (NOTE_OTHER_ROOT | NOTE_DELETED));
     return may_be && place->resolved[0] == '/' && !is_called(place->resolved, found);
 }
 
-void take(const struct stop *stop, int dir, const char *path, int fd, struct place *place)
+void take(const struct stop *stop, int dir, const char *path, int fd, struct resolved_path *place)
 {
     place->fd = fd;
     place->exists = fstat(fd, &place->found) == 0;
@@ -229,7 +231,7 @@ static size_t entry_of(const char *path, size_t *start)
 }
 
 /* The directory, which is there, gives the name that would be made in it. */
-static void name_entry(const struct stop *stop, int directory, const char *name, size_t length, struct place *place)
+static void name_entry(const struct stop *stop, int directory, const char *name, size_t length, struct resolved_path *place)
 {
     struct stat found;
     bool named = name_of(stop, directory, place) && fstat(directory, &found) == 0 && !is_misleading(stop, place, &found);
@@ -247,7 +249,7 @@ static void name_entry(const struct stop *stop, int directory, const char *name,
 }
 
 /* Nothing is there: its directory is, perhaps, and gives the name that would be made. */
-static void resolve_absent(const struct stop *stop, int dir, const char *path, struct place *place)
+static void resolve_absent(const struct stop *stop, int dir, const char *path, struct resolved_path *place)
 {
     char parent[PATH_MAX];
     size_t start, length = entry_of(path, &start);
@@ -260,7 +262,7 @@ static void resolve_absent(const struct stop *stop, int dir, const char *path, s
 }
 
 /* "FILE/" and "FILE/." name nothing, but FILE is there, and it is what the record must not call absent. */
-static bool is_file_with_slash(const struct stop *stop, int dir, const char *path, struct place *place)
+static bool is_file_with_slash(const struct stop *stop, int dir, const char *path, struct resolved_path *place)
 {
     char name[PATH_MAX];
     if (!ends_as_directory(path))
@@ -274,7 +276,7 @@ static bool is_file_with_slash(const struct stop *stop, int dir, const char *pat
     return fd >= 0;
 }
 
-static void not_there(const struct stop *stop, int dir, const char *path, int error, struct place *place)
+static void not_there(const struct stop *stop, int dir, const char *path, int error, struct resolved_path *place)
 {
     if (error == ENOTDIR && is_file_with_slash(stop, dir, path, place)) {
         place->error = error;
@@ -289,7 +291,7 @@ static void not_there(const struct stop *stop, int dir, const char *path, int er
     place->known_result = error == EBADF || (looked_up && !(place->notes & NOTE_NOT_RESOLVED));
 }
 
-void start_place(const struct stop *stop, struct place *place)
+void start_place(const struct stop *stop, struct resolved_path *place)
 {
     place->resolved[0] = place->target[0] = 0;
     place->fd = -1;
@@ -297,7 +299,8 @@ void start_place(const struct stop *stop, struct place *place)
     place->exists = place->known_result = place->compared = false;
     memset(&place->found, 0, sizeof place->found);
     /* Beside a filter nothing has changed yet: before it lets a change through, the ring is read. */
-    bool late = stop->seen && (stop->run->listener < 0 || atomic_load(&stop->run->looks_are_late) || !stop->call || stops_beside_probe(stop->call, stop->args));
+    bool passes = stop->call && !stops_beside_probe(stop->call, stop->args);
+    bool late = stop->probed && (stop->run->listener < 0 || atomic_load(&stop->run->looks_are_late) || !passes);
     place->notes = (uint16_t)((stop->other_root ? NOTE_OTHER_ROOT : 0) | (late ? NOTE_LATE : 0));
 }
 
@@ -313,7 +316,7 @@ static const char *below_own_cwd(const struct stop *stop, const char *path, char
         if (strncmp(means, own[i], length) != 0 || means[length] != '/')
             continue;
         const char *rest = means + length + strspn(means + length, "/");
-        return *rest && find_part(stop->seen, PART_BASE, (uint64_t)(int64_t)AT_FDCWD) ? rest : NULL;
+        return *rest && find_part(stop->probed, PART_BASE, (uint64_t)(int64_t)AT_FDCWD) ? rest : NULL;
     }
     return NULL;
 }
@@ -323,19 +326,19 @@ static bool changes_through_a_process(const struct stop *stop, const char *path)
 {
     static const char processes[] = "/proc/";
     char plain[PATH_MAX];
-    if (!stop->seen || !stop->call || !op_changes(stop->call->op) || stop->call->op == OP_LINK || path[0] != '/')
+    if (!stop->probed || !stop->call || !op_changes(stop->call->op) || stop->call->op == OP_LINK || path[0] != '/')
         return false;
     join_paths("", path, plain, sizeof plain);
     const char *first = plain + sizeof processes - 1;
-    return strncmp(plain, processes, sizeof processes - 1) == 0 && *first >= '0' && *first <= '9' && seen_success(stop->seen);
+    return strncmp(plain, processes, sizeof processes - 1) == 0 && *first >= '0' && *first <= '9' && probed_success(stop->probed);
 }
 
-void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct place *place)
+void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct resolved_path *place)
 {
     start_place(stop, place);
     if (stop->notes & (NOTE_PATH_UNREADABLE | NOTE_PATH_CUT)) {
         place->error = stop->notes & NOTE_PATH_CUT ? ENAMETOOLONG : EFAULT;
-        place->known_result = stop->notes & NOTE_PATH_CUT && !stop->seen; /* the probe may cut what the kernel does not */
+        place->known_result = stop->notes & NOTE_PATH_CUT && !stop->probed; /* the probe may cut what the kernel does not */
         place->notes |= NOTE_NOT_RESOLVED;
         return;
     }
@@ -345,15 +348,15 @@ void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct 
         return;
     }
     char words[PATH_MAX], rewritten[PATH_MAX];
-    const char *below_cwd = stop->seen ? below_own_cwd(stop, path, rewritten) : NULL;
+    const char *below_cwd = stop->probed ? below_own_cwd(stop, path, rewritten) : NULL;
     if (below_cwd)
         path = below_cwd, dir = AT_FDCWD;
     /* A link makes another name of a file that has none yet: that name is what counts. */
-    bool by_process = stop->seen && !below_cwd && stop->call && stop->call->op != OP_LINK && differs_by_caller(stop, path);
-    if (stop->seen && path[0] != '/') { /* its directory is known; the process may be gone */
-        if (!seen_words(stop->seen, dir, path, words)) {
-            const struct probe_part *base = find_part(stop->seen, PART_BASE, (uint64_t)(int64_t)dir);
-            bool nameless = base ? base->flags & NAME_DELETED : !seen_success(stop->seen);
+    bool by_process = stop->probed && !below_cwd && stop->call && stop->call->op != OP_LINK && differs_by_caller(stop, path);
+    if (stop->probed && path[0] != '/') { /* its directory is known; the process may be gone */
+        if (!probed_words(stop->probed, dir, path, words)) {
+            const struct probe_part *base = find_part(stop->probed, PART_BASE, (uint64_t)(int64_t)dir);
+            bool nameless = base ? base->flags & NAME_DELETED : !probed_success(stop->probed);
             place->error = nameless ? EBADF : ENAMETOOLONG; /* longer than we can name, not than it may be */
             place->notes |= NOTE_NOT_RESOLVED;
             return;
@@ -368,7 +371,7 @@ void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct 
         take(stop, dir, path, fd, place);
         return;
     }
-    if (by_process && seen_own_descriptor(stop->seen, path, words)) { /* it had it open; the probe took its name along */
+    if (by_process && probed_own_descriptor(stop->probed, path, words)) { /* it had it open; the probe took its name along */
         fd = look_up(stop, AT_FDCWD, words, O_NOFOLLOW);
         if (fd >= 0) {
             take(stop, AT_FDCWD, words, fd, place);
@@ -385,7 +388,7 @@ void resolve(struct stop *stop, int dir, const char *path, int nofollow, struct 
 }
 
 /* As `resolve_absent`, by the same rules. */
-static void absent_as_asked(struct stop *stop, int base, int dir, const char *path, uint64_t rules, struct place *place)
+static void absent_as_asked(struct stop *stop, int base, int dir, const char *path, uint64_t rules, struct resolved_path *place)
 {
     char parent[PATH_MAX];
     size_t start, length = entry_of(path, &start);
@@ -399,10 +402,10 @@ static void absent_as_asked(struct stop *stop, int base, int dir, const char *pa
         join_by_words(stop, dir, rules & RESOLVE_IN_ROOT ? path + strspn(path, "/") : path, place);
 }
 
-void resolve_as_asked(struct stop *stop, int dir, const char *path, uint64_t rules, int nofollow, struct place *place)
+void resolve_as_asked(struct stop *stop, int dir, const char *path, uint64_t rules, int nofollow, struct resolved_path *place)
 {
     char base[64];
-    if (stop->seen) { /* the file that was opened will tell */
+    if (stop->probed) { /* the file that was opened will tell */
         resolve(stop, dir, rules & RESOLVE_IN_ROOT ? path + strspn(path, "/") : path, NOFOLLOW, place);
         return;
     }
@@ -427,7 +430,7 @@ void resolve_as_asked(struct stop *stop, int dir, const char *path, uint64_t rul
 }
 
 /* A link that leads nowhere: where would it lead? `place` holds the link; it becomes the place behind it. */
-void resolve_dangling(struct stop *stop, struct place *place)
+void resolve_dangling(struct stop *stop, struct resolved_path *place)
 {
     for (int depth = 0; depth < MAX_LINKS; depth++) {
         char path[PATH_MAX], parent[PATH_MAX];
@@ -451,10 +454,10 @@ void resolve_dangling(struct stop *stop, struct place *place)
 }
 
 /* Two looks that agree: the caller waits, and nobody else can change what the descriptor is in between. */
-static bool look_at_descriptor(const struct stop *stop, const char *link, struct place *place)
+static bool look_at_descriptor(const struct stop *stop, const char *link, struct resolved_path *place)
 {
     struct stat found;
-    if (!stop->only_looks || !stop->alone || stat(link, &found) != 0 || S_ISLNK(found.st_mode) ||
+    if (!stop->only_looks || !stop->single_threaded || stat(link, &found) != 0 || S_ISLNK(found.st_mode) ||
         read_link(link, place->resolved) < 0)
         return false;
     place->found = found;
@@ -464,17 +467,17 @@ static bool look_at_descriptor(const struct stop *stop, const char *link, struct
     return true;
 }
 
-void resolve_descriptor(struct stop *stop, int number, struct place *place)
+void resolve_descriptor(struct stop *stop, int number, struct resolved_path *place)
 {
     char link[64];
     start_place(stop, place);
-    if (stop->seen) {
-        const struct probe_part *part = find_part(stop->seen, PART_FILE, (uint32_t)number);
+    if (stop->probed) {
+        const struct probe_part *part = find_part(stop->probed, PART_FILE, (uint32_t)number);
         place->error = EBADF;
         place->known_result = !part;
         place->notes |= part ? 0 : NOTE_NOT_RESOLVED;
         if (part)
-            seen_file(part, place);
+            probed_file(part, place);
         return;
     }
     snprintf(link, sizeof link, "/proc/%d/fd/%d", stop->tid, number);
@@ -490,7 +493,8 @@ void resolve_descriptor(struct stop *stop, int number, struct place *place)
     take(stop, number, "", fd, place);
 }
 
-/* A descriptor of the caller's tells which file system the handle is of. Whoever may use handles at all may do so here. */
+/* A descriptor of the caller's tells which file system the handle is of. Whoever may use handles at all may
+ * do so here. */
 static int open_handle(const struct stop *stop, int mount, uint64_t address)
 {
     char base[64], name[80];
@@ -513,20 +517,21 @@ static int open_handle(const struct stop *stop, int mount, uint64_t address)
     return fd;
 }
 
-void resolve_handle(struct stop *stop, int mount, uint64_t address, struct place *place)
+void resolve_handle(struct stop *stop, int mount, uint64_t address, struct resolved_path *place)
 {
     start_place(stop, place);
-    const struct probe_part *part = stop->seen && seen_success(stop->seen) ? find_part(stop->seen, PART_FILE, (uint32_t)stop->seen->record->result) : NULL;
-    int fd = stop->seen ? -1 : open_handle(stop, mount, address);
+    const struct probed_call *seen = stop->probed && probed_success(stop->probed) ? stop->probed : NULL;
+    const struct probe_part *part = seen ? find_part(seen, PART_FILE, (uint32_t)seen->record->result) : NULL;
+    int fd = stop->probed ? -1 : open_handle(stop, mount, address);
     place->notes |= fd < 0 ? NOTE_NOT_RESOLVED : 0;
     place->error = fd < 0 ? ENAMETOOLONG : 0; /* it is there, perhaps, and we have no name for it */
     if (part)
-        seen_file(part, place);
+        probed_file(part, place);
     else if (fd >= 0)
         take(stop, mount, "", fd, place);
 }
 
-void close_place(struct place *place)
+void close_place(struct resolved_path *place)
 {
     if (place->fd >= 0)
         close(place->fd);

@@ -1,17 +1,18 @@
 /* What one serving thread has just learned from the kernel, and may use again for a moment.
  *
- * Where the words of a directory lead, through links and "..", stays so until a process of the run moves names about, and a
- * working directory until one is changed. Each such call begins a new age when it is stopped, and another at the next stop of
- * its thread, when it is over: what others learned in between may be of before. A change from outside of the run, or by a
- * thread that did not come back yet, can be missed for MOMENT_NS: docs/coverage.md says so. Threads that share a working
- * directory can change it under each other, so it is remembered for processes of one thread only.
+ * Where the words of a directory lead, through links and "..", stays so until a process of the run moves
+ * names about, and a working directory until one is changed. Each such call begins a new age when it is
+ * stopped, and another at the next stop of its thread, when it is over: what others learned in between may be
+ * of before. A change from outside of the run, or by a thread that did not come back yet, can be missed for
+ * MOMENT_NS: docs/coverage.md says so. Threads that share a working directory can change it under each other,
+ * so it is remembered for processes of one thread only.
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "clock.h"
 #include "crypto.h"
+#include "hashtable.h"
 #include "path.h"
 #include "path_cache.h"
 
@@ -25,7 +26,7 @@ struct age {
     uint64_t until_ns;
 };
 
-struct known {
+struct path_cache {
     uint8_t hash_key[16];
     struct {
         struct age age;
@@ -39,10 +40,10 @@ struct known {
     } cwds[PROCESSES];
 };
 
-struct known *start_knowing(void)
+struct path_cache *start_path_cache(void)
 {
-    struct known *known = calloc(1, sizeof *known);
-    if (known && getrandom(known->hash_key, sizeof known->hash_key, 0) != sizeof known->hash_key) {
+    struct path_cache *known = calloc(1, sizeof *known);
+    if (known && !random_key(known->hash_key)) {
         free(known); /* with a key that can be guessed, two directories could be made to look like one */
         return NULL;
     }
@@ -68,7 +69,7 @@ void settle_move(const struct stop *stop)
 
 static struct age age_now(const struct stop *stop)
 {
-    return (struct age){atomic_load(&stop->run->age), now_ns(stop->run) + MOMENT_NS};
+    return (struct age){atomic_load(&stop->run->age), now_ns(stop->run) + CACHE_NS};
 }
 
 static bool is_current(const struct stop *stop, struct age age)
@@ -76,38 +77,38 @@ static bool is_current(const struct stop *stop, struct age age)
     return age.number == atomic_load(&stop->run->age) && now_ns(stop->run) < age.until_ns;
 }
 
-const char *known_directory(const struct stop *stop, const char *words, size_t length)
+const char *cached_directory(const struct stop *stop, const char *words, size_t length)
 {
-    uint64_t hash = siphash(stop->known->hash_key, words, length);
+    uint64_t hash = siphash(stop->cache->hash_key, words, length);
     size_t slot = hash % DIRECTORIES;
-    bool known = stop->known->directories[slot].hash == hash && is_current(stop, stop->known->directories[slot].age);
-    return known ? stop->known->directories[slot].real : NULL;
+    bool known = stop->cache->directories[slot].hash == hash && is_current(stop, stop->cache->directories[slot].age);
+    return known ? stop->cache->directories[slot].real : NULL;
 }
 
-void note_directory(const struct stop *stop, const char *words, size_t length, const char *real, size_t real_length)
+void cache_directory(const struct stop *stop, const char *words, size_t length, const char *real, size_t real_length)
 {
-    uint64_t hash = siphash(stop->known->hash_key, words, length);
+    uint64_t hash = siphash(stop->cache->hash_key, words, length);
     size_t slot = hash % DIRECTORIES;
     if (real_length >= LONGEST_REAL)
         return;
-    stop->known->directories[slot].hash = hash;
-    stop->known->directories[slot].age = age_now(stop);
-    memcpy(stop->known->directories[slot].real, real, real_length);
-    stop->known->directories[slot].real[real_length] = 0;
+    stop->cache->directories[slot].hash = hash;
+    stop->cache->directories[slot].age = age_now(stop);
+    memcpy(stop->cache->directories[slot].real, real, real_length);
+    stop->cache->directories[slot].real[real_length] = 0;
 }
 
-const char *known_cwd(const struct stop *stop)
+const char *cached_cwd(const struct stop *stop)
 {
     uint32_t slot = stop->process % PROCESSES;
-    bool known = stop->alone && stop->known->cwds[slot].process == stop->process &&
-                 is_current(stop, stop->known->cwds[slot].age);
-    return known ? stop->known->cwds[slot].path : NULL;
+    bool known = stop->single_threaded && stop->cache->cwds[slot].process == stop->process &&
+                 is_current(stop, stop->cache->cwds[slot].age);
+    return known ? stop->cache->cwds[slot].path : NULL;
 }
 
-void note_cwd(const struct stop *stop, const char *path)
+void cache_cwd(const struct stop *stop, const char *path)
 {
     uint32_t slot = stop->process % PROCESSES;
-    stop->known->cwds[slot].age = age_now(stop);
-    stop->known->cwds[slot].process = stop->process;
-    memcpy(stop->known->cwds[slot].path, path, strlen(path) + 1);
+    stop->cache->cwds[slot].age = age_now(stop);
+    stop->cache->cwds[slot].process = stop->process;
+    memcpy(stop->cache->cwds[slot].path, path, strlen(path) + 1);
 }

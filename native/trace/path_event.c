@@ -30,7 +30,7 @@ int directory(const struct stop *stop, int position)
 
 bool may_succeed(const struct stop *stop)
 {
-    return !stop->seen || seen_success(stop->seen);
+    return !stop->probed || probed_success(stop->probed);
 }
 
 static int64_t nanoseconds(struct timespec time)
@@ -42,7 +42,7 @@ static int64_t nanoseconds(struct timespec time)
 }
 
 /* `changes`: the operation that may change it, or 0. */
-static uint32_t state_of(struct run *run, const struct place *place, uint32_t resolved, enum op changes, uint64_t flags)
+static uint32_t state_of(struct run *run, const struct resolved_path *place, uint32_t resolved, enum op changes, uint64_t flags)
 {
     if (!place->exists) {
         bool absent = place->resolved[0] && (place->error == ENOENT || place->error == ENOTDIR);
@@ -63,9 +63,9 @@ static uint32_t state_of(struct run *run, const struct place *place, uint32_t re
         .rdev = (uint32_t)(major(found->st_rdev) << 20 | minor(found->st_rdev)),
     };
     if (changes)
-        keep_content(run, changes, flags, place, &state);
+        backup_content(run, changes, flags, place, &state);
     else
-        recall_content(run, place, &state);
+        recall_backup(run, place, &state);
     return intern_state(run, resolved, &state);
 }
 
@@ -76,7 +76,7 @@ static bool makes_file(enum op op, uint64_t flags)
 }
 
 /* What the state at the stop says of the outcome, if it settles it. */
-static int16_t result_of(enum op op, const struct place *place, uint64_t flags)
+static int16_t result_of(enum op op, const struct resolved_path *place, uint64_t flags)
 {
     if (op == OP_RENAME_TO && place->exists && flags & RENAME_NOREPLACE)
         return WIRE_RESULT_FAILED; /* EEXIST, unless something else is found wrong before: another mount, one to read only */
@@ -109,12 +109,13 @@ static int16_t result_of(enum op op, const struct place *place, uint64_t flags)
     }
 }
 
-/* A change that cannot be told under a name of ours: because it is in another root, or because its name was not learned. */
-static void count_what_is_unclear(const struct stop *stop, enum op op, const struct place *place)
+/* A change that cannot be told under a name of ours: because it is in another root, or because its name was
+ * not learned. */
+static void count_what_is_unclear(const struct stop *stop, enum op op, const struct resolved_path *place)
 {
     bool of_mounts = op == OP_MOUNT || op == OP_UMOUNT || op == OP_PIVOT_ROOT; /* its own, if it has any */
-    bool other_root = place->notes & NOTE_OTHER_ROOT, compared = !stop->seen || place->compared || of_mounts;
-    bool nameless = stop->seen && !place->resolved[0]; /* and yet it was done */
+    bool other_root = place->notes & NOTE_OTHER_ROOT, compared = !stop->probed || place->compared || of_mounts;
+    bool nameless = stop->probed && !place->resolved[0]; /* and yet it was done */
     bool was_there = place->exists || place->error == ENAMETOOLONG || nameless;
     if ((other_root && !compared) || (was_there && place->notes & NOTE_NOT_RESOLVED))
         count(&stop->run->header->unresolved);
@@ -122,7 +123,7 @@ static void count_what_is_unclear(const struct stop *stop, enum op op, const str
         count(&stop->run->header->elsewhere);
 }
 
-struct wire_event event_at(struct stop *stop, enum op op, const char *path, const struct place *place, bool changes,
+struct wire_event event_at(struct stop *stop, enum op op, const char *path, const struct resolved_path *place, bool changes,
                            uint64_t flags)
 {
     struct wire_event event = event_of(stop, op);
@@ -134,8 +135,8 @@ struct wire_event event_at(struct stop *stop, enum op op, const char *path, cons
     if (op != OP_FOLLOW && !(op == OP_OPEN && (flags & O_TMPFILE) == O_TMPFILE)) /* which opens a file that has no name */
         note_place(stop, place, op == OP_INTERPRETER);
     bool makes = op == OP_MKDIR || op == OP_SYMLINK || makes_file(op, flags);
-    bool refused = changes && (place->exists || makes) && is_closed(stop, op, place);
-    bool in_time = changes && !stop->seen && !refused; /* to keep what is there */
+    bool refused = changes && (place->exists || makes) && is_guarded(stop, op, place);
+    bool in_time = changes && !stop->probed && !refused; /* to keep what is there */
     event.state = state_of(stop->run, place, event.resolved, in_time ? op : 0, flags);
     event.result = result_of(op, place, flags);
     if (refused) {
@@ -147,23 +148,23 @@ struct wire_event event_at(struct stop *stop, enum op op, const char *path, cons
     bool can_be_made = place->error == ENOENT && !(place->notes & NOTE_NOT_RESOLVED) && event.result == WIRE_RESULT_UNKNOWN;
     if (in_time && can_be_made && makes_file(op, flags))
         note_made(stop->run, place);
-    bool failed = stop->seen ? !seen_success(stop->seen) : event.result != WIRE_RESULT_UNKNOWN;
+    bool failed = stop->probed ? !probed_success(stop->probed) : event.result != WIRE_RESULT_UNKNOWN;
     if (changes && !failed)
         count_what_is_unclear(stop, op, place);
     return event;
 }
 
 /* Looks at a path; a link that the call follows is told by itself, and `place` is what it leads to. */
-void look(struct stop *stop, int dir, const char *path, bool nofollow, struct place *place)
+void look(struct stop *stop, int dir, const char *path, bool nofollow, struct resolved_path *place)
 {
-    if (stop->seen && seen_place(stop, dir, path, nofollow, place))
+    if (stop->probed && probed_place(stop, dir, path, nofollow, place))
         return;
     resolve(stop, dir, path, NOFOLLOW, place);
     if (nofollow || !place->exists || !S_ISLNK(place->found.st_mode))
         return;
     struct wire_event event = event_at(stop, OP_FOLLOW, path, place, false, 0);
-    record_event(stop, &event);
-    struct place behind;
+    log_event(stop, &event);
+    struct resolved_path behind;
     bool leads_to_own = differs_by_caller(stop, place->target); /* a log that is a link to /dev/stdout */
     resolve(stop, dir, leads_to_own ? place->target : path, FOLLOW, &behind);
     if (behind.exists || behind.error != ENOENT) {
@@ -197,7 +198,7 @@ static bool means_descriptor(const struct stop *stop, const char *path)
 }
 
 /* Reads and looks at the first path of the call. */
-void look_at_argument(struct stop *stop, char path[PATH_MAX], struct place *place)
+void look_at_argument(struct stop *stop, char path[PATH_MAX], struct resolved_path *place)
 {
     int dir = directory(stop, stop->call->dir);
     path[0] = 0;
@@ -215,5 +216,5 @@ void tell(struct stop *stop, struct wire_event *event)
 {
     event->arg = argument(stop, stop->call->arg);
     event->arg2 = argument(stop, stop->call->arg2);
-    record_event(stop, event);
+    log_event(stop, event);
 }

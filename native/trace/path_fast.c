@@ -1,7 +1,8 @@
 /* What a path means to the caller, by its absolute words: the shorter way of resolving, for most paths.
  *
- * In: a path, and where it begins. Out: the place, or nothing, and then path.c goes the long way. Words are never
- * folded: what links and ".." on the way lead to is asked of the kernel, and remembered for a moment (path_cache.c).
+ * In: a path, and where it begins. Out: the place, or nothing, and then path.c goes the long way. Words are
+ * never folded: what links and ".." on the way lead to is asked of the kernel, and remembered for a moment
+ * (path_cache.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@ static bool absolute_words(const struct stop *stop, int dir, const char *path, c
         return path != rewritten && join_paths("", path, words, PATH_MAX) < PATH_MAX - 1;
     }
     bool may_mislead = atomic_load(&stop->run->mounts_detached);
-    const char *cwd = dir == AT_FDCWD && !may_mislead ? known_cwd(stop) : NULL;
+    const char *cwd = dir == AT_FDCWD && !may_mislead ? cached_cwd(stop) : NULL;
     if (cwd && strlen(cwd) + strlen(path) + 2 <= PATH_MAX) {
         join_paths(cwd, path, words, PATH_MAX);
         return true;
@@ -44,7 +45,7 @@ static bool absolute_words(const struct stop *stop, int dir, const char *path, c
     if (ends_in(start, (size_t)length, deleted) || (may_mislead && (stat(base, &found) != 0 || !is_called(start, &found))))
         return false;
     if (dir == AT_FDCWD)
-        note_cwd(stop, start);
+        cache_cwd(stop, start);
     join_paths(start, path, words, PATH_MAX);
     return true;
 }
@@ -72,18 +73,18 @@ static bool set_name(char resolved[PATH_MAX], const char *directory, size_t leng
     return true;
 }
 
-static void set_absent(struct place *place)
+static void set_absent(struct resolved_path *place)
 {
     place->error = ENOENT;
     place->known_result = true;
 }
 
 /* Without a descriptor: enough for a call that only looks. */
-static bool look_in_known(const struct stop *stop, const char *words, struct place *place)
+static bool look_in_cache(const struct stop *stop, const char *words, struct resolved_path *place)
 {
     struct stat found;
     const char *name = last_name(words);
-    const char *real = name ? known_directory(stop, words, directory_length(words, name)) : NULL;
+    const char *real = name ? cached_directory(stop, words, directory_length(words, name)) : NULL;
     if (!real || !set_name(place->resolved, real, strlen(real), name))
         return false;
     if (lstat(place->resolved, &found) != 0) {
@@ -99,7 +100,7 @@ static bool look_in_known(const struct stop *stop, const char *words, struct pla
 }
 
 /* The common case: no link anywhere on the way. Then the words are the name. */
-static bool resolve_plainly(const struct stop *stop, const char *words, struct place *place)
+static bool resolve_plainly(const struct stop *stop, const char *words, struct resolved_path *place)
 {
     const char *name = last_name(words);
     int fd = open_words(words, O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
@@ -112,7 +113,7 @@ static bool resolve_plainly(const struct stop *stop, const char *words, struct p
         place->exists = fstat(fd, &place->found) == 0;
     memcpy(place->resolved, words, strlen(words) + 1);
     if (name) /* what is not there will be no link either, unless somebody moves names */
-        note_directory(stop, words, directory_length(words, name), words, directory_length(words, name));
+        cache_directory(stop, words, directory_length(words, name), words, directory_length(words, name));
     read_target(place); /* a link at the end of the way is opened itself */
     return true;
 }
@@ -122,11 +123,11 @@ static void learn_directory(const struct stop *stop, const char *words, const ch
 {
     const char *name = last_name(words), *found = last_name(resolved);
     if (name && found && strcmp(name, found) == 0 && resolved[0] == '/' && strncmp(resolved, "/proc/", 6) != 0)
-        note_directory(stop, words, directory_length(words, name), resolved, directory_length(resolved, found));
+        cache_directory(stop, words, directory_length(words, name), resolved, directory_length(resolved, found));
 }
 
 /* Neither it nor its directory is there: where ".." would have led, nobody knows. */
-static void leave_as_words(const char *words, struct place *place)
+static void leave_as_words(const char *words, struct resolved_path *place)
 {
     memcpy(place->resolved, words, strlen(words) + 1);
     place->error = ENOENT;
@@ -134,7 +135,7 @@ static void leave_as_words(const char *words, struct place *place)
 }
 
 /* Nothing is there; the directory gives the name that would be made. */
-static bool resolve_missing(const struct stop *stop, const char *words, struct place *place)
+static bool resolve_missing(const struct stop *stop, const char *words, struct resolved_path *place)
 {
     const char *name = last_name(words);
     char parent[PATH_MAX];
@@ -161,7 +162,7 @@ static bool resolve_missing(const struct stop *stop, const char *words, struct p
 }
 
 /* Not through /proc/PID/fd and the like, which change without a call that we see. */
-static bool resolve_through_links(const struct stop *stop, const char *words, struct place *place)
+static bool resolve_through_links(const struct stop *stop, const char *words, struct resolved_path *place)
 {
     int fd = open_words(words, O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
     if (fd < 0)
@@ -172,16 +173,16 @@ static bool resolve_through_links(const struct stop *stop, const char *words, st
     return true;
 }
 
-static bool resolve_words(const struct stop *stop, const char *words, struct place *place)
+static bool resolve_words(const struct stop *stop, const char *words, struct resolved_path *place)
 {
-    if (stop->only_looks && look_in_known(stop, words, place))
+    if (stop->only_looks && look_in_cache(stop, words, place))
         return true;
     if (!strstr(words, "/..") && resolve_plainly(stop, words, place))
         return true;
     return resolve_through_links(stop, words, place);
 }
 
-bool resolve_by_words(const struct stop *stop, int dir, const char *path, struct place *place)
+bool resolve_by_words(const struct stop *stop, int dir, const char *path, struct resolved_path *place)
 {
     char words[PATH_MAX];
     if (stop->other_root || !absolute_words(stop, dir, path, words) ||

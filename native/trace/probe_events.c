@@ -1,7 +1,7 @@
 /* What the probe saw, told as the filter would tell it: by the same handlers, over what the probe took along.
  *
- * A call that the filter stopped is told already; its events get their result. Processes are born and end here in the
- * order of the ring, so that no call of theirs comes after their end.
+ * A call that the filter stopped is told already; its events get their result. Processes are born and end
+ * here in the order of the ring, so that no call of theirs comes after their end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -38,24 +38,24 @@ struct endpoint {
     struct endpoint *next; /* in its bucket, later ones behind */
 };
 
-struct witness {
-    struct known *known;
-    struct recent *recent;
+struct probe_events {
+    struct path_cache *cache;
+    struct repeat_cache *recent;
     struct endpoint *endpoints[BUCKETS]; /* by thread */
     size_t waiting;
 };
 
-struct witness *start_witness(void)
+struct probe_events *start_probe_events(void)
 {
-    struct witness *witness = calloc(1, sizeof *witness);
-    if (witness && (!(witness->known = start_knowing()) || !(witness->recent = start_remembering()))) {
+    struct probe_events *witness = calloc(1, sizeof *witness);
+    if (witness && (!(witness->cache = start_path_cache()) || !(witness->recent = start_repeat_cache()))) {
         free(witness);
         return NULL;
     }
     return witness;
 }
 
-static uint64_t ended_at(const struct run *run, const struct seen *seen)
+static uint64_t ended_at(const struct run *run, const struct probed_call *seen)
 {
     return told_at_ns(run, seen->record->end_ns);
 }
@@ -70,10 +70,10 @@ static const struct call *find_call_of(uint32_t number, bool compat)
 #endif
 }
 
-static struct stop stop_of(struct run *run, struct witness *witness, const struct seen *seen)
+static struct stop stop_of(struct run *run, struct probe_events *witness, const struct probed_call *seen)
 {
     const struct probe_record *record = seen->record;
-    struct stop stop = {.run = run, .seen = seen, .known = witness->known, .number = record->call, .tid = (pid_t)record->tid,
+    struct stop stop = {.run = run, .probed = seen, .cache = witness->cache, .number = record->call, .tid = (pid_t)record->tid,
                         .pid = (pid_t)record->pid, .compat = record->flags & PROBE_COMPAT};
     stop.call = find_call_of(record->call, stop.compat);
     memcpy(stop.args, record->args, sizeof stop.args);
@@ -82,9 +82,9 @@ static struct stop stop_of(struct run *run, struct witness *witness, const struc
 
 /* --- endpoints ------------------------------------------------------------------------------------------- */
 
-static void tell_endpoint(struct run *run, struct witness *witness, const struct endpoint *endpoint)
+static void tell_endpoint(struct run *run, struct probe_events *witness, const struct endpoint *endpoint)
 {
-    struct stop stop = {.run = run, .known = witness->known, .tid = endpoint->tid, .pid = endpoint->pid};
+    struct stop stop = {.run = run, .cache = witness->cache, .tid = endpoint->tid, .pid = endpoint->pid};
     if (!identify_seen(&stop, endpoint->start_ns, endpoint->at_ns)) {
         count(&run->header->unreadable);
         return;
@@ -93,11 +93,11 @@ static void tell_endpoint(struct run *run, struct witness *witness, const struct
     event.mono_ns = endpoint->at_ns;
     event.notes |= NOTE_BY_PROBE;
     event.path = intern_text(run, endpoint->text);
-    emit(run, &event);
+    append_event(run, &event);
 }
 
 /* Those of a thread, or of all (0). What came after `since_ns` is told by a call that named it. */
-static void take_endpoints(struct run *run, struct witness *witness, size_t bucket, pid_t tid, uint64_t since_ns)
+static void take_endpoints(struct run *run, struct probe_events *witness, size_t bucket, pid_t tid, uint64_t since_ns)
 {
     for (struct endpoint **link = &witness->endpoints[bucket], *one; (one = *link);) {
         if (tid && one->tid != tid) {
@@ -112,20 +112,20 @@ static void take_endpoints(struct run *run, struct witness *witness, size_t buck
     }
 }
 
-void end_witness(struct run *run, struct witness *witness)
+void end_probe_events(struct run *run, struct probe_events *witness)
 {
     for (size_t bucket = 0; bucket < BUCKETS; bucket++)
         take_endpoints(run, witness, bucket, 0, UINT64_MAX);
 }
 
-static void on_endpoint(struct run *run, struct witness *witness, const struct seen *seen)
+static void on_endpoint(struct run *run, struct probe_events *witness, const struct probed_call *seen)
 {
     const struct probe_record *record = seen->record;
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = (in_port_t)record->args[1], .sin_addr = {(in_addr_t)record->args[3]}};
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = (in_port_t)record->args[1]};
     memcpy(&v6.sin6_addr, &record->args[3], sizeof v6.sin6_addr);
     if (witness->waiting == MOST_WAITING)
-        end_witness(run, witness);
+        end_probe_events(run, witness);
     struct endpoint *endpoint = calloc(1, sizeof *endpoint);
     if (!endpoint) {
         count(&run->header->lost_events);
@@ -143,11 +143,11 @@ static void on_endpoint(struct run *run, struct witness *witness, const struct s
 }
 
 /* A call of the thread ended: if it is one that names endpoints, it tells of those that were given during it. */
-static void settle_endpoints(struct run *run, struct witness *witness, const struct stop *stop)
+static void settle_endpoints(struct run *run, struct probe_events *witness, const struct stop *stop)
 {
     handler *serve = stop->call->serve;
-    bool names = serve == on_address || serve == on_message || serve == on_socketcall;
-    uint64_t began = told_at_ns(run, stop->seen->record->begin_ns);
+    bool names = serve == sys_address || serve == sys_message || serve == sys_socketcall;
+    uint64_t began = told_at_ns(run, stop->probed->record->begin_ns);
     take_endpoints(run, witness, (uint32_t)stop->tid % BUCKETS, stop->tid, !names ? UINT64_MAX : began);
 }
 
@@ -159,7 +159,7 @@ static void tell_answer(const char *name, const char *address, void *context)
     struct wire_event event = event_of(stop, OP_ANSWER);
     event.path = intern_text(stop->run, name);
     event.extra = intern_text(stop->run, address);
-    record_event(stop, &event);
+    log_event(stop, &event);
 }
 
 /* Whether it can be told again: nothing is counted or noted beside its events. */
@@ -169,7 +169,7 @@ static bool only_looks(const struct stop *stop)
     return !stop->notes && (reads || stop->call->effect == EFFECT_LOOK);
 }
 
-static void on_call(struct run *run, struct witness *witness, const struct seen *seen)
+static void on_call(struct run *run, struct probe_events *witness, const struct probed_call *seen)
 {
     struct stop stop = stop_of(run, witness, seen);
     const struct probe_part *answer = find_part(seen, PART_ANSWER, 0);
@@ -188,26 +188,26 @@ static void on_call(struct run *run, struct witness *witness, const struct seen 
         return;
     }
     settle_endpoints(run, witness, &stop);
-    bool makes = stop.call->serve == on_fork || stop.call->serve == on_clone3;
-    if (seen->record->result == 0 && seen_success(seen) && (makes || stop.call->serve == on_exec))
+    bool makes = stop.call->serve == sys_fork || stop.call->serve == sys_clone3;
+    if (seen->record->result == 0 && probed_success(seen) && (makes || stop.call->serve == sys_exec))
         return; /* the child comes back from it as well; and a program that runs is told by itself */
     bool filtered = run->listener >= 0;
-    if (filtered && agree(run, stop.tid, stop.number, stop.compat, ended_at(run, seen), seen_result(seen), seen) == AGREED)
+    if (filtered && correlate(run, stop.tid, stop.number, stop.compat, ended_at(run, seen), probed_result(seen), seen) == AGREED)
         return;
-    if (seen->record->flags & PROBE_CUT && seen_success(seen))
+    if (seen->record->flags & PROBE_CUT && probed_success(seen))
         count(&run->header->unreadable);
     /* A filter of the program's own may refuse a call before ours is asked; then only its end is seen. */
     bool unheard = seen->record->flags & PROBE_NO_BEGIN;
     if (unheard)
         stop.notes |= NOTE_REFUSED;
     /* And a signal may end one that waits for us before we take it. */
-    bool expected = filtered && !unheard && !seen_interrupted(seen);
+    bool expected = filtered && !unheard && !probed_interrupted(seen);
     if (expected && stops_beside_probe(stop.call, stop.args)) {
         stop.notes |= NOTE_UNCONFIRMED;
         count(&run->header->only_ebpf);
     }
     bool looks = only_looks(&stop);
-    if (looks && tell_again(witness->recent, &stop))
+    if (looks && log_again(witness->recent, &stop))
         return;
     uint64_t age = atomic_load(&run->age);
     stop.call->serve(&stop);
@@ -217,7 +217,7 @@ static void on_call(struct run *run, struct witness *witness, const struct seen 
         atomic_fetch_add(&run->age, 1);
 }
 
-static void on_program(struct run *run, struct witness *witness, const struct seen *seen)
+static void on_program(struct run *run, struct probe_events *witness, const struct probed_call *seen)
 {
     struct stop stop = stop_of(run, witness, seen);
     pid_t asked = (pid_t)seen->record->args[0];
@@ -227,11 +227,11 @@ static void on_program(struct run *run, struct witness *witness, const struct se
         count(&run->header->unreadable);
         return;
     }
-    enum verdict verdict = run->listener >= 0 ? agree_on_exec(run, asked, end_ns, seen) : NOT_STOPPED;
+    enum verdict verdict = run->listener >= 0 ? correlate_exec(run, asked, end_ns, seen) : NOT_STOPPED;
     if (verdict == AGREED)
         return;
     if (verdict == RUN_BY_ANOTHER) {
-        tell_what_ran(&stop);
+        log_what_ran(&stop);
         return;
     }
     if (run->listener >= 0) {
@@ -241,7 +241,7 @@ static void on_program(struct run *run, struct witness *witness, const struct se
     stop.call = find_call_of(SYS_execve, false);
     stop.number = SYS_execve;
     stop.args[0] = SEEN_PROGRAM;
-    on_exec(&stop);
+    sys_exec(&stop);
 }
 
 static bool has_number(pid_t pid, void *wanted)
@@ -249,14 +249,14 @@ static bool has_number(pid_t pid, void *wanted)
     return pid == *(pid_t *)wanted;
 }
 
-static void on_move(struct run *run, const struct seen *seen)
+static void on_move(struct run *run, const struct probed_call *seen)
 {
     pid_t pid = (pid_t)seen->record->pid;
     if (any_process(run, has_number, &pid))
         count(&run->header->escaped);
 }
 
-void tell_record(struct run *run, struct witness *witness, const struct seen *seen)
+void log_probe_record(struct run *run, struct probe_events *witness, const struct probed_call *seen)
 {
     const struct probe_record *record = seen->record;
     switch (record->kind) {

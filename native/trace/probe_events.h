@@ -4,10 +4,10 @@
 
 #include "probe_record.h"
 
-struct witness;
-struct witness *start_witness(void);
-void tell_record(struct run *run, struct witness *witness, const struct seen *seen);
+struct probe_events;
+struct probe_events *start_probe_events(void);
+void log_probe_record(struct run *run, struct probe_events *witness, const struct probed_call *seen);
 /* Tells what waited for a call that has not come. */
-void end_witness(struct run *run, struct witness *witness);
+void end_probe_events(struct run *run, struct probe_events *witness);
 
 #endif

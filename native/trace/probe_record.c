@@ -1,5 +1,5 @@
-/* What the probe took along of one call: memory, names of directories, open files. Nothing is read from the process:
- * it may be gone. Records come from the kernel, yet no length in them is trusted. */
+/* What the probe took along of one call: memory, names of directories, open files. Nothing is read from the
+ * process: it may be gone. Records come from the kernel, yet no length in them is trusted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,13 +17,13 @@
 #define SECOND 1000000000
 #define MINOR_BITS 20
 
-bool read_record(const void *bytes, size_t size, struct seen *seen)
+bool read_record(const void *bytes, size_t size, struct probed_call *seen)
 {
     const struct probe_record *record = bytes;
     size_t header = sizeof *record + sizeof(uint64_t); /* the probe's own counters lie between header and parts */
     if (size < header || record->size < sizeof *record || record->size - sizeof *record > size - header)
         return false;
-    *seen = (struct seen){record, (const uint8_t *)bytes + header, record->size - sizeof *record};
+    *seen = (struct probed_call){record, (const uint8_t *)bytes + header, record->size - sizeof *record};
     return true;
 }
 
@@ -32,7 +32,7 @@ const uint8_t *part_bytes(const struct probe_part *part)
     return (const uint8_t *)(part + 1);
 }
 
-static const struct probe_part *part_at(const struct seen *seen, size_t offset)
+static const struct probe_part *part_at(const struct probed_call *seen, size_t offset)
 {
     if (offset > seen->size || seen->size - offset < sizeof(struct probe_part))
         return NULL;
@@ -40,7 +40,7 @@ static const struct probe_part *part_at(const struct seen *seen, size_t offset)
     return part->length <= seen->size - offset - sizeof *part ? part : NULL;
 }
 
-const struct probe_part *next_part(const struct seen *seen, const struct probe_part *previous)
+const struct probe_part *next_part(const struct probed_call *seen, const struct probe_part *previous)
 {
     if (!previous)
         return part_at(seen, 0);
@@ -48,7 +48,7 @@ const struct probe_part *next_part(const struct seen *seen, const struct probe_p
     return part_at(seen, offset + sizeof *previous + ((previous->length + 7u) & ~7u));
 }
 
-const struct probe_part *find_part(const struct seen *seen, uint16_t kind, uint64_t address)
+const struct probe_part *find_part(const struct probed_call *seen, uint16_t kind, uint64_t address)
 {
     const struct probe_part *part = NULL;
     while ((part = next_part(seen, part))) {
@@ -58,7 +58,7 @@ const struct probe_part *find_part(const struct seen *seen, uint16_t kind, uint6
     return NULL;
 }
 
-ssize_t seen_memory(const struct seen *seen, uint64_t address, void *into, size_t length)
+ssize_t probed_memory(const struct probed_call *seen, uint64_t address, void *into, size_t length)
 {
     const struct probe_part *part = NULL;
     while ((part = next_part(seen, part))) {
@@ -74,17 +74,17 @@ ssize_t seen_memory(const struct seen *seen, uint64_t address, void *into, size_
 
 ssize_t caller_memory(const struct stop *stop, uint64_t address, void *into, size_t length)
 {
-    return stop->seen ? seen_memory(stop->seen, address, into, length) : read_memory(stop->tid, address, into, length);
+    return stop->probed ? probed_memory(stop->probed, address, into, length) : read_memory(stop->tid, address, into, length);
 }
 
 ssize_t caller_string(const struct stop *stop, uint64_t address, char *into, size_t size)
 {
-    if (!stop->seen)
+    if (!stop->probed)
         return read_string(stop->tid, address, into, size);
-    const struct probe_part *part = find_part(stop->seen, PART_MEMORY, address);
+    const struct probe_part *part = find_part(stop->probed, PART_MEMORY, address);
     if (!part)
         return -EFAULT;
-    ssize_t got = seen_memory(stop->seen, address, into, size);
+    ssize_t got = probed_memory(stop->probed, address, into, size);
     const char *end = got > 0 ? memchr(into, 0, (size_t)got) : NULL;
     if (end && !(part->flags & NAME_CUT))
         return end - into;
@@ -93,23 +93,23 @@ ssize_t caller_string(const struct stop *stop, uint64_t address, char *into, siz
     return -ENAMETOOLONG;
 }
 
-bool seen_success(const struct seen *seen)
+bool probed_success(const struct probed_call *seen)
 {
     return seen->record->result >= 0 && !(seen->record->flags & PROBE_NO_BEGIN);
 }
 
-bool seen_interrupted(const struct seen *seen)
+bool probed_interrupted(const struct probed_call *seen)
 {
     int64_t result = seen->record->result;
     return result <= -FIRST_RESTART && result >= -LAST_RESTART;
 }
 
-int16_t seen_result(const struct seen *seen)
+int16_t probed_result(const struct probed_call *seen)
 {
     int64_t result = seen->record->result;
     if (result >= 0)
-        return seen_success(seen) ? 0 : WIRE_RESULT_FAILED;
-    if (seen_interrupted(seen))
+        return probed_success(seen) ? 0 : WIRE_RESULT_FAILED;
+    if (probed_interrupted(seen))
         return -EINTR;
     return result > -4096 ? (int16_t)result : WIRE_RESULT_UNKNOWN;
 }
@@ -126,7 +126,7 @@ static bool copy_name(const struct probe_part *part, size_t skip, char name[PATH
 }
 
 /* The directory that an open started from, when the file that it opened lies in it. */
-static bool name_of_directory(const struct seen *seen, char base[PATH_MAX])
+static bool name_of_directory(const struct probed_call *seen, char base[PATH_MAX])
 {
     const struct probe_part *file = find_part(seen, PART_FILE, (uint32_t)seen->record->result);
     if (!file || !(file->flags & NAME_IN_BASE) || !copy_name(file, sizeof(struct probe_file), base))
@@ -138,7 +138,8 @@ static bool name_of_directory(const struct seen *seen, char base[PATH_MAX])
     return true;
 }
 
-/* A directory that was removed still has the one above it: what begins with ".." has a name. Returns the rest of the path. */
+/* A directory that was removed still has the one above it: what begins with ".." has a name. Returns the rest
+ * of the path. */
 static const char *climb_out(const char *path, char base[PATH_MAX])
 {
     const char *rest = path;
@@ -152,7 +153,7 @@ static const char *climb_out(const char *path, char base[PATH_MAX])
     return rest == path ? NULL : rest;
 }
 
-bool seen_words(const struct seen *seen, int dir, const char *path, char words[PATH_MAX])
+bool probed_words(const struct probed_call *seen, int dir, const char *path, char words[PATH_MAX])
 {
     char base[PATH_MAX];
     const struct probe_part *part = find_part(seen, PART_BASE, (uint64_t)(int64_t)dir);
@@ -168,7 +169,7 @@ bool seen_words(const struct seen *seen, int dir, const char *path, char words[P
     return true;
 }
 
-bool seen_own_descriptor(const struct seen *seen, const char *path, char name[PATH_MAX])
+bool probed_own_descriptor(const struct probed_call *seen, const char *path, char name[PATH_MAX])
 {
     static const char way[] = "/proc/self/fd/";
     char *end;
@@ -195,7 +196,7 @@ dev_t device_of(uint64_t number)
 }
 
 /* What has no name in the file system is called as /proc calls it. */
-static void name_detached(struct place *place, const struct probe_part *part)
+static void name_detached(struct resolved_path *place, const struct probe_part *part)
 {
     char name[PATH_MAX] = "/";
     mode_t mode = place->found.st_mode;
@@ -212,7 +213,7 @@ static void name_detached(struct place *place, const struct probe_part *part)
     place->notes &= (uint16_t)~NOTE_NOT_RESOLVED;
 }
 
-void seen_file(const struct probe_part *part, struct place *place)
+void probed_file(const struct probe_part *part, struct resolved_path *place)
 {
     struct probe_file file;
     if (part->length < sizeof file)
@@ -251,7 +252,7 @@ void seen_file(const struct probe_part *part, struct place *place)
 
 /* --- what the answer tells ------------------------------------------------------------------------------- */
 
-static bool seen_status(const struct stop *stop, struct place *place)
+static bool seen_status(const struct stop *stop, struct resolved_path *place)
 {
 #if defined(__x86_64__)
     enum { STAT = 4, LSTAT = 6, NEWFSTATAT = 262, STATX = 332 };
@@ -259,9 +260,9 @@ static bool seen_status(const struct stop *stop, struct place *place)
     if (stop->compat || (stop->number != STAT && stop->number != LSTAT && stop->number != NEWFSTATAT && stop->number != STATX))
         return false;
     if (stop->number != STATX)
-        return seen_memory(stop->seen, at, &place->found, sizeof place->found) == sizeof place->found;
+        return probed_memory(stop->probed, at, &place->found, sizeof place->found) == sizeof place->found;
     struct statx all;
-    if (seen_memory(stop->seen, at, &all, sizeof all) != sizeof all || (all.stx_mask & STATX_BASIC_STATS) != STATX_BASIC_STATS)
+    if (probed_memory(stop->probed, at, &all, sizeof all) != sizeof all || (all.stx_mask & STATX_BASIC_STATS) != STATX_BASIC_STATS)
         return false;
     struct stat *found = &place->found;
     memset(found, 0, sizeof *found);
@@ -294,25 +295,25 @@ static bool is_plain(const char *path)
     return true;
 }
 
-bool seen_place(const struct stop *stop, int dir, const char *path, bool nofollow, struct place *place)
+bool probed_place(const struct stop *stop, int dir, const char *path, bool nofollow, struct resolved_path *place)
 {
     char words[PATH_MAX];
-    const struct probe_record *record = stop->seen->record;
+    const struct probe_record *record = stop->probed->record;
     bool relative = path[0] != '/';
-    if (!seen_success(stop->seen) || stop->other_root || !path[0])
+    if (!probed_success(stop->probed) || stop->other_root || !path[0])
         return false;
     bool is_entry = !strchr(path, '/') && strcmp(path, ".") != 0 && strcmp(path, "..") != 0;
-    if (relative && (!is_entry || !seen_words(stop->seen, dir, path, words)))
+    if (relative && (!is_entry || !probed_words(stop->probed, dir, path, words)))
         return false;
     const char *name = relative ? words : path;
-    const struct probe_part *file = stop->call->op == OP_OPEN ? find_part(stop->seen, PART_FILE, (uint32_t)record->result) : NULL;
+    const struct probe_part *file = stop->call->op == OP_OPEN ? find_part(stop->probed, PART_FILE, (uint32_t)record->result) : NULL;
     if (file && is_plain(name)) {
         size_t length = strlen(name), skip = sizeof(struct probe_file);
         bool same = file->length == skip + length && memcmp(part_bytes(file) + skip, name, length) == 0;
         if (!same || file->flags & ~NAME_IN_BASE)
             return false;
         start_place(stop, place);
-        seen_file(file, place);
+        probed_file(file, place);
         return true;
     }
     if (stop->call->op != OP_STAT || !nofollow || !relative)
@@ -324,14 +325,14 @@ bool seen_place(const struct stop *stop, int dir, const char *path, bool nofollo
 }
 
 /* Links on the way were changed after the call: the name that we found is not the one that it meant. */
-static void doubt_name(const struct stop *stop, struct place *place)
+static void doubt_name(const struct stop *stop, struct resolved_path *place)
 {
     char path[PATH_MAX], words[PATH_MAX];
     if (caller_string(stop, stop->args[stop->call->path], path, sizeof path) < 0)
         return;
     if (path[0] == '/')
         snprintf(place->resolved, PATH_MAX, "%s", path);
-    else if (seen_words(stop->seen, stop->call->dir < 0 ? AT_FDCWD : (int)stop->args[stop->call->dir], path, words))
+    else if (probed_words(stop->probed, stop->call->dir < 0 ? AT_FDCWD : (int)stop->args[stop->call->dir], path, words))
         snprintf(place->resolved, PATH_MAX, "%s", words);
     place->notes |= NOTE_NOT_RESOLVED;
 }
@@ -346,7 +347,7 @@ static bool was_created(const struct probe_part *part)
 }
 
 /* What the place was before the call is known from the call's success. */
-static void was_absent(struct place *place)
+static void was_absent(struct resolved_path *place)
 {
     close_place(place);
     place->exists = false;
@@ -354,9 +355,9 @@ static void was_absent(struct place *place)
     place->notes &= (uint16_t)~NOTE_LATE;
 }
 
-void seen_outcome(struct stop *stop, enum op op, uint64_t flags, struct place *place)
+void probed_outcome(struct stop *stop, enum op op, uint64_t flags, struct resolved_path *place)
 {
-    const struct seen *seen = stop->seen;
+    const struct probed_call *seen = stop->probed;
     int64_t result = seen->record->result;
     if (seen->record->flags & PROBE_NO_BEGIN)
         return; /* the answer is not the kernel's, and tells nothing of the place */
@@ -385,7 +386,7 @@ void seen_outcome(struct stop *stop, enum op op, uint64_t flags, struct place *p
     if (op == OP_OPEN && (flags & O_TMPFILE) != O_TMPFILE) {
         const struct probe_part *part = find_part(seen, PART_FILE, (uint32_t)result);
         if (part)
-            seen_file(part, place);
+            probed_file(part, place);
         if (part && was_created(part))
             was_absent(place);
         else if (part && flags & O_TRUNC)

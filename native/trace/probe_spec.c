@@ -1,4 +1,5 @@
-/* What the probe is to send of every call, made from the tables that the filter is made from: one description for both. */
+/* What the probe is to send of every call, made from the tables that the filter is made from: one description
+ * for both. */
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -81,28 +82,26 @@ static void name_answer(struct probe_shape *shape, const struct call *call, bool
 static uint32_t wish_of(const struct call *call)
 {
     handler *serve = call->serve;
-    if (call->class == CALL_COUNTED || serve == on_fork || serve == on_number || serve == on_signal || serve == on_ptrace ||
-        serve == on_reach || serve == on_limit || serve == on_seccomp || serve == on_io_uring || serve == on_clone3)
+    if (call->class == CALL_COUNTED || serve == sys_fork || serve == sys_scalar || serve == sys_kill || serve == sys_ptrace ||
+        serve == sys_reach_process || serve == sys_prlimit || serve == sys_seccomp || serve == sys_io_uring || serve == sys_clone3)
         return SHAPE_SEEN;
-    if (serve == on_path || serve == on_unlinkat || serve == on_symlink || serve == on_exec)
-        return two_paths(call, false);
-    if (serve == on_mount)
+    if (serve == sys_path || serve == sys_unlinkat || serve == sys_exec)
         return two_paths(call, call->dir2 >= 0);
-    if (serve == on_open_tree)
+    if (serve == sys_open_tree)
         return SHAPE_PATH;
-    if (serve == on_two)
+    if (serve == sys_two_paths)
         return two_paths(call, true);
-    if (serve == on_open || serve == on_openat2)
+    if (serve == sys_open || serve == sys_openat2)
         return SHAPE_PATH | SHAPE_RESULT;
-    if (serve == on_open_handle)
+    if (serve == sys_open_handle)
         return SHAPE_SEEN | SHAPE_RESULT;
-    if (serve == on_fd || serve == on_map || serve == on_map_old)
+    if (serve == sys_fd || serve == sys_map_old)
         return SHAPE_FILE | (call->path2 < 0 ? 0 : SHAPE_PATH2);
-    if (serve == on_address)
+    if (serve == sys_address)
         return SHAPE_ADDRESS;
-    if (serve == on_message)
+    if (serve == sys_message)
         return SHAPE_MESSAGE | (call->traits & TRAIT_MANY ? SHAPE_MANY : 0);
-    return serve == on_socketcall ? SHAPE_WORDS : 0; /* ends and waits are told by the processes themselves */
+    return serve == sys_socketcall ? SHAPE_WORDS : 0; /* ends and waits are told by the processes themselves */
 }
 
 static uint32_t condition_of(const struct call *call)
@@ -133,11 +132,11 @@ static struct probe_shape shape_of(const struct call *call, bool native)
         shape.wish |= SHAPE_CWD;
     if (call->op == OP_STAT)
         want_status(&shape, call, native);
-    if (call->serve == on_openat2)
+    if (call->serve == sys_openat2)
         want_struct(&shape, 2, OPEN_HOW);
-    if (call->serve == on_clone3)
+    if (call->serve == sys_clone3)
         want_struct(&shape, 0, CLONE_FLAGS);
-    if (call->serve == on_map_old)
+    if (call->serve == sys_map_old)
         want_struct(&shape, 0, OLD_MAP);
     name_answer(&shape, call, native);
     return shape;

@@ -1,7 +1,7 @@
 /* The processes of the run: who is who, who made whom, and how each ended.
  *
- * Everything is learned from the kernel: a thread is met at its first stop, a process is keyed by pid and start time,
- * its end is told by its pidfd. The table holds living processes only.
+ * Everything is learned from the kernel: a thread is met at its first stop, a process is keyed by pid and
+ * start time, its end is told by its pidfd. The table holds living processes only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,37 +22,38 @@
 #include "ring.h"
 #include "text.h"
 
-/* The table of processes: who is in it, found by thread, and what is told when one comes or goes. The lock is held. */
+/* The table of processes: who is in it, found by thread, and what is told when one comes or goes. The lock is
+ * held. */
 #define RESERVED_DESCRIPTORS 128
 
-static struct thread **bucket_of(struct tracees *tracees, pid_t tid)
+static struct thread **bucket_of(struct processes *processes, pid_t tid)
 {
-    return &tracees->buckets[(uint32_t)tid % THREAD_BUCKETS];
+    return &processes->buckets[(uint32_t)tid % THREAD_BUCKETS];
 }
 
-struct thread *find_thread(struct tracees *tracees, pid_t tid)
+struct thread *find_thread(struct processes *processes, pid_t tid)
 {
-    struct thread *thread = *bucket_of(tracees, tid);
+    struct thread *thread = *bucket_of(processes, tid);
     while (thread && thread->tid != tid)
         thread = thread->next;
     return thread;
 }
 
-struct thread *add_thread(struct tracees *tracees, struct process *process, pid_t tid)
+struct thread *add_thread(struct processes *processes, struct process *process, pid_t tid)
 {
     struct thread *thread = calloc(1, sizeof *thread);
     if (!thread)
         return NULL;
-    struct thread **bucket = bucket_of(tracees, tid);
+    struct thread **bucket = bucket_of(processes, tid);
     *thread = (struct thread){tid, process, *bucket, process->threads, 0};
     *bucket = thread;
     process->threads = thread;
     return thread;
 }
 
-void drop_thread(struct tracees *tracees, struct thread *gone)
+void drop_thread(struct processes *processes, struct thread *gone)
 {
-    struct thread **link = bucket_of(tracees, gone->tid);
+    struct thread **link = bucket_of(processes, gone->tid);
     while (*link != gone)
         link = &(*link)->next;
     *link = gone->next;
@@ -73,44 +74,44 @@ static int descriptors_to_spend(void)
     return most - (most / 2 < RESERVED_DESCRIPTORS ? most / 2 : RESERVED_DESCRIPTORS);
 }
 
-static void watch_end(struct tracees *tracees, struct process *process)
+static void watch_end(struct processes *processes, struct process *process)
 {
-    if (!tracees->most_watched)
-        tracees->most_watched = descriptors_to_spend();
+    if (!processes->most_watched)
+        processes->most_watched = descriptors_to_spend();
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = process};
     process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-    bool watched = tracees->told_by_probe || epoll_ctl(tracees->poll, EPOLL_CTL_ADD, process->pidfd, &event) == 0;
-    if (process->pidfd >= 0 && (process->pidfd > tracees->most_watched || !watched)) {
+    bool watched = processes->told_by_probe || epoll_ctl(processes->poll, EPOLL_CTL_ADD, process->pidfd, &event) == 0;
+    if (process->pidfd >= 0 && (process->pidfd > processes->most_watched || !watched)) {
         close(process->pidfd);
         process->pidfd = -1;
     }
-    tracees->unwatched += process->pidfd < 0;
+    processes->unwatched += process->pidfd < 0;
 }
 
 struct process *add_born(struct run *run, pid_t pid, pid_t parent, const struct birth *birth, uint64_t at_ns)
 {
-    struct tracees *tracees = run->tracees;
+    struct processes *processes = run->processes;
     struct process *process = calloc(1, sizeof *process);
     if (!process)
         return NULL;
-    *process = (struct process){.pid = pid, .number = tracees->next_number, .asked = NOT_ASKED, .exec_at = UINT64_MAX,
+    *process = (struct process){.pid = pid, .number = processes->next_number, .asked = NOT_ASKED, .exec_at = UINT64_MAX,
                                 .start_ticks = birth->start_ticks};
-    if (!add_thread(tracees, process, pid)) {
+    if (!add_thread(processes, process, pid)) {
         free(process);
         return NULL;
     }
-    tracees->next_number++;
-    tracees->alive++;
-    watch_end(tracees, process);
-    struct thread *maker = find_thread(tracees, parent ? parent : birth->parent);
+    processes->next_number++;
+    processes->alive++;
+    watch_end(processes, process);
+    struct thread *maker = find_thread(processes, parent ? parent : birth->parent);
     if (maker && maker->process->forks_unmet)
         maker->process->forks_unmet--;
     else if (!maker && process->number > 1)
         count(&run->header->unknown_parents);
     uint64_t parent_number = maker ? maker->process->number : 0;
     process->parent = (uint32_t)parent_number;
-    process->other_root = maker ? maker->process->other_root : tracees->any_other_root;
-    emit(run, &(struct wire_event){.mono_ns = at_ns, .process = process->number, .tid = (uint32_t)pid,
+    process->other_root = maker ? maker->process->other_root : processes->any_other_root;
+    append_event(run, &(struct wire_event){.mono_ns = at_ns, .process = process->number, .tid = (uint32_t)pid,
                                    .op = OP_PROCESS, .arg = (uint32_t)pid | parent_number << 32,
                                    .arg2 = birth->start_ticks});
     return process;
@@ -130,7 +131,7 @@ void meet_orphans(struct run *run, const struct process *parent)
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", run->own_pid, run->own_pid);
     const char *rest = read_small_file(path, text, sizeof text) > 0 ? text : "";
     for (pid_t child; parent->forks_unmet && (child = next_child(&rest));) {
-        if (!find_thread(run->tracees, child))
+        if (!find_thread(run->processes, child))
             (void)add_process(run, child, parent->pid); /* NULL: it has ended as well, and is counted */
     }
 }
@@ -140,18 +141,18 @@ void forget_process(struct run *run, struct process *process)
     meet_orphans(run, process);
     run->header->unmet_forks += process->forks_unmet;
     while (process->threads)
-        drop_thread(run->tracees, process->threads);
+        drop_thread(run->processes, process->threads);
     if (process->pidfd >= 0)
         close(process->pidfd);
     else
-        run->tracees->unwatched--;
-    run->tracees->alive--;
+        run->processes->unwatched--;
+    run->processes->alive--;
     free(process);
 }
 
 void remove_process_at(struct run *run, struct process *process, int status, bool told, uint64_t at_ns)
 {
-    emit(run, &(struct wire_event){.mono_ns = at_ns, .process = process->number, .tid = (uint32_t)process->pid,
+    append_event(run, &(struct wire_event){.mono_ns = at_ns, .process = process->number, .tid = (uint32_t)process->pid,
                                    .op = OP_EXIT, .arg = (uint32_t)status, .arg2 = told});
     forget_process(run, process);
 }
@@ -198,20 +199,20 @@ struct pidfd_info {
 #define PIDFD_GET_INFO _IOWR(0xFF, 11, struct pidfd_info)
 #define PIDFD_INFO_EXIT 8u
 
-struct tracees *start_tracees(struct run *run)
+struct processes *start_processes(struct run *run)
 {
     (void)run;
-    struct tracees *tracees = calloc(1, sizeof *tracees);
-    if (!tracees || pthread_mutex_init(&tracees->lock, NULL) != 0)
+    struct processes *processes = calloc(1, sizeof *processes);
+    if (!processes || pthread_mutex_init(&processes->lock, NULL) != 0)
         return NULL;
-    tracees->poll = epoll_create1(EPOLL_CLOEXEC);
-    tracees->next_number = 1;
-    return tracees->poll < 0 ? NULL : tracees;
+    processes->poll = epoll_create1(EPOLL_CLOEXEC);
+    processes->next_number = 1;
+    return processes->poll < 0 ? NULL : processes;
 }
 
-int tracees_poll_fd(const struct run *run)
+int processes_poll_fd(const struct run *run)
 {
-    return run->tracees->poll;
+    return run->processes->poll;
 }
 
 /* Meets the children that a fork left behind without a stop of their own. */
@@ -223,7 +224,7 @@ static void meet_children(struct run *run, struct thread *maker)
     ssize_t got = read_small_file(path, text, sizeof text);
     const char *rest = got > 0 ? text : "";
     for (pid_t child; (child = next_child(&rest));) {
-        if (!find_thread(run->tracees, child))
+        if (!find_thread(run->processes, child))
             (void)add_process(run, child, parent->pid); /* NULL: gone in between, and counted below */
     }
     parent->forks_open -= maker->forks_open;
@@ -235,7 +236,8 @@ static void meet_children(struct run *run, struct thread *maker)
     }
 }
 
-/* A new stack: it succeeded. The same one, and who asked for it goes on: it failed. Other threads run until it ends. */
+/* A new stack: it succeeded. The same one, and who asked for it goes on: it failed. Other threads run until
+ * it ends. */
 static void settle_exec(struct run *run, struct process *process, pid_t tid)
 {
     struct birth birth = {0};
@@ -252,23 +254,23 @@ static void settle_exec(struct run *run, struct process *process, pid_t tid)
 /* --- what the stops tell --------------------------------------------------------------------------------- */
 
 /* Whether the process has ended and somebody else has its number now. Its pidfd will tell how it ended. */
-static bool is_another(struct tracees *tracees, struct process *process)
+static bool is_another(struct processes *processes, struct process *process)
 {
-    if (process->forks_checked == tracees->forks && !tracees->told_by_probe)
+    if (process->forks_checked == processes->forks && !processes->told_by_probe)
         return false;
-    process->forks_checked = tracees->forks;
+    process->forks_checked = processes->forks;
     if (!pidfd_has_ended(process))
         return false;
     while (process->threads)
-        drop_thread(tracees, process->threads);
+        drop_thread(processes, process->threads);
     return true;
 }
 
 static struct thread *meet(struct run *run, pid_t tid)
 {
-    struct tracees *tracees = run->tracees;
-    struct thread *thread = find_thread(tracees, tid);
-    if (thread && is_another(tracees, thread->process))
+    struct processes *processes = run->processes;
+    struct thread *thread = find_thread(processes, tid);
+    if (thread && is_another(processes, thread->process))
         thread = NULL;
     if (thread && thread->process->pidfd < 0 && has_ended(thread->process)) {
         remove_unseen(run, thread->process);
@@ -279,86 +281,86 @@ static struct thread *meet(struct run *run, pid_t tid)
     pid_t pid = thread_group(tid);
     if (pid == 0)
         return NULL;
-    struct thread *leader = find_thread(tracees, pid);
+    struct thread *leader = find_thread(processes, pid);
     struct process *process = leader ? leader->process : add_process(run, pid, 0);
-    return !process ? NULL : pid == tid ? find_thread(tracees, pid) : add_thread(tracees, process, tid);
+    return !process ? NULL : pid == tid ? find_thread(processes, pid) : add_thread(processes, process, tid);
 }
 
 bool identify(struct stop *stop)
 {
     struct run *run = stop->run;
-    pthread_mutex_lock(&run->tracees->lock);
-    for (int i = 0; run->tracees->told_by_probe && i < MOST_DRAINS && !find_thread(run->tracees, stop->tid); i++) {
-        pthread_mutex_unlock(&run->tracees->lock);
+    pthread_mutex_lock(&run->processes->lock);
+    for (int i = 0; run->processes->told_by_probe && i < MOST_DRAINS && !find_thread(run->processes, stop->tid); i++) {
+        pthread_mutex_unlock(&run->processes->lock);
         (void)drain_ring(run); /* its birth is in there, and perhaps that of its parents */
-        pthread_mutex_lock(&run->tracees->lock);
+        pthread_mutex_lock(&run->processes->lock);
     }
     struct thread *thread = meet(run, stop->tid);
     if (thread) {
         struct process *process = thread->process;
         stop->pid = process->pid;
         stop->process = process->number;
-        stop->alone = !process->threads->sibling && !run->tracees->cwd_shared;
+        stop->single_threaded = !process->threads->sibling && !run->processes->cwd_shared;
         stop->other_root = process->other_root || atomic_load(&run->roots_differ);
         if (process->exec_at != UINT64_MAX)
             settle_exec(run, process, stop->tid);
         if (thread->forks_open)
             meet_children(run, thread);
     }
-    pthread_mutex_unlock(&run->tracees->lock);
+    pthread_mutex_unlock(&run->processes->lock);
     return thread != NULL;
 }
 
 void meet_command(struct run *run, pid_t pid)
 {
-    pthread_mutex_lock(&run->tracees->lock);
+    pthread_mutex_lock(&run->processes->lock);
     (void)meet(run, pid); /* it waits for us: it cannot be gone */
-    pthread_mutex_unlock(&run->tracees->lock);
+    pthread_mutex_unlock(&run->processes->lock);
 }
 
 void note_fork(struct stop *stop, uint64_t flags)
 {
     if (flags & CLONE_THREAD_FLAG)
         return;
-    pthread_mutex_lock(&stop->run->tracees->lock);
-    stop->run->tracees->cwd_shared |= (flags & CLONE_FS_FLAG) != 0;
-    stop->run->tracees->forks++;
-    struct thread *thread = find_thread(stop->run->tracees, stop->tid);
-    if (thread && !stop->run->tracees->told_by_probe) /* it tells of every child; one that has ended is not to be met again */
+    pthread_mutex_lock(&stop->run->processes->lock);
+    stop->run->processes->cwd_shared |= (flags & CLONE_FS_FLAG) != 0;
+    stop->run->processes->forks++;
+    struct thread *thread = find_thread(stop->run->processes, stop->tid);
+    if (thread && !stop->run->processes->told_by_probe) /* it tells of every child; one that has ended is not to be met again */
         thread->process->forks_unmet++, thread->process->forks_open++, thread->forks_open++;
-    pthread_mutex_unlock(&stop->run->tracees->lock);
+    pthread_mutex_unlock(&stop->run->processes->lock);
 }
 
 void note_exec(struct stop *stop, uint64_t event_at)
 {
     struct birth birth = {0};
     (void)read_birth(stop->pid, &birth); /* without it the outcome stays unknown */
-    pthread_mutex_lock(&stop->run->tracees->lock);
-    struct thread *thread = find_thread(stop->run->tracees, stop->tid);
+    pthread_mutex_lock(&stop->run->processes->lock);
+    struct thread *thread = find_thread(stop->run->processes, stop->tid);
     if (thread) {
         struct process *process = thread->process;
-        process->exec_at = stop->run->tracees->told_by_probe ? UINT64_MAX : event_at; /* else it is told how it ended */
+        process->exec_at = stop->run->processes->told_by_probe ? UINT64_MAX : event_at; /* else it is told how it ended */
         process->exec_tid = stop->tid;
         process->exec_stack = birth.stack;
         /* If it succeeds, the other threads end and this one takes the leader's number. */
         for (struct thread *one = process->threads, *next; one; one = next) {
             next = one->sibling;
             if (one->tid != process->pid)
-                drop_thread(stop->run->tracees, one);
+                drop_thread(stop->run->processes, one);
         }
     }
-    pthread_mutex_unlock(&stop->run->tracees->lock);
+    pthread_mutex_unlock(&stop->run->processes->lock);
 }
 
 /* All that came of a process. */
-static void mark_children(struct tracees *tracees, uint32_t parent)
+static void mark_children(struct processes *processes, uint32_t parent)
 {
     for (size_t bucket = 0; bucket < THREAD_BUCKETS; bucket++) {
-        for (struct thread *thread = tracees->buckets[bucket]; thread; thread = thread->next) {
+        for (struct thread *thread = processes->buckets[bucket]; thread; thread = thread->next) {
             struct process *process = thread->process;
             if (process->parent == parent && !process->other_root) {
                 process->other_root = true;
-                mark_children(tracees, process->number);
+                mark_children(processes, process->number);
             }
         }
     }
@@ -366,46 +368,46 @@ static void mark_children(struct tracees *tracees, uint32_t parent)
 
 void note_other_root(struct stop *stop, bool family)
 {
-    struct tracees *tracees = stop->run->tracees;
+    struct processes *processes = stop->run->processes;
     stop->other_root = true;
-    pthread_mutex_lock(&tracees->lock);
-    struct thread *thread = find_thread(tracees, stop->tid);
-    tracees->any_other_root = true;
+    pthread_mutex_lock(&processes->lock);
+    struct thread *thread = find_thread(processes, stop->tid);
+    processes->any_other_root = true;
     if (thread)
         thread->process->other_root = true;
     if (thread && family)
-        mark_children(tracees, thread->process->number);
+        mark_children(processes, thread->process->number);
     /* Who came of whom is known for certain only from the probe; a process that waits for us can be asked where it is. */
-    if (!tracees->told_by_probe || !thread || atomic_load(&stop->run->roots_shared))
+    if (!processes->told_by_probe || !thread || atomic_load(&stop->run->roots_shared))
         atomic_store(&stop->run->roots_differ, true);
-    pthread_mutex_unlock(&tracees->lock);
+    pthread_mutex_unlock(&processes->lock);
 }
 
 void note_exit_request(struct stop *stop, int code)
 {
-    pthread_mutex_lock(&stop->run->tracees->lock);
-    struct thread *thread = find_thread(stop->run->tracees, stop->tid);
+    pthread_mutex_lock(&stop->run->processes->lock);
+    struct thread *thread = find_thread(stop->run->processes, stop->tid);
     if (thread)
         thread->process->asked = code & 0xff;
-    pthread_mutex_unlock(&stop->run->tracees->lock);
+    pthread_mutex_unlock(&stop->run->processes->lock);
 }
 
 void note_thread_end(struct stop *stop)
 {
-    pthread_mutex_lock(&stop->run->tracees->lock);
-    struct thread *thread = find_thread(stop->run->tracees, stop->tid);
+    pthread_mutex_lock(&stop->run->processes->lock);
+    struct thread *thread = find_thread(stop->run->processes, stop->tid);
     if (thread && thread->tid != thread->process->pid)
-        drop_thread(stop->run->tracees, thread);
-    pthread_mutex_unlock(&stop->run->tracees->lock);
+        drop_thread(stop->run->processes, thread);
+    pthread_mutex_unlock(&stop->run->processes->lock);
 }
 
 /* --- ends ------------------------------------------------------------------------------------------------ */
 
 void note_reaped(struct run *run, pid_t pid, int wait_status)
 {
-    pthread_mutex_lock(&run->tracees->lock);
-    struct thread *thread = find_thread(run->tracees, pid);
-    if (thread && run->tracees->told_by_probe) { /* calls of it may still be in the ring */
+    pthread_mutex_lock(&run->processes->lock);
+    struct thread *thread = find_thread(run->processes, pid);
+    if (thread && run->processes->told_by_probe) { /* calls of it may still be in the ring */
         thread->process->reaped = thread->process->pid == pid && pidfd_has_ended(thread->process);
         thread->process->status = wait_status;
         thread = NULL;
@@ -413,7 +415,7 @@ void note_reaped(struct run *run, pid_t pid, int wait_status)
     /* Reaped, its number may be another's by now; then its pidfd tells. */
     if (thread && thread->process->pid == pid && (thread->process->pidfd < 0 || pidfd_has_ended(thread->process)))
         remove_process(run, thread->process, wait_status, true);
-    pthread_mutex_unlock(&run->tracees->lock);
+    pthread_mutex_unlock(&run->processes->lock);
 }
 
 /* A process has ended. Its status is final once its parent took note, or as long as it is a zombie. */
@@ -438,86 +440,87 @@ static void end_process(struct run *run, struct process *process, bool reaped_by
 void collect_exits(struct run *run)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
-    int count_ready = epoll_wait(run->tracees->poll, events, EVENTS_AT_ONCE, 0);
-    pthread_mutex_lock(&run->tracees->lock);
+    int count_ready = epoll_wait(run->processes->poll, events, EVENTS_AT_ONCE, 0);
+    pthread_mutex_lock(&run->processes->lock);
     for (int i = 0; i < count_ready; i++)
         end_process(run, events[i].data.ptr, events[i].events & EPOLLHUP);
-    pthread_mutex_unlock(&run->tracees->lock);
+    pthread_mutex_unlock(&run->processes->lock);
 }
 
 static struct process *next_survivor(struct run *run, size_t bucket, struct thread *after)
 {
-    struct thread *thread = after ? after->next : run->tracees->buckets[bucket];
+    struct thread *thread = after ? after->next : run->processes->buckets[bucket];
     while (thread && thread->tid != thread->process->pid)
         thread = thread->next;
     return thread ? thread->process : NULL;
 }
 
-uint32_t tell_survivors(struct run *run, bool tell)
+uint32_t log_survivors(struct run *run, bool tell)
 {
     uint32_t alive = 0;
-    pthread_mutex_lock(&run->tracees->lock);
-    for (size_t bucket = 0; bucket < THREAD_BUCKETS && run->tracees->alive; bucket++) {
+    pthread_mutex_lock(&run->processes->lock);
+    for (size_t bucket = 0; bucket < THREAD_BUCKETS && run->processes->alive; bucket++) {
         struct thread *last = NULL;
         for (struct process *process; (process = next_survivor(run, bucket, last));) {
-            if (process->reaped && (tell || !run->tracees->told_by_probe)) { /* a zombie: nobody will take note of it in time */
+            if (process->reaped && (tell || !run->processes->told_by_probe)) { /* a zombie: nobody will take note of it in time */
                 remove_process(run, process, process->status, true);
                 continue;
             }
-            bool told = run->tracees->told_by_probe, ended = (process->pidfd < 0 || told) && has_ended(process);
+            bool told = run->processes->told_by_probe, ended = (process->pidfd < 0 || told) && has_ended(process);
             if (ended && (tell || !told || process->waited_for++ == MOST_DRAINS)) {
                 remove_unseen(run, process);
                 continue;
             }
             alive++; /* or its end is still in the ring */
-            last = find_thread(run->tracees, process->pid);
+            last = find_thread(run->processes, process->pid);
             if (tell)
-                emit(run, &(struct wire_event){.mono_ns = now_ns(run), .process = process->number,
+                append_event(run, &(struct wire_event){.mono_ns = now_ns(run), .process = process->number,
                                                .tid = (uint32_t)process->pid, .op = OP_OUTLIVED,
                                                .result = WIRE_RESULT_UNKNOWN, .arg = (uint32_t)process->pid});
         }
     }
-    pthread_mutex_unlock(&run->tracees->lock);
+    pthread_mutex_unlock(&run->processes->lock);
     return alive;
 }
 
-int tracees_patience(struct run *run)
+int processes_timeout(struct run *run)
 {
-    pthread_mutex_lock(&run->tracees->lock);
-    bool all_watched = !run->tracees->unwatched;
-    pthread_mutex_unlock(&run->tracees->lock);
+    pthread_mutex_lock(&run->processes->lock);
+    bool all_watched = !run->processes->unwatched;
+    pthread_mutex_unlock(&run->processes->lock);
     return all_watched ? -1 : LOOK_AGAIN_MS;
 }
 
 bool is_of_the_run(struct run *run, pid_t tid)
 {
-    pthread_mutex_lock(&run->tracees->lock);
-    bool found = find_thread(run->tracees, tid) != NULL;
-    pthread_mutex_unlock(&run->tracees->lock);
+    pthread_mutex_lock(&run->processes->lock);
+    bool found = find_thread(run->processes, tid) != NULL;
+    pthread_mutex_unlock(&run->processes->lock);
     return found;
 }
 
 bool any_process(struct run *run, bool (*question)(pid_t pid, void *context), void *context)
 {
     bool found = false;
-    pthread_mutex_lock(&run->tracees->lock);
-    for (size_t bucket = 0; bucket < THREAD_BUCKETS && run->tracees->alive && !found; bucket++) {
+    pthread_mutex_lock(&run->processes->lock);
+    for (size_t bucket = 0; bucket < THREAD_BUCKETS && run->processes->alive && !found; bucket++) {
         struct thread *last = NULL;
         for (struct process *process; !found && (process = next_survivor(run, bucket, last));) {
             found = question(process->pid, context);
-            last = find_thread(run->tracees, process->pid);
+            last = find_thread(run->processes, process->pid);
         }
     }
-    pthread_mutex_unlock(&run->tracees->lock);
+    pthread_mutex_unlock(&run->processes->lock);
     return found;
 }
 
-/* The processes of the run as the probe tells of them: births, calls and ends come in the order in which they happened. */
+/* The processes of the run as the probe tells of them: births, calls and ends come in the order in which they
+ * happened. */
 /* The process of a record: known, or one whose birth we missed. */
 static struct process *process_of(struct run *run, pid_t pid, uint64_t start_ns, uint64_t at_ns)
 {
     struct birth birth = {.start_ticks = start_ticks(run, start_ns)};
-    struct thread *leader = find_thread(run->tracees, pid);
+    struct thread *leader = find_thread(run->processes, pid);
     if (leader && leader->process->pid == pid && leader->process->start_ticks == birth.start_ticks)
         return leader->process;
     if (leader) /* its number is another's now, and its end was lost */
@@ -527,37 +530,37 @@ static struct process *process_of(struct run *run, pid_t pid, uint64_t start_ns,
 
 static struct thread *thread_of(struct run *run, struct process *process, pid_t tid)
 {
-    struct thread *thread = find_thread(run->tracees, tid);
+    struct thread *thread = find_thread(run->processes, tid);
     if (thread && thread->process == process)
         return thread;
     if (thread && thread->tid == thread->process->pid)
         remove_unseen(run, thread->process);
     else if (thread)
-        drop_thread(run->tracees, thread);
-    return add_thread(run->tracees, process, tid);
+        drop_thread(run->processes, thread);
+    return add_thread(run->processes, process, tid);
 }
 
 bool identify_seen(struct stop *stop, uint64_t start_ns, uint64_t at_ns)
 {
     struct run *run = stop->run;
-    pthread_mutex_lock(&run->tracees->lock);
+    pthread_mutex_lock(&run->processes->lock);
     struct process *process = process_of(run, stop->pid, start_ns, at_ns);
     struct thread *thread = process ? thread_of(run, process, stop->tid) : NULL;
     if (thread) {
         stop->process = process->number;
         stop->other_root = process->other_root || atomic_load(&run->roots_differ);
     }
-    pthread_mutex_unlock(&run->tracees->lock);
+    pthread_mutex_unlock(&run->processes->lock);
     return thread != NULL;
 }
 
 void note_birth(struct run *run, pid_t maker, pid_t tid, pid_t pid, uint64_t start_ns, uint64_t at_ns)
 {
     struct birth birth = {.start_ticks = start_ticks(run, start_ns)};
-    pthread_mutex_lock(&run->tracees->lock);
-    struct thread *found = find_thread(run->tracees, tid);
+    pthread_mutex_lock(&run->processes->lock);
+    struct thread *found = find_thread(run->processes, tid);
     if (tid != pid) {
-        struct thread *leader = find_thread(run->tracees, pid);
+        struct thread *leader = find_thread(run->processes, pid);
         if (leader)
             (void)thread_of(run, leader->process, tid); /* NULL: it is met again at its first call */
     } else if (!found || found->process->start_ticks != birth.start_ticks) {
@@ -565,22 +568,22 @@ void note_birth(struct run *run, pid_t maker, pid_t tid, pid_t pid, uint64_t sta
             remove_unseen(run, found->process);
         (void)add_born(run, pid, maker, &birth, at_ns); /* likewise */
     }
-    pthread_mutex_unlock(&run->tracees->lock);
+    pthread_mutex_unlock(&run->processes->lock);
 }
 
 void note_end(struct run *run, pid_t pid, pid_t tid, uint64_t start_ns, bool last, int wait_status, uint64_t at_ns)
 {
-    pthread_mutex_lock(&run->tracees->lock);
-    struct thread *leader = find_thread(run->tracees, pid), *thread = find_thread(run->tracees, tid);
+    pthread_mutex_lock(&run->processes->lock);
+    struct thread *leader = find_thread(run->processes, pid), *thread = find_thread(run->processes, tid);
     bool ours = leader && leader->process->pid == pid && leader->process->start_ticks == start_ticks(run, start_ns);
     if (ours && last)
         remove_process_at(run, leader->process, wait_status, true, at_ns);
     else if (ours && thread && thread->process == leader->process && tid != pid)
-        drop_thread(run->tracees, thread);
-    pthread_mutex_unlock(&run->tracees->lock);
+        drop_thread(run->processes, thread);
+    pthread_mutex_unlock(&run->processes->lock);
 }
 
 void let_probe_tell(struct run *run)
 {
-    run->tracees->told_by_probe = true;
+    run->processes->told_by_probe = true;
 }

@@ -4,14 +4,15 @@
 
 #include "trace.h"
 
-struct tracees *start_tracees(struct run *run);
+struct processes *start_processes(struct run *run);
 /* Finds the process of a thread, or meets it for the first time. False: it is gone already. */
 bool identify(struct stop *stop);
 /* Reads the first process before it runs. */
 void meet_command(struct run *run, pid_t pid);
 void note_fork(struct stop *stop, uint64_t flags);
 void note_exec(struct stop *stop, uint64_t event_at);
-/* The caller, and what it makes from now on, may see another root or other mounts; `family`: what it made already, too. */
+/* The caller, and what it makes from now on, may see another root or other mounts; `family`: what it made
+ * already, too. */
 void note_other_root(struct stop *stop, bool family);
 void note_exit_request(struct stop *stop, int code);
 void note_thread_end(struct stop *stop);
@@ -21,13 +22,13 @@ void let_probe_tell(struct run *run);
 bool identify_seen(struct stop *stop, uint64_t start_ns, uint64_t at_ns);
 void note_birth(struct run *run, pid_t maker, pid_t tid, pid_t pid, uint64_t start_ns, uint64_t at_ns);
 void note_end(struct run *run, pid_t pid, pid_t tid, uint64_t start_ns, bool last, int wait_status, uint64_t at_ns);
-int tracees_poll_fd(const struct run *run);
+int processes_poll_fd(const struct run *run);
 /* Learns of ends that the kernel tells through pidfds. */
 void collect_exits(struct run *run);
 /* How many processes are alive; their `outlived` events when `tell`. */
-uint32_t tell_survivors(struct run *run, bool tell);
+uint32_t log_survivors(struct run *run, bool tell);
 /* For how many milliseconds nothing needs to be looked for; -1: the kernel will tell. */
-int tracees_patience(struct run *run);
+int processes_timeout(struct run *run);
 /* Whether it is a process or thread of the run that has not ended, as far as was told. */
 bool is_of_the_run(struct run *run, pid_t tid);
 /* Whether the question is true of a living process. */
@@ -65,7 +66,7 @@ struct thread {
     uint32_t forks_open;
 };
 
-struct tracees {
+struct processes {
     pthread_mutex_t lock;
     struct thread *buckets[THREAD_BUCKETS];
     int poll;
@@ -78,9 +79,9 @@ struct tracees {
     int most_watched;          /* descriptors above this one are for looking at files */
 };
 
-struct thread *find_thread(struct tracees *tracees, pid_t tid);
-struct thread *add_thread(struct tracees *tracees, struct process *process, pid_t tid);
-void drop_thread(struct tracees *tracees, struct thread *gone);
+struct thread *find_thread(struct processes *processes, pid_t tid);
+struct thread *add_thread(struct processes *processes, struct process *process, pid_t tid);
+void drop_thread(struct processes *processes, struct thread *gone);
 
 /* A process that is met for the first time. */
 struct process *add_born(struct run *run, pid_t pid, pid_t parent, const struct birth *birth, uint64_t at_ns);

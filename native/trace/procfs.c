@@ -1,5 +1,5 @@
-/* Reading the memory of a stopped caller. Addresses and contents are hostile: every read is bounded, and a page
- * that is not there ends it. */
+/* Reading the memory of a stopped caller. Addresses and contents are hostile: every read is bounded, and a
+ * page that is not there ends it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -80,7 +80,7 @@ bool read_path(struct stop *stop, int argument, char path[PATH_MAX])
 
 bool still_waiting(const struct stop *stop)
 {
-    if (stop->only_looks || stop->seen)
+    if (stop->only_looks || stop->probed)
         return true; /* the answer will tell */
     uint64_t id = stop->notif->id;
     return ioctl(stop->run->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;

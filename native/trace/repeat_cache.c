@@ -1,14 +1,16 @@
-/* Calls that only look and were just told: a program that asks the same again gets the same events, without another look.
+/* Calls that only look and were just told: a program that asks the same again gets the same events, without
+ * another look.
  *
- * Two records are the same if everything the probe took along is: the arguments, what they point to, the answer. As in path_cache.c
- * that holds until a process of the run moves names about, and for a moment at most.
+ * Two records are the same if everything the probe took along is: the arguments, what they point to, the
+ * answer. As in path_cache.c that holds until a process of the run moves names about, and for a moment at
+ * most.
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "clock.h"
 #include "crypto.h"
+#include "hashtable.h"
 #include "log.h"
 #include "path.h"
 #include "probe_record.h"
@@ -17,7 +19,7 @@
 #define SLOTS 2048u
 #define MOST_EVENTS 2u
 
-struct recent {
+struct repeat_cache {
     uint8_t hash_key[16];
     uint64_t asked; /* the hash of the call that was asked for last */
     struct {
@@ -28,10 +30,10 @@ struct recent {
     } slots[SLOTS];
 };
 
-struct recent *start_remembering(void)
+struct repeat_cache *start_repeat_cache(void)
 {
-    struct recent *recent = calloc(1, sizeof *recent);
-    if (recent && getrandom(recent->hash_key, sizeof recent->hash_key, 0) != sizeof recent->hash_key) {
+    struct repeat_cache *recent = calloc(1, sizeof *recent);
+    if (recent && !random_key(recent->hash_key)) {
         free(recent);
         return NULL;
     }
@@ -39,7 +41,7 @@ struct recent *start_remembering(void)
 }
 
 /* Everything of a record but who, when and where. */
-static uint64_t hash_of(const struct recent *recent, const struct seen *seen)
+static uint64_t hash_of(const struct repeat_cache *recent, const struct probed_call *seen)
 {
     const struct probe_record *record = seen->record;
     uint64_t of_parts = siphash(recent->hash_key, seen->parts, seen->size);
@@ -48,9 +50,9 @@ static uint64_t hash_of(const struct recent *recent, const struct seen *seen)
     return siphash(recent->hash_key, all, sizeof all);
 }
 
-bool tell_again(struct recent *recent, struct stop *stop)
+bool log_again(struct repeat_cache *recent, struct stop *stop)
 {
-    uint64_t hash = recent->asked = hash_of(recent, stop->seen);
+    uint64_t hash = recent->asked = hash_of(recent, stop->probed);
     size_t slot = hash % SLOTS;
     if (recent->slots[slot].hash != hash || recent->slots[slot].pid != (uint32_t)stop->pid ||
         recent->slots[slot].age != atomic_load(&stop->run->age) || now_ns(stop->run) >= recent->slots[slot].until_ns)
@@ -62,25 +64,25 @@ bool tell_again(struct recent *recent, struct stop *stop)
         event.mono_ns = at_ns;
         event.process = stop->process;
         event.tid = (uint32_t)stop->tid;
-        emit(stop->run, &event);
+        append_event(stop->run, &event);
     }
     return true;
 }
 
-void remember(struct recent *recent, const struct stop *stop, uint64_t age)
+void remember(struct repeat_cache *recent, const struct stop *stop, uint64_t age)
 {
     uint64_t hash = recent->asked;
     size_t slot = hash % SLOTS;
     recent->slots[slot].hash = 0;
-    if (stop->told_count > MOST_EVENTS)
+    if (stop->event_count > MOST_EVENTS)
         return;
-    for (size_t i = 0; i < stop->told_count; i++) {
-        if (!read_event(stop->run, stop->told_at[i], &recent->slots[slot].events[i]))
+    for (size_t i = 0; i < stop->event_count; i++) {
+        if (!read_event(stop->run, stop->event_offsets[i], &recent->slots[slot].events[i]))
             return;
     }
-    recent->slots[slot].count = stop->told_count;
+    recent->slots[slot].count = stop->event_count;
     recent->slots[slot].age = age;
     recent->slots[slot].pid = (uint32_t)stop->pid;
-    recent->slots[slot].until_ns = now_ns(stop->run) + MOMENT_NS;
+    recent->slots[slot].until_ns = now_ns(stop->run) + CACHE_NS;
     recent->slots[slot].hash = hash;
 }

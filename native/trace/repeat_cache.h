@@ -4,10 +4,10 @@
 
 #include "trace.h"
 
-struct recent *start_remembering(void);
+struct repeat_cache *start_repeat_cache(void);
 /* True: the same was just told, and is told again. */
-bool tell_again(struct recent *recent, struct stop *stop);
+bool log_again(struct repeat_cache *recent, struct stop *stop);
 /* What was told of the call that was just asked for, which began at that age. */
-void remember(struct recent *recent, const struct stop *stop, uint64_t age);
+void remember(struct repeat_cache *recent, const struct stop *stop, uint64_t age);
 
 #endif

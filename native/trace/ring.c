@@ -1,7 +1,7 @@
 /* The probe's ring buffer: taken over from steno-probe, read here, told by probe_events.c.
  *
- * The sequence numbers of each processor have a hole where the ring was full; the hole is told where it lies. One thread
- * reads; at the end of a run whoever ends it reads the rest.
+ * The sequence numbers of each processor have a hole where the ring was full; the hole is told where it lies.
+ * One thread reads; at the end of a run whoever ends it reads the rest.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -39,7 +39,7 @@
 
 struct ring {
     pthread_mutex_t lock;
-    struct witness *witness;
+    struct probe_events *witness;
     int maps[HANDED_LINKS];
     int pairs[MOST_HANDED]; /* each a link and its program */
     size_t link_count;
@@ -116,9 +116,9 @@ int take_probe(struct run *run)
     ring->size = says.ring_bytes;
     ring->processors = says.processors;
     ring->sequence = calloc(ring->processors, sizeof *ring->sequence);
-    ring->witness = start_witness();
-    run->agreement = start_agreement();
-    if (!ring->sequence || !ring->witness || !run->agreement)
+    ring->witness = start_probe_events();
+    run->correlation = start_correlation();
+    if (!ring->sequence || !ring->witness || !run->correlation)
         return PROBE_GONE;
     run->ring = ring;
     run->header->features |= FEATURE_EBPF;
@@ -130,14 +130,14 @@ int take_probe(struct run *run)
 static void tell_lost(struct run *run, uint64_t lost, uint32_t processor, uint64_t at_ns)
 {
     __atomic_fetch_add(&run->header->ring_lost, lost, __ATOMIC_RELAXED);
-    emit(run, &(struct wire_event){.mono_ns = at_ns, .op = OP_LOST, .result = WIRE_RESULT_UNKNOWN,
+    append_event(run, &(struct wire_event){.mono_ns = at_ns, .op = OP_LOST, .result = WIRE_RESULT_UNKNOWN,
                                    .notes = NOTE_BY_PROBE, .arg = lost, .arg2 = processor});
 }
 
 static void take_record(struct run *run, const void *bytes, size_t size)
 {
     struct ring *ring = run->ring;
-    struct seen seen;
+    struct probed_call seen;
     if (!read_record(bytes, size, &seen) || seen.record->cpu >= ring->processors) {
         count(&run->header->lost_events);
         return;
@@ -146,7 +146,7 @@ static void take_record(struct run *run, const void *bytes, size_t size)
     if (seen.record->sequence > *last + 1)
         tell_lost(run, seen.record->sequence - *last - 1, seen.record->cpu, told_at_ns(run, seen.record->end_ns));
     *last = seen.record->sequence ? seen.record->sequence : *last;
-    tell_record(run, ring->witness, &seen);
+    log_probe_record(run, ring->witness, &seen);
 }
 
 /* Whoever reads may have to wait for a file system that a process of the run serves; and that process for us. */
@@ -273,8 +273,8 @@ static bool is_in_place(int link)
     return ask_about(link, &told, sizeof told) && (told.type != BPF_LINK_TYPE_CGROUP || told.cgroup.cgroup_id != 0);
 }
 
-/* The kernel passes a program by that is at work on the same processor already, and counts how often; for all processes of the
- * machine, so one of these may have been the run's. */
+/* The kernel passes a program by that is at work on the same processor already, and counts how often; for all
+ * processes of the machine, so one of these may have been the run's. */
 static uint64_t passed_by(int program)
 {
     struct bpf_prog_info told = {0};
@@ -295,7 +295,7 @@ void end_ring(struct run *run)
     }
     if (!drain_ring(run))
         count(&run->header->lost_events); /* what is in it is not told */
-    end_witness(run, ring->witness);
+    end_probe_events(run, ring->witness);
     if (!by_processor) {
         count(&run->header->lost_events); /* what the probe lost is not known */
         return;

@@ -1,7 +1,8 @@
 /* The seccomp filter, made from the call tables: stop what is recorded or counted, let everything else run.
  *
- * Per machine a binary search over the numbers, so that a call costs a handful of comparisons; calls that are always
- * let through cost nothing at all (the kernel keeps a bitmap of them). Pure: makes a program, installs nothing.
+ * Per machine a binary search over the numbers, so that a call costs a handful of comparisons; calls that are
+ * always let through cost nothing at all (the kernel keeps a bitmap of them). Pure: makes a program, installs
+ * nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -111,7 +112,8 @@ bool ends_or_stops(uint64_t number)
     return is_among(number, ending_or_stopping, COUNT(ending_or_stopping));
 }
 
-/* Where it depends on an argument whether the filter stops a call beside a probe: which one, and what must be in it. */
+/* Where it depends on an argument whether the filter stops a call beside a probe: which one, and what must be
+ * in it. */
 static uint32_t deciding_argument(const struct call *call)
 {
     switch (call->beside) {
@@ -212,7 +214,7 @@ static void put_verdict(struct writer *out, const struct call *call)
     case WHEN_SPLIT:
         if (!out->split)
             PUT(out, PASS);
-        else if (call->serve == on_write || call->serve == on_transfer)
+        else if (call->serve == sys_write || call->serve == sys_transfer)
             put_watched_descriptor(out, (uint32_t)call->dir);
         else
             PUT(out, STOP);
@@ -394,8 +396,8 @@ static void *hand_over(void *context)
     return NULL;
 }
 
-/* Every call of the thread under the filter may wait for an answer, and taking descriptors out of a process is refused
- * in many containers. A second thread, made before and not under the filter, sends the listener. */
+/* Every call of the thread under the filter may wait for an answer, and taking descriptors out of a process
+ * is refused in many containers. A second thread, made before and not under the filter, sends the listener. */
 void install_and_send(int channel, bool split, enum stopping stopping)
 {
     struct handover handover = {.channel = channel, .listener = -1};

@@ -17,7 +17,8 @@ const struct call *find_call(uint32_t arch, uint32_t number);
 int seccomp_sizes(struct seccomp_notif_sizes *sizes);
 /* Puts the calling thread under the filter, and sends its listener through the channel. */
 void install_and_send(int channel, bool split, enum stopping stopping);
-/* The listener, or -errno. `filtered`: the other side is under the filter, whether we have its listener or not. */
+/* The listener, or -errno. `filtered`: the other side is under the filter, whether we have its listener or
+ * not. */
 int receive_listener(int channel, uint64_t *features, bool *filtered);
 /* Takes a descriptor of another process; -errno. */
 int take_descriptor(pid_t pid, int descriptor);

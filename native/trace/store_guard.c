@@ -1,9 +1,11 @@
-/* The store of records is closed to the run: whatever the command removes, its own record and the earlier ones stay.
+/* The store of records is closed to the run: whatever the command removes, its own record and the earlier
+ * ones stay.
  *
- * To the run the store is like a file system in use (EBUSY): what lies in it cannot be changed, and neither can the way to it. New names
- * may be made, and a run that the command records may be written by it: its folder was made by the run. The directory of the keys, which
- * lies apart, is closed altogether. Names are compared, as they are in our own root; a thread that swaps the argument of another's call,
- * and another root, can pass by.
+ * To the run the store is like a file system in use (EBUSY): what lies in it cannot be changed, and neither
+ * can the way to it. New names may be made, and a run that the command records may be written by it: its
+ * folder was made by the run. The directory of the keys, which lies apart, is closed altogether. Names are
+ * compared, as they are in our own root; a thread that swaps the argument of another's call, and another
+ * root, can pass by.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +45,7 @@ static size_t path_of(int fd, char path[PATH_MAX])
     return length < 2 || path[0] != '/' ? 0 : (size_t)length;
 }
 
-struct store *close_store(int fd, const char *own, int keys, char **links)
+struct store *guard_store(int fd, const char *own, int keys, char **links)
 {
     struct store *store = calloc(1, sizeof *store);
     if (!store || snprintf(store->own, sizeof store->own, "%s", own) >= (int)sizeof store->own)
@@ -115,7 +117,8 @@ static bool is_closed_inside(struct store *store, enum op op, const char *inner,
     return is_there || inner[length] || op != OP_MKDIR || !note_nested(store, id);
 }
 
-/* Of a closed directory itself and those above it: they stay where they are, and whoever owns them can enter them. */
+/* Of a closed directory itself and those above it: they stay where they are, and whoever owns them can enter
+ * them. */
 static bool is_closed_way(const struct stop *stop, enum op op, bool is_the_end)
 {
     switch (op) {
@@ -135,11 +138,11 @@ static bool is_closed_way(const struct stop *stop, enum op op, bool is_the_end)
     }
 }
 
-bool is_closed(struct stop *stop, enum op op, const struct place *place)
+bool is_guarded(struct stop *stop, enum op op, const struct resolved_path *place)
 {
     struct store *store = stop->run->store;
     const char *path = place->resolved;
-    if (!store || stop->seen || path[0] != '/' || place->notes & (NOTE_OTHER_ROOT | NOTE_DELETED) || op == OP_MOUNT || op == OP_UMOUNT)
+    if (!store || stop->probed || path[0] != '/' || place->notes & (NOTE_OTHER_ROOT | NOTE_DELETED) || op == OP_MOUNT || op == OP_UMOUNT)
         return false;
     if (lies_below(path, store->path, store->length))
         return is_closed_inside(store, op, path + store->length + 1, place->exists);

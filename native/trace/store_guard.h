@@ -4,8 +4,8 @@
 
 #include "trace.h"
 
-struct store *close_store(int fd, const char *own, int keys, char **links);
+struct store *guard_store(int fd, const char *own, int keys, char **links);
 /* Whether a call that may change what is there is to be refused. */
-bool is_closed(struct stop *stop, enum op op, const struct place *place);
+bool is_guarded(struct stop *stop, enum op op, const struct resolved_path *place);
 
 #endif

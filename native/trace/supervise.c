@@ -1,8 +1,8 @@
 /* The keeper's life: start the command under the filter, watch it end, stay until the recorder lets go.
  *
- * On a terminal we are the session leader, as a login shell would be. We take over the processes that the command
- * leaves behind (subreaper), so that the kernel lets us look into them and we learn how they end. As long as one of
- * them lives we answer its calls, also when nothing is recorded any more: nobody else can.
+ * On a terminal we are the session leader, as a login shell would be. We take over the processes that the
+ * command leaves behind (subreaper), so that the kernel lets us look into them and we learn how they end. As
+ * long as one of them lives we answer its calls, also when nothing is recorded any more: nobody else can.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -215,7 +215,7 @@ static int filter_calls(struct launch *launch)
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     /* A thread for every two cores: more only take turns on one core with the callers they serve. */
     long threads = cores / 2;
-    return start_serving(run, threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : (int)threads);
+    return start_notify(run, threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : (int)threads);
 }
 
 /* What a child without a filter does until then is ours, and is not to be told as the command's. */
@@ -304,7 +304,8 @@ static void close_drains(struct run *run)
     }
 }
 
-/* The recorder is gone. Somebody must take the command's output, or it would wait, or be killed by its next write. */
+/* The recorder is gone. Somebody must take the command's output, or it would wait, or be killed by its next
+ * write. */
 static void drain(struct run *run, size_t which)
 {
     char bytes[65536];
@@ -315,7 +316,8 @@ static void drain(struct run *run, size_t which)
     }
 }
 
-/* A byte on the leash: the command is to meet the end of its output. Its end: the recorder lets go, or is gone. */
+/* A byte on the leash: the command is to meet the end of its output. Its end: the recorder lets go, or is
+ * gone. */
 static bool was_let_go(struct run *run)
 {
     char byte;
@@ -331,7 +333,7 @@ static bool listen_once(struct launch *launch, int milliseconds)
     enum { SIGNALS, EXITS, LEASH, DRAINS };
     const struct options *options = &launch->run->options;
     struct pollfd waits[DRAINS + MAX_DRAINS] = {{launch->signals, POLLIN, 0},
-                                                {tracees_poll_fd(launch->run), POLLIN, 0},
+                                                {processes_poll_fd(launch->run), POLLIN, 0},
                                                 {launch->released ? -1 : options->leash, POLLIN, 0}};
     for (size_t i = 0; i < MAX_DRAINS; i++)
         waits[DRAINS + i] = (struct pollfd){launch->released ? options->drains[i] : -1, POLLIN, 0};
@@ -364,7 +366,7 @@ static uint32_t count_survivors(struct run *run)
 {
     if (run->ring)
         (void)drain_ring(run); /* then there are more that seem to live */
-    return tell_survivors(run, false);
+    return log_survivors(run, false);
 }
 
 static void wait_for_stragglers(struct launch *launch)
@@ -386,10 +388,10 @@ static void close_the_record(struct launch *launch)
     wait_for_stragglers(launch);
     if (run->ring)
         end_ring(run);
-    uint32_t survivors = tell_survivors(run, true);
+    uint32_t survivors = log_survivors(run, true);
     run->header->outlived = survivors;
-    run->header->untaken = stops_missed();
-    end_emitting(run);
+    run->header->untaken = notifications_missed();
+    end_log(run);
     send_status(run, (struct status_record){RELEASED, (int32_t)survivors, 0, 0, 0, 0});
     if (run->options.status >= 0)
         close(run->options.status);
@@ -410,7 +412,7 @@ static void serve_the_rest(struct launch *launch)
 static void keep(struct launch *launch)
 {
     while (!launch->released) {
-        if (listen_once(launch, launch->ended ? split_patience(launch->run) : -1))
+        if (listen_once(launch, launch->ended ? split_timeout(launch->run) : -1))
             launch->released = true;
     }
     /* Let go while the command runs: the recorder died. Nothing of the record is lost by that. */
@@ -420,8 +422,8 @@ static void keep(struct launch *launch)
     if (launch->run->ring)
         serve_the_rest(launch);
     else
-        while (tell_survivors(launch->run, false) > 0)
-            listen_once(launch, tracees_patience(launch->run));
+        while (log_survivors(launch->run, false) > 0)
+            listen_once(launch, processes_timeout(launch->run));
 }
 
 static int watch_signals(struct launch *launch, bool was_ignored[NSIG])
@@ -438,8 +440,8 @@ static int watch_signals(struct launch *launch, bool was_ignored[NSIG])
     return launch->signals < 0 ? -errno : 0;
 }
 
-/* The command is born into its cgroup: no call of it is outside. As fork(3), but for the cgroup: the C library keeps the
- * number of a thread where the kernel knows it. */
+/* The command is born into its cgroup: no call of it is outside. As fork(3), but for the cgroup: the C
+ * library keeps the number of a thread where the kernel knows it. */
 static pid_t fork_into(struct run *run)
 {
     struct stat group;
@@ -459,9 +461,9 @@ static pid_t fork_into(struct run *run)
     return child;
 }
 
-/* The command stays in the session and the group of whoever started us, and signals to that group are not for us. What the
- * command leaves behind becomes our child: in another session than theirs we do not keep its group from being orphaned, as
- * init would not. On a terminal we lead the session, as a login shell does. */
+/* The command stays in the session and the group of whoever started us, and signals to that group are not for
+ * us. What the command leaves behind becomes our child: in another session than theirs we do not keep its
+ * group from being orphaned, as init would not. On a terminal we lead the session, as a login shell does. */
 static void leave_its_session(const struct run *run)
 {
     if (run->options.terminal < 0)
@@ -500,7 +502,7 @@ static int await_probe(struct run *run)
     return state == 0 || run->options.probe_optional ? 0 : -ECANCELED;
 }
 
-int launch_and_watch(struct run *run)
+int supervise_command(struct run *run)
 {
     struct launch launch = {.run = run};
     bool was_ignored[NSIG] = {false};

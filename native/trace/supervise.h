@@ -4,6 +4,6 @@
 
 #include "trace.h"
 
-int launch_and_watch(struct run *run);
+int supervise_command(struct run *run);
 
 #endif

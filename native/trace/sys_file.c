@@ -23,9 +23,10 @@
 
 /* What lies in a directory that gets another name: each entry loses one name and gains one.
  *
- * The tree is walked before the rename takes effect, by descriptors, following no link, within bounds; a tree that is
- * larger is counted, so that the record can say that it is not whole. Beside it goes what has the new name until then: a
- * directory that is exchanged with it, or one that is not empty, for which the kernel will refuse the rename.
+ * The tree is walked before the rename takes effect, by descriptors, following no link, within bounds; a tree
+ * that is larger is counted, so that the record can say that it is not whole. Beside it goes what has the new
+ * name until then: a directory that is exchanged with it, or one that is not empty, for which the kernel will
+ * refuse the rename.
  */
 #define MOST_ENTRIES 100000u
 #define MOST_DEPTH 64
@@ -35,10 +36,10 @@ struct walk {
     uint32_t entries;
     bool cut;
     bool to_nothing;
-    struct place old, new;
+    struct resolved_path old, new;
 };
 
-static void look_at_entry(int directory, const char *name, struct place *place)
+static void look_at_entry(int directory, const char *name, struct resolved_path *place)
 {
     place->exists = directory >= 0 && fstatat(directory, name, &place->found, AT_SYMLINK_NOFOLLOW) == 0;
     place->error = place->exists ? 0 : directory >= 0 ? errno : ENOENT;
@@ -51,16 +52,16 @@ static void look_at_entry(int directory, const char *name, struct place *place)
 
 static void tell_entry(struct walk *walk, int directory, int replaced, const char *name)
 {
-    struct place *old = &walk->old, *new = &walk->new;
+    struct resolved_path *old = &walk->old, *new = &walk->new;
     look_at_entry(directory, name, old);
     look_at_entry(replaced, name, new);
     struct wire_event from = event_at(walk->stop, OP_MOVED, "", old, false, 0);
     struct wire_event to = event_at(walk->stop, OP_MOVED_TO, "", new, false, 0);
     from.extra = to.resolved, to.extra = from.resolved;
     from.result = to.result = WIRE_RESULT_UNKNOWN;
-    record_event(walk->stop, &from);
-    record_event(walk->stop, &to);
-    if (!walk->stop->seen)
+    log_event(walk->stop, &from);
+    log_event(walk->stop, &to);
+    if (!walk->stop->probed)
         note_moved(walk->stop->run, old, new, walk->to_nothing);
 }
 
@@ -70,7 +71,7 @@ static bool push(char path[PATH_MAX], size_t length, const char *name)
     return snprintf(path + length, PATH_MAX - length, "/%s", name) < (int)(PATH_MAX - length);
 }
 
-static bool is_directory(const struct place *place)
+static bool is_directory(const struct resolved_path *place)
 {
     return place->exists && S_ISDIR(place->found.st_mode);
 }
@@ -122,7 +123,7 @@ static void walk_directory(struct walk *walk, int fd, int replaced, int depth)
     closedir(stream);
 }
 
-void tell_moved(struct stop *stop, const struct place *directory, const struct place *replaced, const char *new_name)
+void list_renamed(struct stop *stop, const struct resolved_path *directory, const struct resolved_path *replaced, const char *new_name)
 {
     if (!is_directory(directory) || directory->fd < 0)
         return;
@@ -173,13 +174,13 @@ static bool changes_mounts(enum op op)
 static void on_one_path(struct stop *stop, enum op op)
 {
     char path[PATH_MAX];
-    struct place place;
+    struct resolved_path place;
     if (op == OP_STAT && is_fstat(stop))
         return; /* what a descriptor shows was told when it was opened */
     stop->only_looks = stop->call->effect == EFFECT_LOOK;
     look_at_argument(stop, path, &place);
-    if (stop->seen)
-        seen_outcome(stop, op, 0, &place);
+    if (stop->probed)
+        probed_outcome(stop, op, 0, &place);
     bool our_mounts = changes_mounts(op) && (!stop->other_root || sees_our_mounts(stop->tid));
     if (changes_mounts(op) && !our_mounts)
         place.notes |= NOTE_OTHER_ROOT; /* the directory may be ours; what is mounted upon it is not */
@@ -190,7 +191,7 @@ static void on_one_path(struct stop *stop, enum op op)
             event.extra = source_of_mount(stop, directory(stop, stop->call->dir2));
         if (op == OP_UMOUNT)
             atomic_store(&stop->run->mounts_detached, true); /* lazily, it may be in use */
-        if (our_mounts && !stop->seen && event.result == WIRE_RESULT_UNKNOWN && !may_change_our_mounts(stop->tid))
+        if (our_mounts && !stop->probed && event.result == WIRE_RESULT_UNKNOWN && !may_change_our_mounts(stop->tid))
             event.result = WIRE_RESULT_FAILED;
         tell(stop, &event);
         if (our_mounts && !stop->run->ring && event.result == WIRE_RESULT_UNKNOWN)
@@ -199,7 +200,7 @@ static void on_one_path(struct stop *stop, enum op op)
     close_place(&place);
 }
 
-void on_path(struct stop *stop)
+void sys_path(struct stop *stop)
 {
     bool changes_root = (stop->call->op == OP_CHROOT || stop->call->op == OP_PIVOT_ROOT) && may_succeed(stop);
     if (changes_root && stop->call->op == OP_PIVOT_ROOT && !stop->other_root)
@@ -209,19 +210,14 @@ void on_path(struct stop *stop)
     on_one_path(stop, stop->call->op);
 }
 
-void on_unlinkat(struct stop *stop)
+void sys_unlinkat(struct stop *stop)
 {
     on_one_path(stop, argument(stop, stop->call->flags) & AT_REMOVEDIR ? OP_RMDIR : OP_UNLINK);
 }
 
-void on_mount(struct stop *stop)
+void sys_fd(struct stop *stop)
 {
-    on_one_path(stop, OP_MOUNT);
-}
-
-void on_fd(struct stop *stop)
-{
-    struct place place;
+    struct resolved_path place;
     stop->only_looks = stop->call->effect == EFFECT_LOOK;
     resolve_descriptor(stop, directory(stop, stop->call->dir), &place);
     if (still_waiting(stop)) {
@@ -233,7 +229,8 @@ void on_fd(struct stop *stop)
     close_place(&place);
 }
 
-/* The record is read on any machine: flags that aarch64 numbers in its own way are told as x86_64 numbers them. */
+/* The record is read on any machine: flags that aarch64 numbers in its own way are told as x86_64 numbers
+ * them. */
 static uint64_t told_flags(uint64_t flags)
 {
 #if defined(__aarch64__)
@@ -256,44 +253,44 @@ static void open_with(struct stop *stop, const struct open_how *how)
 {
     uint64_t flags = how->flags;
     char path[PATH_MAX];
-    struct place place;
+    struct resolved_path place;
     (void)read_path(stop, stop->call->path, path); /* the notes tell */
-    stop->only_looks = !may_change(flags) && (!stop->run->split || stop->seen);
+    stop->only_looks = !may_change(flags) && (!stop->run->split || stop->probed);
     bool nofollow = flags & O_NOFOLLOW || ((flags & O_CREAT) && (flags & O_EXCL));
     if (how->resolve)
         resolve_as_asked(stop, directory(stop, stop->call->dir), path, how->resolve, nofollow, &place);
     else
         look(stop, directory(stop, stop->call->dir), path, nofollow, &place);
-    if (stop->seen)
-        seen_outcome(stop, OP_OPEN, flags, &place);
+    if (stop->probed)
+        probed_outcome(stop, OP_OPEN, flags, &place);
     if (still_waiting(stop)) {
         struct wire_event event = event_at(stop, OP_OPEN, path, &place, may_change(flags), flags);
         event.arg = told_flags(flags);
         event.arg2 = how->mode;
-        if (may_change(flags) && !stop->seen && reaches_into_us(stop, &place)) {
+        if (may_change(flags) && !stop->probed && reaches_into_us(stop, &place)) {
             stop->error = EACCES;
             event.result = -EACCES;
             event.notes |= NOTE_REFUSED;
         }
-        record_event(stop, &event);
+        log_event(stop, &event);
         if (may_change(flags))
             tell_reach_by_name(stop, &place);
-        if (stop->run->split && !stop->seen && !stop->error) {
-            expect_witness(stop);
+        if (stop->run->split && !stop->probed && !stop->error) {
+            expect_probe(stop);
             split_on_open(stop, &place, flags);
         }
     }
     close_place(&place);
 }
 
-void on_open(struct stop *stop)
+void sys_open(struct stop *stop)
 {
     bool is_creat = stop->call->flags < 0;
     uint64_t flags = is_creat ? O_CREAT | O_WRONLY | O_TRUNC : argument(stop, stop->call->flags);
     open_with(stop, &(struct open_how){(uint32_t)flags, argument(stop, stop->call->arg2), 0});
 }
 
-void on_openat2(struct stop *stop)
+void sys_openat2(struct stop *stop)
 {
     struct open_how how = {0};
     size_t size = stop->args[3] < sizeof how ? (size_t)stop->args[3] : sizeof how;
@@ -302,40 +299,40 @@ void on_openat2(struct stop *stop)
     open_with(stop, &how);
 }
 
-void on_open_handle(struct stop *stop)
+void sys_open_handle(struct stop *stop)
 {
-    struct place place;
+    struct resolved_path place;
     uint64_t flags = argument(stop, stop->call->flags);
     resolve_handle(stop, directory(stop, stop->call->dir), stop->args[1], &place);
-    if (stop->seen && place.exists && flags & O_TRUNC)
+    if (stop->probed && place.exists && flags & O_TRUNC)
         place.notes |= NOTE_LATE; /* so the open left it */
     if (still_waiting(stop)) {
         struct wire_event event = event_at(stop, OP_OPEN_HANDLE, "", &place, may_change(flags), flags);
         event.arg = told_flags(flags);
-        record_event(stop, &event);
+        log_event(stop, &event);
     }
     close_place(&place);
 }
 
 /* What moved lies behind its new name already. */
-static void tell_moved_already(struct stop *stop, const struct place *old, const struct place *new, bool exchange)
+static void tell_moved_already(struct stop *stop, const struct resolved_path *old, const struct resolved_path *new, bool exchange)
 {
-    struct place moved = *new;
-    if (!seen_success(stop->seen))
+    struct resolved_path moved = *new;
+    if (!probed_success(stop->probed))
         return;
     snprintf(moved.resolved, PATH_MAX, "%s", old->resolved);
-    tell_moved(stop, &moved, exchange ? old : NULL, new->resolved);
+    list_renamed(stop, &moved, exchange ? old : NULL, new->resolved);
     if (exchange) {
         moved = *old;
         snprintf(moved.resolved, PATH_MAX, "%s", new->resolved);
-        tell_moved(stop, &moved, new, old->resolved);
+        list_renamed(stop, &moved, new, old->resolved);
     }
 }
 
-void on_two(struct stop *stop)
+void sys_two_paths(struct stop *stop)
 {
     char from[PATH_MAX], to[PATH_MAX];
-    struct place old, new;
+    struct resolved_path old, new;
     enum op op = stop->call->op, op_to = op == OP_RENAME ? OP_RENAME_TO : OP_LINK_TO;
     uint64_t flags = argument(stop, stop->call->flags);
     look_at_argument(stop, from, &old);
@@ -343,8 +340,8 @@ void on_two(struct stop *stop)
     stop->notes = 0;
     (void)read_path(stop, stop->call->path2, to); /* the notes tell */
     look(stop, directory(stop, stop->call->dir2), to, true, &new);
-    if (stop->seen && op == OP_LINK)
-        seen_outcome(stop, OP_LINK_TO, 0, &new);
+    if (stop->probed && op == OP_LINK)
+        probed_outcome(stop, OP_LINK_TO, 0, &new);
     if (still_waiting(stop)) {
         uint16_t exchange = op == OP_RENAME && flags & RENAME_EXCHANGE ? NOTE_EXCHANGE : 0;
         struct wire_event second = event_at(stop, op_to, to, &new, true, flags);
@@ -359,32 +356,22 @@ void on_two(struct stop *stop)
             first.result = second.result;
         if (stop->error) /* the store is closed to one of them */
             first.result = second.result = (int16_t)-stop->error, first.notes |= NOTE_REFUSED, second.notes |= NOTE_REFUSED;
-        record_event(stop, &first);
-        record_event(stop, &second);
-        if (op == OP_RENAME && stop->seen)
+        log_event(stop, &first);
+        log_event(stop, &second);
+        if (op == OP_RENAME && stop->probed)
             tell_moved_already(stop, &old, &new, exchange);
         else if (op == OP_RENAME && first.result == WIRE_RESULT_UNKNOWN) {
-            tell_moved(stop, &old, &new, new.resolved);
+            list_renamed(stop, &old, &new, new.resolved);
             if (exchange)
-                tell_moved(stop, &new, &old, old.resolved);
+                list_renamed(stop, &new, &old, old.resolved);
         }
     }
     close_place(&old);
     close_place(&new);
 }
 
-void on_symlink(struct stop *stop)
-{
-    on_one_path(stop, OP_SYMLINK);
-}
-
-void on_map(struct stop *stop)
-{
-    on_fd(stop);
-}
-
 /* i386 packs the arguments of its first mmap into a struct. */
-void on_map_old(struct stop *stop)
+void sys_map_old(struct stop *stop)
 {
     enum { PROTECTION = 2, FLAGS = 3, DESCRIPTOR = 4, WORDS = 6 };
     uint32_t words[WORDS];
@@ -392,13 +379,13 @@ void on_map_old(struct stop *stop)
         return;
     if (!(words[PROTECTION] & PROT_WRITE) || !(words[FLAGS] & MAP_SHARED) || words[FLAGS] & MAP_ANONYMOUS)
         return;
-    struct place place;
+    struct resolved_path place;
     resolve_descriptor(stop, (int)words[DESCRIPTOR], &place);
     if (still_waiting(stop)) {
         struct wire_event event = event_at(stop, OP_MAP, "", &place, true, 0);
         event.arg = words[PROTECTION];
         event.arg2 = words[FLAGS];
-        record_event(stop, &event);
+        log_event(stop, &event);
     }
     close_place(&place);
 }

@@ -17,12 +17,12 @@
 /* A socket in the file system: where it is, and, when it is bound, that it is made. */
 static void look_at_socket_file(struct stop *stop, struct wire_event *event, const char *name)
 {
-    struct place place;
+    struct resolved_path place;
     look(stop, AT_FDCWD, name, event->op == OP_BIND, &place);
     struct wire_event made = event_at(stop, OP_MKNOD, name, &place, false, 0);
     made.arg = S_IFSOCK;
     if (event->op == OP_BIND)
-        record_event(stop, &made);
+        log_event(stop, &made);
     event->resolved = made.resolved;
     event->state = made.state;
     event->notes |= place.notes;
@@ -47,10 +47,10 @@ static void tell_address(struct stop *stop, enum op op, uint64_t descriptor, uin
     if (got == -EPERM)
         count(&stop->run->header->unreadable);
     if (still_waiting(stop))
-        record_event(stop, &event);
+        log_event(stop, &event);
 }
 
-void on_address(struct stop *stop)
+void sys_address(struct stop *stop)
 {
     int address = stop->call->path;
     tell_address(stop, stop->call->op, argument(stop, stop->call->arg), stop->args[address], stop->args[address + 1]);
@@ -73,14 +73,14 @@ static void tell_messages(struct stop *stop, uint64_t descriptor, uint64_t messa
     }
 }
 
-void on_message(struct stop *stop)
+void sys_message(struct stop *stop)
 {
     uint64_t messages = stop->call->traits & TRAIT_MANY ? stop->args[stop->call->path + 1] : 1;
     tell_messages(stop, argument(stop, stop->call->arg), stop->args[stop->call->path], messages);
 }
 
 /* i386: one call for all of them, its arguments in memory. */
-void on_socketcall(struct stop *stop)
+void sys_socketcall(struct stop *stop)
 {
     uint32_t words[6] = {0};
     uint64_t which = stop->args[0];
@@ -122,5 +122,5 @@ void on_socketcall(struct stop *stop)
     default:
         return;
     }
-    record_event(stop, &event);
+    log_event(stop, &event);
 }

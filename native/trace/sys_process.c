@@ -67,15 +67,15 @@ static void read_arguments(struct stop *stop, uint64_t array, struct arguments *
 }
 
 /* What the probe knows of a program that runs: its arguments, and, if it is no script, the file itself. */
-static void read_seen(struct stop *stop, struct place *program, struct arguments *list)
+static void read_seen(struct stop *stop, struct resolved_path *program, struct arguments *list)
 {
-    const struct probe_part *arguments = find_part(stop->seen, PART_ARGUMENTS, 0);
-    const struct probe_part *file = find_part(stop->seen, PART_PROGRAM, 0);
-    bool script = find_part(stop->seen, PART_MEMORY, SEEN_INTERPRETER) != NULL;
+    const struct probe_part *arguments = find_part(stop->probed, PART_ARGUMENTS, 0);
+    const struct probe_part *file = find_part(stop->probed, PART_PROGRAM, 0);
+    bool script = find_part(stop->probed, PART_MEMORY, SEEN_INTERPRETER) != NULL;
     if (file && !script)
-        seen_file(file, program);
+        probed_file(file, program);
     list->cut = !arguments || arguments->flags || !list->bytes || arguments->length > MAX_ARGV_BYTES;
-    list->count = stop->seen->record->args[3];
+    list->count = stop->probed->record->args[3];
     if (!arguments || !list->bytes)
         return;
     const uint8_t *bytes = part_bytes(arguments);
@@ -86,7 +86,7 @@ static void read_seen(struct stop *stop, struct place *program, struct arguments
 }
 
 /* The interpreter of a script: `program` becomes it. False: it is no script, or its interpreter is not there. */
-static bool tell_interpreter(struct stop *stop, struct place *program)
+static bool tell_interpreter(struct stop *stop, struct resolved_path *program)
 {
     char line[INTERPRETER_LINE + 1];
     if (program->fd < 0 || !S_ISREG(program->found.st_mode))
@@ -99,58 +99,58 @@ static bool tell_interpreter(struct stop *stop, struct place *program)
     const char *name, *argument;
     if (got < 0 || !read_interpreter_line(line, (size_t)got, &name, &argument))
         return false;
-    struct place place;
+    struct resolved_path place;
     look(stop, AT_FDCWD, name, false, &place);
     struct wire_event event = event_at(stop, OP_INTERPRETER, name, &place, false, 0);
     event.extra = intern_text(stop->run, argument);
-    record_event(stop, &event);
+    log_event(stop, &event);
     close_place(program);
     *program = place;
     return place.exists;
 }
 
-/* The program that runs a script at last, as the probe has it: a script may have changed since it was looked at, and the kernel has other
- * ways than "#!" to find an interpreter (binfmt_misc). */
-void tell_what_ran(struct stop *stop)
+/* The program that runs a script at last, as the probe has it: a script may have changed since it was looked
+ * at, and the kernel has other ways than "#!" to find an interpreter (binfmt_misc). */
+void log_what_ran(struct stop *stop)
 {
-    const struct probe_part *file = find_part(stop->seen, PART_PROGRAM, 0), *name = find_part(stop->seen, PART_MEMORY, SEEN_INTERPRETER);
-    struct place place;
+    const struct probe_part *file = find_part(stop->probed, PART_PROGRAM, 0), *name = find_part(stop->probed, PART_MEMORY, SEEN_INTERPRETER);
+    struct resolved_path place;
     start_place(stop, &place);
     if (!file || !name)
         return;
-    seen_file(file, &place);
+    probed_file(file, &place);
     struct wire_event event = event_at(stop, OP_INTERPRETER, "", &place, false, 0);
     event.path = intern(stop->run, (const char *)part_bytes(name), strnlen((const char *)part_bytes(name), name->length));
-    record_event(stop, &event);
+    log_event(stop, &event);
 }
 
-static bool is_what_ran(const struct stop *stop, const struct place *told)
+static bool is_what_ran(const struct stop *stop, const struct resolved_path *told)
 {
-    const struct probe_part *file = find_part(stop->seen, PART_PROGRAM, 0);
-    struct place ran;
+    const struct probe_part *file = find_part(stop->probed, PART_PROGRAM, 0);
+    struct resolved_path ran;
     start_place(stop, &ran);
-    if (!file || !find_part(stop->seen, PART_MEMORY, SEEN_INTERPRETER))
+    if (!file || !find_part(stop->probed, PART_MEMORY, SEEN_INTERPRETER))
         return true;
-    seen_file(file, &ran);
+    probed_file(file, &ran);
     bool same_inode = ran.exists && told->exists && ran.found.st_dev == told->found.st_dev && ran.found.st_ino == told->found.st_ino;
     return same_inode || strcmp(ran.resolved, told->resolved) == 0;
 }
 
-static bool loses_privilege(const struct stop *stop, const struct place *program)
+static bool loses_privilege(const struct stop *stop, const struct resolved_path *program)
 {
     const struct stat *found = &program->found;
     bool becomes_user = found->st_mode & S_ISUID && found->st_uid != geteuid();
     bool becomes_group = found->st_mode & S_ISGID && found->st_mode & S_IXGRP && found->st_gid != getegid();
-    return !stop->seen && stop->run->no_new_privs && program->exists && (becomes_user || becomes_group);
+    return !stop->probed && stop->run->no_new_privs && program->exists && (becomes_user || becomes_group);
 }
 
-void on_exec(struct stop *stop)
+void sys_exec(struct stop *stop)
 {
     char path[PATH_MAX];
-    struct place program;
+    struct resolved_path program;
     struct arguments list = {.bytes = malloc(MAX_ARGV_BYTES)};
     look_at_argument(stop, path, &program);
-    if (stop->seen)
+    if (stop->probed)
         read_seen(stop, &program, &list);
     else if (list.bytes)
         read_arguments(stop, stop->args[stop->call->path + 1], &list);
@@ -163,14 +163,14 @@ void on_exec(struct stop *stop)
             event.notes |= NOTE_PRIVILEGE_LOST;
             count(&stop->run->header->privilege_lost);
         }
-        record_event(stop, &event);
-        uint64_t told_at = stop->told_at[stop->told_count - 1];
+        log_event(stop, &event);
+        uint64_t event_offsets = stop->event_offsets[stop->event_count - 1];
         for (int depth = 0; program.exists && depth < MOST_INTERPRETERS && tell_interpreter(stop, &program); depth++)
             ;
-        if (stop->seen && !is_what_ran(stop, &program))
-            tell_what_ran(stop);
-        if (!stop->seen)
-            note_exec(stop, told_at);
+        if (stop->probed && !is_what_ran(stop, &program))
+            log_what_ran(stop);
+        if (!stop->probed)
+            note_exec(stop, event_offsets);
     }
     free(list.bytes);
     close_place(&program);
@@ -183,20 +183,20 @@ static void fork_with(struct stop *stop, uint64_t flags)
     if (flags & CLONE_FS && !(flags & CLONE_THREAD))
         atomic_store(&stop->run->roots_shared, true);
     if (flags & CLONE_NEWNS && may_succeed(stop))
-        note_other_root(stop, stop->seen);
+        note_other_root(stop, stop->probed);
     struct wire_event event = event_of(stop, OP_FORK);
     event.arg = flags;
-    record_event(stop, &event);
-    if (!stop->seen) /* the probe tells of the child itself */
+    log_event(stop, &event);
+    if (!stop->probed) /* the probe tells of the child itself */
         note_fork(stop, flags);
 }
 
-void on_fork(struct stop *stop)
+void sys_fork(struct stop *stop)
 {
     fork_with(stop, argument(stop, stop->call->arg));
 }
 
-void on_clone3(struct stop *stop)
+void sys_clone3(struct stop *stop)
 {
     uint64_t flags = 0;
     if (caller_memory(stop, stop->args[0], &flags, sizeof flags) != sizeof flags)
@@ -204,7 +204,7 @@ void on_clone3(struct stop *stop)
     fork_with(stop, flags);
 }
 
-void on_process_exit(struct stop *stop)
+void sys_exit(struct stop *stop)
 {
     bool one_thread = stop->number == (stop->compat ? I386_EXIT : SYS_exit);
     if (one_thread)
@@ -214,14 +214,14 @@ void on_process_exit(struct stop *stop)
 }
 
 /* Whoever waits has children; those that made no call yet were met when this stop was identified. */
-void on_wait(struct stop *stop)
+void sys_wait(struct stop *stop)
 {
     (void)stop;
 }
 
 /* --- numbers --------------------------------------------------------------------------------------------- */
 
-void on_number(struct stop *stop)
+void sys_scalar(struct stop *stop)
 {
     struct wire_event event = event_of(stop, stop->call->op);
     uint64_t kinds = argument(stop, stop->call->arg);
@@ -231,21 +231,21 @@ void on_number(struct stop *stop)
     tell(stop, &event);
 }
 
-void on_seccomp(struct stop *stop)
+void sys_seccomp(struct stop *stop)
 {
     struct wire_event event = event_of(stop, OP_SECCOMP);
     bool wants_listener = (uint32_t)stop->args[0] == SECCOMP_SET_MODE_FILTER && stop->args[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER;
-    if (stop->call->when != WHEN_SET_SECCOMP && wants_listener && !stop->seen) {
+    if (stop->call->when != WHEN_SET_SECCOMP && wants_listener && !stop->probed) {
         event.result = -EBUSY; /* a chain of filters has room for one listener, and it is ours */
         count(&stop->run->header->listeners_refused);
     }
     tell(stop, &event);
 }
 
-void on_io_uring(struct stop *stop)
+void sys_io_uring(struct stop *stop)
 {
     struct wire_event event = event_of(stop, OP_IO_URING);
-    if (!stop->run->options.allow_io_uring && !stop->seen) {
+    if (!stop->run->options.allow_io_uring && !stop->probed) {
         event.notes |= NOTE_REFUSED;
         event.result = -ENOSYS;
         stop->error = ENOSYS;

@@ -5,6 +5,6 @@
 #include "trace.h"
 
 /* The interpreter of a script that runs, as the probe has it. */
-void tell_what_ran(struct stop *stop);
+void log_what_ran(struct stop *stop);
 
 #endif

@@ -1,8 +1,9 @@
-/* Calls that reach into another process: its memory, its registers, its descriptors, its limits; signals that would end or
- * stop it, now or from a descriptor.
+/* Calls that reach into another process: its memory, its registers, its descriptors, its limits; signals that
+ * would end or stop it, now or from a descriptor.
  *
- * What a process outside the run does after that is nowhere in the record: it is told whose process it was. Whoever reaches into us could
- * write the record himself: the kernel refuses that to ordinary users, because we are not dumpable, and we refuse it to root.
+ * What a process outside the run does after that is nowhere in the record: it is told whose process it was.
+ * Whoever reaches into us could write the record himself: the kernel refuses that to ordinary users, because
+ * we are not dumpable, and we refuse it to root.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,13 +56,13 @@ static enum whose whose(const struct run *run, pid_t pid)
     return NOT_KNOWN;
 }
 
-/* A number means another process in another namespace; there are only processes of the run. When the probe tells of a call, its process
- * may have ended, and its end is not told yet. */
+/* A number means another process in another namespace; there are only processes of the run. When the probe
+ * tells of a call, its process may have ended, and its end is not told yet. */
 static enum whose whose_number(const struct stop *stop, pid_t number)
 {
-    bool of_the_run = number > 0 && (!sees_our_numbers(stop->tid) || (stop->seen && is_of_the_run(stop->run, number)));
+    bool of_the_run = number > 0 && (!sees_our_numbers(stop->tid) || (stop->probed && is_of_the_run(stop->run, number)));
     enum whose who = of_the_run ? OF_THE_RUN : whose(stop->run, number);
-    return who == NOBODY && number > 0 && stop->seen && seen_success(stop->seen) ? NOT_KNOWN : who;
+    return who == NOBODY && number > 0 && stop->probed && probed_success(stop->probed) ? NOT_KNOWN : who;
 }
 
 /* The process of a pidfd; 0: it is none, or its process has ended; -1: we may not look. */
@@ -90,7 +91,7 @@ static bool may_be_reached(pid_t pid)
 /* What the event of such a call tells of its end; a call that reaches into us is refused with `error`. */
 static void judge(struct stop *stop, enum whose who, pid_t pid, int error, struct wire_event *event)
 {
-    if (stop->seen)
+    if (stop->probed)
         return;
     if (who == OURS) {
         stop->error = error;
@@ -107,7 +108,7 @@ static void tell_reach(struct stop *stop, enum whose who, pid_t pid, int error)
     judge(stop, who, pid, error, &event);
     event.arg = who == NOBODY ? OF_THE_RUN : who;
     event.arg2 = (uint32_t)pid;
-    record_event(stop, &event);
+    log_event(stop, &event);
 }
 
 static bool is_worth_telling(enum whose who)
@@ -115,7 +116,7 @@ static bool is_worth_telling(enum whose who)
     return who != OF_THE_RUN && who != NOBODY;
 }
 
-void on_ptrace(struct stop *stop)
+void sys_ptrace(struct stop *stop)
 {
     struct wire_event event = event_of(stop, OP_PTRACE);
     uint64_t request = argument(stop, stop->call->arg);
@@ -129,19 +130,20 @@ void on_ptrace(struct stop *stop)
 }
 
 /* Writing memory, by a number; or taking a descriptor, by a pidfd. */
-void on_reach(struct stop *stop)
+void sys_reach_process(struct stop *stop)
 {
     bool by_descriptor = stop->call->dir >= 0;
     pid_t pid = by_descriptor ? process_of_descriptor(stop, directory(stop, stop->call->dir)) : (pid_t)argument(stop, stop->call->arg2);
     enum whose who = by_descriptor ? whose(stop->run, pid) : whose_number(stop, pid);
-    bool is_closed = stop->seen && seen_success(stop->seen); /* by now, or its process has ended */
-    if (by_descriptor && who == NOBODY && (pid < 0 || is_closed))
+    bool is_guarded = stop->probed && probed_success(stop->probed); /* by now, or its process has ended */
+    if (by_descriptor && who == NOBODY && (pid < 0 || is_guarded))
         who = NOT_KNOWN;
     tell_reach(stop, who, pid > 0 ? pid : 0, EPERM);
 }
 
-/* A process that may open nothing, or write nothing, observes nothing. The kernel asks for the same user only. */
-void on_limit(struct stop *stop)
+/* A process that may open nothing, or write nothing, observes nothing. The kernel asks for the same user
+ * only. */
+void sys_prlimit(struct stop *stop)
 {
     pid_t pid = (pid_t)argument(stop, stop->call->arg2);
     bool sets = argument(stop, 2) != 0;
@@ -153,32 +155,32 @@ void on_limit(struct stop *stop)
         judge(stop, who, pid, EPERM, &event);
     event.arg = who;
     event.arg2 = (uint32_t)pid;
-    record_event(stop, &event);
+    log_event(stop, &event);
 }
 
-/* While we are stopped every call of the run waits, and nobody would answer if we were killed. We are alone in our group; the recorder may
- * share its own with the command, which then ends or stops itself as well. */
-void on_signal(struct stop *stop)
+/* While we are stopped every call of the run waits, and nobody would answer if we were killed. We are alone
+ * in our group; the recorder may share its own with the command, which then ends or stops itself as well. */
+void sys_kill(struct stop *stop)
 {
     struct wire_event event = event_of(stop, OP_SIGNAL);
     bool by_descriptor = stop->call->dir >= 0;
     pid_t to = by_descriptor ? 0 : (pid_t)argument(stop, stop->call->arg2);
     if (!by_descriptor && to == stop->pid)
         return; /* to itself */
-    if (!stop->seen && ends_or_stops(argument(stop, stop->call->arg)) && sees_our_numbers(stop->tid)) {
+    if (!stop->probed && ends_or_stops(argument(stop, stop->call->arg)) && sees_our_numbers(stop->tid)) {
         pid_t pid = by_descriptor ? process_of_descriptor(stop, directory(stop, stop->call->dir)) : to;
         pid_t group = pid > 0 ? thread_group(pid) : 0;
         if (pid == -stop->run->own_pid || (group && is_ours(stop->run, group)))
             judge(stop, OURS, pid, EPERM, &event);
     }
-    if (stop->seen && seen_success(stop->seen) && ends_or_stops(argument(stop, stop->call->arg)) && to == stop->run->recorder &&
+    if (stop->probed && probed_success(stop->probed) && ends_or_stops(argument(stop, stop->call->arg)) && to == stop->run->recorder &&
         getppid() == to)
         (void)kill(to, SIGCONT); /* it continues us, if it is we who were stopped */
     tell(stop, &event);
 }
 
-/* The kernel will send the signals of a descriptor by this number, below zero a group's, without asking us. The recorder's group may be
- * the caller's own: then it stops itself as well. */
+/* The kernel will send the signals of a descriptor by this number, below zero a group's, without asking us.
+ * The recorder's group may be the caller's own: then it stops itself as well. */
 static void refuse_our_number(struct stop *stop, int64_t to, bool or_the_recorders_group)
 {
     pid_t process = to > 0 ? thread_group((pid_t)to) : 0;
@@ -189,7 +191,7 @@ static void refuse_our_number(struct stop *stop, int64_t to, bool or_the_recorde
         tell_reach(stop, OURS, process ? process : (pid_t)-to, EPERM);
 }
 
-void on_fcntl(struct stop *stop)
+void sys_fcntl(struct stop *stop)
 {
     struct f_owner_ex owner = {0};
     uint32_t what = (uint32_t)stop->args[1];
@@ -199,12 +201,12 @@ void on_fcntl(struct stop *stop)
         if (read_memory(stop->tid, stop->args[2], &owner, sizeof owner) == (ssize_t)sizeof owner)
             refuse_our_number(stop, owner.type == F_OWNER_PGRP ? -(int64_t)owner.pid : owner.pid, true);
     } else {
-        on_dup(stop);
+        sys_dup(stop);
     }
 }
 
 /* A terminal sends its signals to its foreground group, which is rightly given back to where it came from. */
-void on_ioctl(struct stop *stop)
+void sys_ioctl(struct stop *stop)
 {
     int32_t to = 0;
     if (read_memory(stop->tid, stop->args[2], &to, sizeof to) != (ssize_t)sizeof to)
@@ -214,7 +216,7 @@ void on_ioctl(struct stop *stop)
 }
 
 /* /proc/PID/mem or /proc/PID/task/TID/mem, wherever it is mounted; 0: it is neither. */
-static pid_t process_of_memory(const struct place *place)
+static pid_t process_of_memory(const struct resolved_path *place)
 {
     struct statfs system;
     const char *end = place->resolved + strlen(place->resolved) - (sizeof "/mem" - 1);
@@ -229,7 +231,7 @@ static pid_t process_of_memory(const struct place *place)
 }
 
 /* Root may open what other processes have open, by its name in /proc; pipes have numbers of their own. */
-static bool is_our_pipe(const struct run *run, const struct place *place)
+static bool is_our_pipe(const struct run *run, const struct resolved_path *place)
 {
     if (!place->exists || !S_ISFIFO(place->found.st_mode) || strncmp(place->resolved, "pipe:", sizeof "pipe:" - 1) != 0)
         return false;
@@ -240,7 +242,7 @@ static bool is_our_pipe(const struct run *run, const struct place *place)
     return false;
 }
 
-bool reaches_into_us(struct stop *stop, const struct place *place)
+bool reaches_into_us(struct stop *stop, const struct resolved_path *place)
 {
     if (is_our_pipe(stop->run, place))
         return true;
@@ -248,7 +250,7 @@ bool reaches_into_us(struct stop *stop, const struct place *place)
     return pid && whose(stop->run, pid) == OURS;
 }
 
-void tell_reach_by_name(struct stop *stop, const struct place *place)
+void tell_reach_by_name(struct stop *stop, const struct resolved_path *place)
 {
     if (is_our_pipe(stop->run, place)) {
         tell_reach(stop, OURS, stop->run->own_pid, EACCES);

@@ -1,5 +1,5 @@
-/* Text made of hostile bytes: socket addresses, joined paths, the first line of a script, what /proc tells. Pure: no
- * system call. */
+/* Text made of hostile bytes: socket addresses, joined paths, the first line of a script, what /proc tells.
+ * Pure: no system call. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>

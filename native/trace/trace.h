@@ -1,7 +1,8 @@
 /* steno-trace: what its parts know of each other.
  *
- * Data flows: notification -> stop (notify.c) -> handler (sys_*.c: read memory, resolve, look) -> event (log.c).
- * A stop is one system call of one thread that waits for our answer. Everything read from the caller is hostile.
+ * Data flows: notification -> stop (notify.c) -> handler (sys_*.c: read memory, resolve, look) -> event
+ * (log.c). A stop is one system call of one thread that waits for our answer. Everything read from the caller
+ * is hostile.
  */
 #ifndef STENO_TRACE_H
 #define STENO_TRACE_H
@@ -21,7 +22,7 @@
 #include "options.h"
 
 #define MAX_THREADS 8
-#define MAX_TOLD 12
+#define MAX_EVENTS 12
 #define MAX_ARGV_BYTES (256 * 1024)
 #define INTERPRETER_LINE 256
 /* Where terminals that the command opens are put, so that writes on them are seen. */
@@ -32,11 +33,11 @@
 #define ALONE_WATCHED 255u
 
 struct run;
-struct emitter;
+struct log;
 struct store;
-struct seen;
+struct probed_call;
 struct stop;
-struct place;
+struct resolved_path;
 struct birth;
 
 /* --- the whole run --- */
@@ -44,13 +45,13 @@ struct birth;
 struct run {
     struct options options;
     struct wire_header *header;
-    struct emitter *emitter;
-    struct tracees *tracees;
-    struct keeping *keeping;
+    struct log *log;
+    struct processes *processes;
+    struct backups *backups;
     struct store *store;                    /* NULL: it is not closed to the run */
     struct split *split;                    /* NULL: the terminal is not split */
     struct ring *ring;                      /* NULL: there is no probe */
-    struct agreement *agreement;            /* NULL: there is one witness */
+    struct correlation *correlation;        /* NULL: there is one witness */
     int listener;
     pid_t own_pid;
     ino_t pipes[3];                         /* through which the recorder and we talk; 0: there is none */
@@ -81,7 +82,7 @@ struct named {
 struct stop {
     struct run *run;
     const struct seccomp_notif *notif;      /* NULL: it is over, and `seen` is what the probe tells of it */
-    const struct seen *seen;
+    const struct probed_call *probed;
     const struct call *call;
     uint32_t number;
     uint64_t args[6];
@@ -90,18 +91,18 @@ struct stop {
     uint32_t process;                       /* its number */
     uint16_t notes;
     bool compat;
-    bool alone;                             /* a process of one thread that shares its working directory with nobody */
+    bool single_threaded;                   /* a process of one thread that shares its working directory with nobody */
     bool other_root;                        /* it may see another root or other mounts than we do */
-    struct known *known;                    /* of the thread that serves it */
+    struct path_cache *cache;               /* of the thread that serves it */
     bool answered;                          /* the handler answered itself */
     bool expected;                          /* the probe is to tell of it as well */
     bool only_looks;                        /* changes nothing: the answer will tell whether the caller was there */
     int error;                              /* refuse with this errno; 0: let it through */
     bool replaces;                          /* answer `value` in the kernel's place */
     int64_t value;
-    uint64_t told_at[MAX_TOLD];             /* where its events lie */
-    size_t told_count;
-    uint64_t told_ns;                       /* the time of the last one */
+    uint64_t event_offsets[MAX_EVENTS];     /* where its events lie */
+    size_t event_count;
+    uint64_t last_event_ns;                 /* the time of the last one */
     struct named named;
 };
 

@@ -1,8 +1,9 @@
-/* Telling stdout from stderr on a terminal: the calls that write on it, copy its descriptors, and open it by name.
+/* Telling stdout from stderr on a terminal: the calls that write on it, copy its descriptors, and open it by
+ * name.
  *
- * A write on the terminal is done by us in the caller's place (tty_writer.c). A terminal that is opened by name is
- * opened by us, so that we hold that open file as well. A descriptor that the filter would not see writes on is put on
- * a number where it does.
+ * A write on the terminal is done by us in the caller's place (tty_writer.c). A terminal that is opened by
+ * name is opened by us, so that we hold that open file as well. A descriptor that the filter would not see
+ * writes on is put on a number where it does.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,9 +31,9 @@
 
 /* Which stream a descriptor of the caller's belongs to.
  *
- * The command's 0, 1 and 2 are three open files of one terminal. We hold each of them, and kcmp(2) tells whether a
- * descriptor is one of ours, however often it was duplicated, inherited or passed on. Evidence comes first; the rule
- * for what is left is that it is told as stdout, and counted apart.
+ * The command's 0, 1 and 2 are three open files of one terminal. We hold each of them, and kcmp(2) tells
+ * whether a descriptor is one of ours, however often it was duplicated, inherited or passed on. Evidence
+ * comes first; the rule for what is left is that it is told as stdout, and counted apart.
  */
 int compare_files(pid_t one, int fd, pid_t other, int other_fd)
 {
@@ -84,7 +85,7 @@ static void let_go_of_oldest(struct split *split)
     atomic_store(&split->strangers, true);
 }
 
-struct held *hold_file(struct run *run, int fd, enum stream stream, bool by_name)
+struct tty_file *hold_file(struct run *run, int fd, enum stream stream, bool by_name)
 {
     struct split *split = run->split;
     size_t at = 0;
@@ -93,13 +94,13 @@ struct held *hold_file(struct run *run, int fd, enum stream stream, bool by_name
     if (search(split, run->own_pid, run->own_pid, fd, &at) != 0)
         return NULL;
     memmove(&split->held[at + 1], &split->held[at], (split->count - at) * sizeof split->held[0]);
-    split->held[at] = (struct held){fd, stream, by_name, ++split->clock};
+    split->held[at] = (struct tty_file){fd, stream, by_name, ++split->clock};
     split->count++;
     return &split->held[at];
 }
 
 /* A file of the terminal that came into being unseen. */
-static struct held *hold_stranger(struct stop *stop, int fd)
+static struct tty_file *hold_stranger(struct stop *stop, int fd)
 {
     char path[64];
     struct stat found;
@@ -110,14 +111,14 @@ static struct held *hold_stranger(struct stop *stop, int fd)
     if (found.st_rdev != stop->run->split->device && !through_its_session)
         return NULL;
     int taken = take_descriptor(stop->pid, fd);
-    struct held *held = taken < 0 ? NULL : hold_file(stop->run, taken, STREAM_NONE, true);
+    struct tty_file *held = taken < 0 ? NULL : hold_file(stop->run, taken, STREAM_NONE, true);
     if (taken >= 0 && !held)
         close(taken);
     return held;
 }
 
 /* The terminal's file behind a descriptor, or NULL: then `error` tells whether that is certain. */
-struct held *find_held(struct stop *stop, int fd, int *error)
+struct tty_file *find_tty_file(struct stop *stop, int fd, int *error)
 {
     size_t at = 0;
     int found = search(stop->run->split, stop->run->own_pid, stop->tid, fd, &at);
@@ -130,8 +131,9 @@ struct held *find_held(struct stop *stop, int fd, int *error)
     return &stop->run->split->held[at];
 }
 
-/* A file without a stream of its own belongs to the standard descriptor that it is, too; else it is told as stdout. */
-enum stream stream_of(struct stop *stop, struct held *held, int fd)
+/* A file without a stream of its own belongs to the standard descriptor that it is, too; else it is told as
+ * stdout. */
+enum stream stream_of(struct stop *stop, struct tty_file *held, int fd)
 {
     if (held->stream != STREAM_NONE)
         return held->stream;
@@ -146,7 +148,8 @@ enum stream stream_of(struct stop *stop, struct held *held, int fd)
 }
 
 #define MOST_BYTES 0x7ffff000u /* of one write, as the kernel has it */
-/* Where the addresses of a program end, and the bits of one that mean a place: aarch64 lets programs mark pointers in the highest byte. */
+/* Where the addresses of a program end, and the bits of one that mean a place: aarch64 lets programs mark
+ * pointers in the highest byte. */
 #if defined(__aarch64__)
 #define USER_END ((uint64_t)1 << 52)
 #define PLACE_BITS (((uint64_t)1 << 56) - 1)
@@ -250,24 +253,24 @@ static void count_unattributed(struct run *run, uint64_t bytes)
     __atomic_fetch_add(&run->header->split_unattributed, bytes, __ATOMIC_RELAXED);
 }
 
-/* It does not write: it stops, and is called again when it continues. Should it write after all, we will know that it
- * did not come back. The lock is held. */
+/* It does not write: it stops, and is called again when it continues. Should it write after all, we will know
+ * that it did not come back. The lock is held. */
 static void leave_to_kernel(struct stop *stop, uint64_t length)
 {
-    struct left *free_slot = &stop->run->split->left[0];
+    struct left_write *free_slot = &stop->run->split->left[0];
     for (size_t i = 0; i < sizeof stop->run->split->left / sizeof *free_slot; i++) {
         if (stop->run->split->left[i].tid == 0)
             free_slot = &stop->run->split->left[i];
     }
     if (free_slot->tid)
         count_unattributed(stop->run, free_slot->length);
-    *free_slot = (struct left){stop->tid, stop->args[1], length};
+    *free_slot = (struct left_write){stop->tid, stop->args[1], length};
 }
 
 static void came_back(struct stop *stop)
 {
     for (size_t i = 0; i < sizeof stop->run->split->left / sizeof stop->run->split->left[0]; i++) {
-        struct left *left = &stop->run->split->left[i];
+        struct left_write *left = &stop->run->split->left[i];
         if (left->tid == stop->tid && left->address == stop->args[1])
             left->tid = 0;
     }
@@ -278,7 +281,7 @@ static bool prepare_write(struct stop *stop, struct pending *pending)
 {
     struct wire_header *header = stop->run->header;
     int error = 0;
-    struct held *held = find_held(stop, (int)stop->args[0], &error);
+    struct tty_file *held = find_tty_file(stop, (int)stop->args[0], &error);
     if (!held) {
         if (error == EPERM || error == EACCES) /* it may be the terminal */
             count_unattributed(stop->run, stop->call->traits & TRAIT_MANY ? 1 : stop->args[2]);
@@ -306,7 +309,7 @@ static void count_what_comes_late(struct stop *stop, int fd, uint64_t length)
         count_unattributed(stop->run, length < MOST_BYTES ? length : MOST_BYTES);
 }
 
-void on_write(struct stop *stop)
+void sys_write(struct stop *stop)
 {
     struct split *split = stop->run->split;
     struct {
@@ -335,8 +338,9 @@ void on_write(struct stop *stop)
         stop->answered = write_terminal(split->writer, stop, &write.pending);
 }
 
-/* Bytes that go from file to file without passing the caller's memory: at most so many reach the terminal unseen. */
-void on_transfer(struct stop *stop)
+/* Bytes that go from file to file without passing the caller's memory: at most so many reach the terminal
+ * unseen. */
+void sys_transfer(struct stop *stop)
 {
     struct split *split = stop->run->split;
     int error, to = split ? directory(stop, stop->call->dir) : -1;
@@ -348,7 +352,7 @@ void on_transfer(struct stop *stop)
         return;
     }
     pthread_mutex_lock(&split->lock);
-    if (find_held(stop, to, &error))
+    if (find_tty_file(stop, to, &error))
         count_unattributed(stop->run, length < MOST_BYTES ? length : MOST_BYTES);
     pthread_mutex_unlock(&split->lock);
 }
@@ -376,7 +380,8 @@ static bool lands_watched(const struct stop *stop, uint64_t least)
     return false;
 }
 
-/* Gives the caller our file and answers with its number. The lock is held, so that no two threads take one number. */
+/* Gives the caller our file and answers with its number. The lock is held, so that no two threads take one
+ * number. */
 static bool inject(struct stop *stop, struct seccomp_notif_addfd added)
 {
     added.id = stop->notif->id;
@@ -395,7 +400,7 @@ static bool inject_reserved(struct stop *stop, int fd, uint64_t least, uint32_t 
                                                      .newfd = (uint32_t)number, .newfd_flags = fd_flags});
 }
 
-static void follow_copy(struct stop *stop, struct held *held)
+static void follow_copy(struct stop *stop, struct tty_file *held)
 {
     bool by_fcntl = stop->call->when == WHEN_FCNTL, to_number = !by_fcntl && stop->call->arg >= 0;
     if (to_number) {
@@ -412,14 +417,14 @@ static void follow_copy(struct stop *stop, struct held *held)
         count(&stop->run->header->split_unwatched);
 }
 
-void on_dup(struct stop *stop)
+void sys_dup(struct stop *stop)
 {
     struct split *split = stop->run->split;
     int error;
     if (!split || atomic_load(&split->over))
         return;
     pthread_mutex_lock(&split->lock);
-    struct held *held = find_held(stop, (int)stop->args[0], &error);
+    struct tty_file *held = find_tty_file(stop, (int)stop->args[0], &error);
     if (held)
         follow_copy(stop, held);
     pthread_mutex_unlock(&split->lock);
@@ -452,7 +457,7 @@ static int named_descriptor(struct stop *stop)
     return -1;
 }
 
-void split_on_open(struct stop *stop, const struct place *place, uint64_t flags)
+void split_on_open(struct stop *stop, const struct resolved_path *place, uint64_t flags)
 {
     struct split *split = stop->run->split;
     if (atomic_load(&split->over) || !place->exists || place->fd < 0 || !S_ISCHR(place->found.st_mode))
@@ -471,9 +476,9 @@ void split_on_open(struct stop *stop, const struct place *place, uint64_t flags)
                  : -1;
     int named = named_descriptor(stop), error;
     pthread_mutex_lock(&split->lock);
-    struct held *through = named < 0 ? NULL : find_held(stop, named, &error);
+    struct tty_file *through = named < 0 ? NULL : find_tty_file(stop, named, &error);
     enum stream stream = through ? through->stream : STREAM_NONE;
-    struct held *held = fd < 0 ? NULL : hold_file(stop->run, fd, stream, true);
+    struct tty_file *held = fd < 0 ? NULL : hold_file(stop->run, fd, stream, true);
     if (!held && fd >= 0)
         close(fd);
     bool low = lands_watched(stop, 0);
@@ -568,7 +573,7 @@ void end_split(struct run *run, bool at_once)
     pthread_mutex_unlock(&split->lock);
 }
 
-int split_patience(const struct run *run)
+int split_timeout(const struct run *run)
 {
     return run->split && !atomic_load(&run->split->over) ? LOOK_AGAIN_MS : -1;
 }

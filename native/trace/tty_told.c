@@ -1,8 +1,8 @@
 /* Tells the recorder which stream the bytes of the terminal belong to.
  *
- * In: pieces in the order in which they were written. Out: records {u64 mono_ns, u8 stream, u32 length} and the bytes,
- * on a pipe. Neighbours of one stream become one record while they wait, so that a flood of short lines costs the
- * recorder little. Nothing here waits for the recorder, except the end.
+ * In: pieces in the order in which they were written. Out: records {u64 mono_ns, u8 stream, u32 length} and
+ * the bytes, on a pipe. Neighbours of one stream become one record while they wait, so that a flood of short
+ * lines costs the recorder little. Nothing here waits for the recorder, except the end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ struct __attribute__((packed)) told_record {
     uint32_t length;
 };
 
-struct telling {
+struct tty_told {
     struct run *run;
     int pipe;                   /* -1: nobody listens */
     size_t used;
@@ -36,9 +36,9 @@ struct telling {
     uint8_t bytes[ROOM];
 };
 
-struct telling *start_telling(struct run *run, int pipe)
+struct tty_told *start_tty_told(struct run *run, int pipe)
 {
-    struct telling *telling = calloc(1, sizeof *telling);
+    struct tty_told *telling = calloc(1, sizeof *telling);
     if (!telling || fcntl(pipe, F_SETFL, O_NONBLOCK) != 0) {
         free(telling);
         return NULL;
@@ -49,14 +49,14 @@ struct telling *start_telling(struct run *run, int pipe)
     return telling;
 }
 
-bool can_tell(struct telling *telling, size_t length)
+bool can_tell(struct tty_told *telling, size_t length)
 {
     if (telling->used + sizeof(struct told_record) + length > ROOM)
         flush_telling(telling);
     return telling->used + sizeof(struct told_record) + length <= ROOM;
 }
 
-static void add_record(struct telling *telling, enum stream stream, const void *bytes, size_t length, uint64_t now)
+static void add_record(struct tty_told *telling, enum stream stream, const void *bytes, size_t length, uint64_t now)
 {
     struct told_record record = {now, (uint8_t)stream, (uint32_t)length};
     if (telling->last < telling->used) {
@@ -76,7 +76,7 @@ static void add_record(struct telling *telling, enum stream stream, const void *
     telling->used += sizeof record + length;
 }
 
-void tell_written(struct telling *telling, enum stream stream, const void *bytes, size_t length)
+void tell_written(struct tty_told *telling, enum stream stream, const void *bytes, size_t length)
 {
     uint64_t now = now_ns(telling->run);
     if (telling->pipe < 0)
@@ -86,14 +86,14 @@ void tell_written(struct telling *telling, enum stream stream, const void *bytes
         flush_telling(telling);
 }
 
-static void nobody_listens(struct telling *telling)
+static void nobody_listens(struct tty_told *telling)
 {
     close(telling->pipe);
     telling->pipe = -1;
     telling->used = telling->last = 0;
 }
 
-void flush_telling(struct telling *telling)
+void flush_telling(struct tty_told *telling)
 {
     telling->full = false;
     if (telling->pipe < 0 || telling->used == 0)
@@ -111,17 +111,17 @@ void flush_telling(struct telling *telling)
     telling->full = telling->used > 0;
 }
 
-int telling_timeout(const struct telling *telling)
+int telling_timeout(const struct tty_told *telling)
 {
     return telling->used == 0 || telling->full ? -1 : (int)(ONE_MOMENT_NS / 1000000);
 }
 
-int telling_waits_for(const struct telling *telling)
+int telling_waits_for(const struct tty_told *telling)
 {
     return telling->full ? telling->pipe : -1;
 }
 
-void end_telling(struct telling *telling)
+void end_tty_told(struct tty_told *telling)
 {
     while (telling->pipe >= 0 && telling->used > 0) {
         flush_telling(telling);

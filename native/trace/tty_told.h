@@ -4,18 +4,18 @@
 
 #include "tty.h"
 
-struct telling;
-struct telling *start_telling(struct run *run, int pipe);
+struct tty_told;
+struct tty_told *start_tty_told(struct run *run, int pipe);
 /* Whether a piece of this length fits; asked before it is written to the terminal. */
-bool can_tell(struct telling *telling, size_t length);
-void tell_written(struct telling *telling, enum stream stream, const void *bytes, size_t length);
+bool can_tell(struct tty_told *telling, size_t length);
+void tell_written(struct tty_told *telling, enum stream stream, const void *bytes, size_t length);
 /* Writes what the pipe takes now. */
-void flush_telling(struct telling *telling);
+void flush_telling(struct tty_told *telling);
 /* Milliseconds until what is kept should be flushed; -1: nothing is kept. */
-int telling_timeout(const struct telling *telling);
+int telling_timeout(const struct tty_told *telling);
 /* The pipe, when it must take something before more can be told; else -1. */
-int telling_waits_for(const struct telling *telling);
+int telling_waits_for(const struct tty_told *telling);
 /* Waits until everything is told or nobody listens, and closes the pipe. */
-void end_telling(struct telling *telling);
+void end_tty_told(struct tty_told *telling);
 
 #endif

@@ -1,9 +1,9 @@
 /* Writes to the terminal in the caller's place, in the order in which the calls came.
  *
- * In: where the bytes lie in the caller's memory. Out: bytes on the terminal, what the recorder is told, and the answer
- * that the kernel would have given: the whole count, a partial one, EAGAIN. A caller that has to wait (a slow reader,
- * Control-S) waits in a queue that a thread of its own serves, so that nobody else waits with it. What we cannot do
- * exactly is left to the kernel, with nothing written by us.
+ * In: where the bytes lie in the caller's memory. Out: bytes on the terminal, what the recorder is told, and
+ * the answer that the kernel would have given: the whole count, a partial one, EAGAIN. A caller that has to
+ * wait (a slow reader, Control-S) waits in a queue that a thread of its own serves, so that nobody else waits
+ * with it. What we cannot do exactly is left to the kernel, with nothing written by us.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,8 @@
 
 #define PIECE (16u << 10)
 #define PARTS_AT_ONCE 64
-/* The kernel takes a write to a terminal in chunks of this size; one that cannot be read whole is not written. */
+/* The kernel takes a write to a terminal in chunks of this size; one that cannot be read whole is not
+ * written. */
 #define CHUNK 2048u
 #define PATIENCE_MS 50
 #define NOBODY (-1)
@@ -34,7 +35,7 @@ struct terminal_writer {
     pthread_t thread;
     bool running;
     pthread_mutex_t lock;       /* of everything below, and of the order of writes while nobody waits */
-    struct telling *telling;
+    struct tty_told *telling;
     struct pending *first, **last;
     bool alarmed;               /* the thread knows that something is to be flushed */
     bool ending;
@@ -49,7 +50,7 @@ struct terminal_writer *start_terminal_writer(struct run *run, int terminal, int
     writer->terminal = terminal;
     writer->last = &writer->first;
     writer->poke = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    writer->telling = start_telling(run, pipe);
+    writer->telling = start_tty_told(run, pipe);
     return writer->poke < 0 || !writer->telling ? NULL : writer;
 }
 
@@ -254,7 +255,8 @@ static bool serve_queue(struct terminal_writer *writer)
     }
 }
 
-/* A signal ends a wait, as it does in the kernel: with what was written, or with the call as if it had just begun. */
+/* A signal ends a wait, as it does in the kernel: with what was written, or with the call as if it had just
+ * begun. */
 static void end_waits(struct terminal_writer *writer, bool all)
 {
     pthread_mutex_lock(&writer->lock);
@@ -326,5 +328,5 @@ void end_terminal_writer(struct terminal_writer *writer)
     if (writer->running)
         pthread_join(writer->thread, NULL);
     close(writer->terminal);
-    end_telling(writer->telling);
+    end_tty_told(writer->telling);
 }

@@ -24,7 +24,8 @@ struct terminal_writer;
 struct terminal_writer *start_terminal_writer(struct run *run, int terminal, int pipe);
 /* Starts its thread; called when no fork is to come. */
 int run_terminal_writer(struct terminal_writer *writer);
-/* Writes, or puts a copy in the queue. True: the stop is or will be answered; false: `stop` tells how to answer. */
+/* Writes, or puts a copy in the queue. True: the stop is or will be answered; false: `stop` tells how to
+ * answer. */
 bool write_terminal(struct terminal_writer *writer, struct stop *stop, struct pending *pending);
 /* Answers everybody who waits, tells the rest and closes the terminal. */
 void end_terminal_writer(struct terminal_writer *writer);

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steno.bundle import frame_order
-from steno.bundle.frame_order import in_order_of_time
+from steno.bundle import frames
+from steno.bundle.frames import in_order_of_time
 from steno.evidence import wire
 
 SIZE = wire.EVENT.size
@@ -46,7 +46,7 @@ def test_what_comes_at_most_a_block_too_late_is_put_where_it_belongs(times: list
 
 @pytest.mark.parametrize("few", [0, 1000])
 def test_events_of_the_same_time_keep_their_order(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame_order, "_FEW", few)
+    monkeypatch.setattr(frames, "_FEW", few)
     times = [5, 5, 3, 5, 3]
     out = b"".join(in_order_of_time(iter(_blocks(times, 10))))
     numbers = [int.from_bytes(out[at + 8 : at + 16], "little") for at in range(0, len(out), SIZE)]

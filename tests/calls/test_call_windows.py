@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steno.evidence import kinds
-from steno.judge.calls.processes import Process, Processes
+from steno.judge.calls.processes import Processes
 from steno.judge.calls.types import Window
 from steno.judge.calls.windows import Outside, Owner, Windows
+from steno.judge.types import Process
 from support.calls_made import EMPTY, HOOKS_LOG, SCOPE, calls_of, decision, key, said, said_call
 from support.frames_made import FakeFrames
 
@@ -294,10 +295,10 @@ def test_processes_that_are_their_own_ancestors_are_in_no_window() -> None:
     assert reads(found["calls"][0]) == ["/server"]
 
 
-def tree(count: int) -> Processes:
+def tree(count: int, *, born_ns: int = 0) -> Processes:
     found = Processes()
     for number in range(1, count + 1):
-        found.by_number[number] = Process(number, 0, number - 1)
+        found.by_number[number] = Process(process=number, started_ns=born_ns, parent=number - 1)
     return found
 
 
@@ -326,8 +327,7 @@ def test_one_owner_is_told_exactly_when_one_window_is_open(
 ) -> None:
     """On a chain of processes that were all there before: 1 is the parent of 2, and so on."""
     windows = [Window(min(a, b), max(a, b), "answer", "policy", root) for a, b, root in wanted]
-    for one in (processes := tree(4)).by_number.values():
-        one.born_ns = -1
+    processes = tree(4, born_ns=-1)
     found = Windows(windows, processes, ())
     owner = found.owner(process, at_ns).owner
     opened = [

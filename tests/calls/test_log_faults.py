@@ -10,7 +10,8 @@ import pytest
 from steno.evidence import kinds
 from steno.evidence.claims import FileKey, ProxyLog
 from steno.judge.calls.log_writers import HOOK, PROXY, our_program
-from steno.judge.calls.processes import Process, Processes
+from steno.judge.calls.processes import Processes
+from steno.judge.types import Exec, Process
 from support.calls_made import (
     BORN,
     EMPTY,
@@ -142,12 +143,30 @@ def test_a_proxy_that_is_another_program_is_told_and_corroborates_nothing() -> N
     assert found["calls"][0]["said"]["corroboration"] == "self_reported"
 
 
+def executed(at_ns: int, *words: bytes) -> Exec:
+    return Exec(
+        process=1,
+        at_ns=at_ns,
+        requested_bytes=words[0],
+        executable_bytes=words[0],
+        words=list(words),
+        n_arguments=len(words),
+        arguments_cut=False,
+        outcome="done",
+        error=None,
+        privilege_lost=False,
+    )
+
+
 def test_a_process_runs_what_its_parent_ran_until_it_starts_something() -> None:
-    parent, child = Process(1, 0, 0), Process(2, 50, 1)
-    parent.programs = [(10, ""), (40, PROXY), (60, HOOK)]
-    child.programs = [(80, "")]
-    found = Processes()
-    found.by_number = {1: parent, 2: child}
+    parent = Process(
+        process=1,
+        pid=1,
+        started_ns=0,
+        execs=[executed(10, b"sh"), executed(40, b"steno", b"mcp", b"wrap"), executed(60, b"steno", b"hook")],
+    )
+    child = Process(process=2, pid=2, parent=1, started_ns=50, execs=[executed(80, b"sh")])
+    found = Processes([parent, child])
     assert [found.ran_another(1, at_ns, PROXY) for at_ns in (5, 20, 45, 70)] == [False, True, False, True]
     assert [found.ran_another(2, at_ns, PROXY) for at_ns in (70, 90)] == [False, True]
 

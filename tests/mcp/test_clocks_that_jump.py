@@ -162,7 +162,7 @@ def test_a_monotonic_clock_of_its_own_is_told_as_it_is(
 
 @pytest.mark.parametrize(
     "part",
-    ["mcp/*.py", "claims/client.py", "judge/call*.py", "judge/correl*.py", "evidence/claims.py"],
+    ["mcp/**/*.py", "claims/client.py", "judge/calls/*.py", "evidence/claims.py"],
 )
 def test_nothing_that_makes_or_joins_windows_looks_at_the_wall_clock(part: str) -> None:
     wall = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from steno.bundle.frames import KERNEL
+from steno.bundle.lock import KERNEL
 from steno.evidence import kinds, layout
 from steno.evidence.claims import PolicyLine
 from steno.report.overview import headline, subject_of

@@ -15,7 +15,7 @@ import pytest
 from steno import __version__
 from steno.bundle.blobs import open_blobs
 from steno.bundle.folder import Folder
-from steno.bundle.frames import KERNEL
+from steno.bundle.lock import KERNEL
 from steno.evidence import canonical, layout
 from steno.judge.rules import RULES
 from steno.model import table_documents

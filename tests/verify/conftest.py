@@ -33,7 +33,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
         timeout=SECONDS,
     )
-    (run,) = [path for path in (place / "runs").iterdir() if path.is_dir()]
+    (run,) = (place / "runs").glob("2*")
     return run
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from steno.bundle.claims_check import claim_problems
+from steno.bundle.verify import claim_problems
 from steno.evidence import compat, intake, kinds, layout
 from steno.evidence.claims import ProxyLog
 from steno.evidence.kinds import EventData

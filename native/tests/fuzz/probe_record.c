@@ -11,28 +11,28 @@
 #include "procfs.h"
 #include "trace.h"
 
-static void look_at(const struct seen *seen, const struct probe_part *part)
+static void look_at(const struct probed_call *seen, const struct probe_part *part)
 {
     const uint8_t *end = seen->parts + seen->size;
     static char words[PATH_MAX];
     char into[64];
     CHECK(part_bytes(part) + part->length <= end);
-    const struct stop stop = {.seen = seen};
-    ssize_t got = seen_memory(seen, part->address, into, sizeof into);
+    const struct stop stop = {.probed = seen};
+    ssize_t got = probed_memory(seen, part->address, into, sizeof into);
     CHECK(got == -EFAULT || (got >= 0 && got <= (ssize_t)sizeof into));
     got = caller_string(&stop, part->address, into, sizeof into);
     CHECK(got < 0 || (size_t)got == strlen(into));
-    if (seen_words(seen, (int)part->address, "a/../b", words))
+    if (probed_words(seen, (int)part->address, "a/../b", words))
         CHECK(strlen(words) < PATH_MAX);
-    struct place place = {.fd = -1};
-    seen_file(part, &place);
+    struct resolved_path place = {.fd = -1};
+    probed_file(part, &place);
     CHECK(memchr(place.resolved, 0, sizeof place.resolved));
 }
 
 static void consume(const uint8_t *bytes, size_t length)
 {
     static const enum op ops[] = {OP_STAT, OP_OPEN, OP_CHDIR, OP_MKDIR, OP_UNLINK};
-    struct seen seen;
+    struct probed_call seen;
     if (!read_record(bytes, length, &seen))
         return;
     CHECK(seen.parts + seen.size <= bytes + length);
@@ -40,17 +40,17 @@ static void consume(const uint8_t *bytes, size_t length)
         look_at(&seen, part);
     static struct run run;
     struct call call = {.dir = 0, .path = 1, .flags = 2};
-    struct stop stop = {.run = &run, .seen = &seen, .call = &call, .number = seen.record->call};
+    struct stop stop = {.run = &run, .probed = &seen, .call = &call, .number = seen.record->call};
     memcpy(stop.args, seen.record->args, sizeof stop.args);
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-        struct place place = {.fd = -1, .exists = i % 2 == 0};
+        struct resolved_path place = {.fd = -1, .exists = i % 2 == 0};
         call.op = ops[i];
-        if (seen_place(&stop, 0, i % 2 ? "file" : "/home/ada/file", i % 2, &place))
+        if (probed_place(&stop, 0, i % 2 ? "file" : "/home/ada/file", i % 2, &place))
             CHECK(memchr(place.resolved, 0, sizeof place.resolved));
-        seen_outcome(&stop, ops[i], stop.args[2], &place);
+        probed_outcome(&stop, ops[i], stop.args[2], &place);
         CHECK(memchr(place.resolved, 0, sizeof place.resolved));
     }
-    int16_t result = seen_result(&seen);
+    int16_t result = probed_result(&seen);
     CHECK(result == 0 || (result < 0 && result > -4096) || result == WIRE_RESULT_UNKNOWN || result == WIRE_RESULT_FAILED);
 }
 

@@ -21,18 +21,18 @@ ssize_t read_string(pid_t tid, uint64_t address, char *into, size_t size)
     return read_memory(tid, address, into, size);
 }
 
-void start_place(const struct stop *stop, struct place *place)
+void start_place(const struct stop *stop, struct resolved_path *place)
 {
     (void)stop;
-    *place = (struct place){.fd = -1, .notes = NOTE_LATE};
+    *place = (struct resolved_path){.fd = -1, .notes = NOTE_LATE};
 }
 
-void compare_roots(struct place *place, const char *path, const struct stat *found)
+void compare_roots(struct resolved_path *place, const char *path, const struct stat *found)
 {
     (void)place, (void)path, (void)found;
 }
 
-void close_place(struct place *place)
+void close_place(struct resolved_path *place)
 {
     if (place->fd >= 0)
         close(place->fd);

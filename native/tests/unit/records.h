@@ -48,9 +48,9 @@ static inline void add_file_made(struct made *made, uint16_t kind, uint16_t flag
     add_made(made, kind, flags, address, bytes, sizeof *file + strlen(name));
 }
 
-static inline struct seen seen_of(const struct made *made)
+static inline struct probed_call seen_of(const struct made *made)
 {
-    struct seen seen;
+    struct probed_call seen;
     CHECK(read_record(made->bytes, made->size, &seen));
     return seen;
 }

@@ -1,4 +1,4 @@
-// with: backup.c crypto.c
+// with: backup.c crypto.c hashtable.c
 /* What is kept of a file before it changes: what the run itself made is not, what somebody else made meanwhile is, and the
  * second name of a file has the copy of the first, whatever was done to the file since. */
 #include <fcntl.h>
@@ -28,9 +28,9 @@ const uint8_t *spool_key(const struct run *of)
     return no_key;
 }
 
-static struct place at(const char *name)
+static struct resolved_path at(const char *name)
 {
-    struct place place = {.fd = -1};
+    struct resolved_path place = {.fd = -1};
     snprintf(place.resolved, sizeof place.resolved, "%s/%s", base, name);
     place.fd = open(place.resolved, O_PATH | O_NOFOLLOW);
     place.exists = place.fd >= 0 && fstat(place.fd, &place.found) == 0;
@@ -48,9 +48,9 @@ static void put(const char *name, const char *content)
 static struct wire_state kept_with(enum op op, uint64_t flags, const char *name)
 {
     struct wire_state state = {0};
-    struct place place = at(name);
+    struct resolved_path place = at(name);
     CHECK(place.exists);
-    keep_content(&run, op, flags, &place, &state);
+    backup_content(&run, op, flags, &place, &state);
     close(place.fd);
     return state;
 }
@@ -63,7 +63,7 @@ static struct wire_state kept(enum op op, const char *name)
 
 static void made(const char *name)
 {
-    struct place place = at(name);
+    struct resolved_path place = at(name);
     CHECK(!place.exists);
     note_made(&run, &place);
 }
@@ -82,7 +82,7 @@ static void what_the_run_made_is_not_copied_and_what_others_made_is(void)
 
 static void a_name_that_goes_along_is_what_it_was(void)
 {
-    struct place own = at("own"), others = at("never looked at"), along = at("new own"), new = at("new others");
+    struct resolved_path own = at("own"), others = at("never looked at"), along = at("new own"), new = at("new others");
     note_moved(&run, &own, &along, true);
     note_moved(&run, &others, &new, true);
     put("new own", "of the run");
@@ -94,12 +94,12 @@ static void a_name_that_goes_along_is_what_it_was(void)
 
 static void what_was_never_looked_at_is_kept_under_a_name_that_was_settled(void)
 {
-    struct place never = at("never looked at either"), own = at("own"), first = at("others"), second = at("new own");
+    struct resolved_path never = at("never looked at either"), own = at("own"), first = at("others"), second = at("new own");
     CHECK(kept(OP_OPEN, "others").blob == 1);
     note_moved(&run, &never, &first, true);
     note_moved(&run, &own, &second, false); /* who knows what will be there */
     for (const char *name[] = {"others", "new own", NULL}, **next = name; *next; next++) {
-        struct place place = at(*next);
+        struct resolved_path place = at(*next);
         CHECK(unlink(place.resolved) == 0);
         put(*next, "came by a rename of its directory");
         close(place.fd);
@@ -123,7 +123,7 @@ static void hard_link(const char *old, const char *new)
 
 static void gone(const char *name)
 {
-    struct place place = at(name);
+    struct resolved_path place = at(name);
     CHECK(unlink(place.resolved) == 0);
     close(place.fd);
 }
@@ -131,11 +131,11 @@ static void gone(const char *name)
 static struct wire_state recalled(const char *name, bool opened)
 {
     struct wire_state state = {0};
-    struct place place = at(name);
+    struct resolved_path place = at(name);
     int fd = place.fd;
     if (!opened)
         place.fd = -1;
-    recall_content(&run, &place, &state);
+    recall_backup(&run, &place, &state);
     close(fd);
     return state;
 }
@@ -203,10 +203,10 @@ static void what_is_destroyed_after_it_was_changed_is_kept_as_well(void)
     struct wire_state second = kept_with(OP_OPEN, O_WRONLY | O_TRUNC, "theirs");
     CHECK(second.content == CONTENT_KEPT && second.blob == header.blobs && second.blob > first.blob);
     CHECK(kept(OP_UNLINK, "theirs").blob == second.blob); /* nobody has written to it since */
-    struct place mounted = at("theirs");
+    struct resolved_path mounted = at("theirs");
     struct wire_state elsewhere = {0};
     snprintf(mounted.resolved, sizeof mounted.resolved, "/by/another/name");
-    keep_content(&run, OP_CHMOD, 0, &mounted, &elsewhere); /* which had the first content, too */
+    backup_content(&run, OP_CHMOD, 0, &mounted, &elsewhere); /* which had the first content, too */
     CHECK(elsewhere.content == CONTENT_KEPT && elsewhere.blob == first.blob);
     close(mounted.fd);
     put("theirs", "");
@@ -230,7 +230,7 @@ static void what_is_destroyed_after_it_was_changed_is_kept_as_well(void)
 static void what_somebody_puts_where_the_run_removed_a_file_is_kept_and_what_the_run_puts_there_is_not(void)
 {
     put("replaced", "first");
-    struct place taken = at("replaced");
+    struct resolved_path taken = at("replaced");
     kept(OP_UNLINK, "replaced");
     gone("replaced");
     put("replaced", "somebody's words"); /* it cannot have the number of the inode, which is still open */
@@ -240,7 +240,7 @@ static void what_somebody_puts_where_the_run_removed_a_file_is_kept_and_what_the
     made("draft");
     put("draft", "of the run");
     kept(OP_RENAME, "draft");
-    struct place draft = at("draft"), replaced = at("replaced");
+    struct resolved_path draft = at("draft"), replaced = at("replaced");
     CHECK(rename(draft.resolved, replaced.resolved) == 0);
     CHECK(kept(OP_UNLINK, "replaced").content == CONTENT_NOT_KEPT);
     gone("replaced");
@@ -269,14 +269,14 @@ static void a_full_table_forgets_no_file_that_has_other_names(void)
     struct wire_state linked = kept(OP_OPEN, "linked");
     put("linked", "changed");
     put("lonely", "content");
-    struct place place = at("lonely");
+    struct resolved_path place = at("lonely");
     int spool = run.options.spool;
     run.options.spool = -1; /* the table is what counts */
     for (uint32_t i = 0; i < 140000; i++) {
         struct wire_state state = {0};
         place.found.st_ino = 1000000 + i;
         snprintf(place.resolved, sizeof place.resolved, "/%u", i);
-        keep_content(&run, OP_OPEN, O_WRONLY, &place, &state);
+        backup_content(&run, OP_OPEN, O_WRONLY, &place, &state);
     }
     run.options.spool = spool;
     close(place.fd);
@@ -285,7 +285,7 @@ static void a_full_table_forgets_no_file_that_has_other_names(void)
 
 static void the_same_words_in_another_root_are_another_name(void)
 {
-    struct place ours = at("rooted"), theirs = ours, nameless = {.fd = -1};
+    struct resolved_path ours = at("rooted"), theirs = ours, nameless = {.fd = -1};
     static struct names *names; /* or it is taken for lost */
     names = start_names();
     theirs.notes = NOTE_OTHER_ROOT;
@@ -298,7 +298,7 @@ static void a_full_table_takes_no_more_names(void)
 {
     static struct names *names;
     names = start_names();
-    struct place place = {.fd = -1};
+    struct resolved_path place = {.fd = -1};
     for (int i = 0; i < 600000; i++) {
         snprintf(place.resolved, sizeof place.resolved, "/n%d", i);
         settle_name(names, &place);
@@ -317,8 +317,8 @@ int main(void)
     run.header = &header;
     run.options.spool = open(spool, O_RDONLY | O_DIRECTORY);
     run.options.max_blob = 1 << 20;
-    run.keeping = start_keeping();
-    CHECK(run.keeping && run.options.spool >= 0);
+    run.backups = start_backups();
+    CHECK(run.backups && run.options.spool >= 0);
     what_the_run_made_is_not_copied_and_what_others_made_is();
     a_name_that_goes_along_is_what_it_was();
     what_was_never_looked_at_is_kept_under_a_name_that_was_settled();

@@ -39,7 +39,7 @@ void amend_witnessed(struct run *run, uint64_t at, int16_t result, uint16_t note
 
 static enum likeness likeness;
 
-enum likeness compare_names(const struct run *of, const struct named *named, const struct seen *seen)
+enum likeness compare_names(const struct run *of, const struct named *named, const struct probed_call *seen)
 {
     (void)of, (void)named, (void)seen;
     return likeness;
@@ -50,11 +50,11 @@ static bool is_seven(pid_t tid)
     return tid == 7;
 }
 
-static const struct call openat = {.number = OPENAT, .class = CALL_RECORDED, .serve = on_open};
-static const struct call rename_call = {.number = RENAME, .class = CALL_RECORDED, .serve = on_two};
-static const struct call execve = {.number = EXECVE, .class = CALL_RECORDED, .serve = on_exec};
-static const struct call execveat = {.number = EXECVEAT, .class = CALL_RECORDED, .serve = on_exec};
-static const struct call write_call = {.number = 1, .class = CALL_RECORDED, .when = WHEN_SPLIT, .beside = BESIDE_BLIND, .serve = on_write};
+static const struct call openat = {.number = OPENAT, .class = CALL_RECORDED, .serve = sys_open};
+static const struct call rename_call = {.number = RENAME, .class = CALL_RECORDED, .serve = sys_two_paths};
+static const struct call execve = {.number = EXECVE, .class = CALL_RECORDED, .serve = sys_exec};
+static const struct call execveat = {.number = EXECVEAT, .class = CALL_RECORDED, .serve = sys_exec};
+static const struct call write_call = {.number = 1, .class = CALL_RECORDED, .when = WHEN_SPLIT, .beside = BESIDE_BLIND, .serve = sys_write};
 static const struct call setuid_call = {.number = 105, .class = CALL_COUNTED};
 
 static struct wire_header header;
@@ -70,8 +70,8 @@ static void begin(void)
 static struct stop stop_at(uint64_t at_ns, pid_t tid, const struct call *call, uint64_t event)
 {
     clock_ns = at_ns;
-    struct stop stop = {.run = &run, .tid = tid, .call = call, .number = call->number, .told_at = {event}, .told_count = 1};
-    expect_witness(&stop);
+    struct stop stop = {.run = &run, .tid = tid, .call = call, .number = call->number, .event_offsets = {event}, .event_count = 1};
+    expect_probe(&stop);
     return stop;
 }
 
@@ -89,8 +89,8 @@ static void a_call_that_both_saw_gets_its_result(void)
 {
     begin();
     stop_at(100, 7, &openat, 1);
-    CHECK(agree(&run, 7, OPENAT, false, 150, -2, NULL) && is_confirmed(1, -2));
-    CHECK(!agree(&run, 7, OPENAT, false, 160, 0, NULL)); /* once */
+    CHECK(correlate(&run, 7, OPENAT, false, 150, -2, NULL) && is_confirmed(1, -2));
+    CHECK(!correlate(&run, 7, OPENAT, false, 160, 0, NULL)); /* once */
     settle_thread(&run, 7);
     CHECK(!header.only_notify);
 }
@@ -98,10 +98,10 @@ static void a_call_that_both_saw_gets_its_result(void)
 static void all_events_of_a_call_get_its_result(void)
 {
     begin();
-    struct stop stop = {.run = &run, .tid = 7, .call = &rename_call, .number = RENAME, .told_at = {1, 2, 3, 4}, .told_count = MAX_TOLD};
-    expect_witness(&stop);
-    expect_witness(&stop); /* it is expected once */
-    CHECK(agree(&run, 7, RENAME, false, 150, 0, NULL));
+    struct stop stop = {.run = &run, .tid = 7, .call = &rename_call, .number = RENAME, .event_offsets = {1, 2, 3, 4}, .event_count = MAX_EVENTS};
+    expect_probe(&stop);
+    expect_probe(&stop); /* it is expected once */
+    CHECK(correlate(&run, 7, RENAME, false, 150, 0, NULL));
     CHECK(is_confirmed(1, 0) && is_confirmed(2, 0) && is_confirmed(3, 0) && is_confirmed(4, 0));
     settle_thread(&run, 7);
     CHECK(!header.only_notify);
@@ -111,11 +111,11 @@ static void a_record_belongs_to_its_own_thread_call_and_machine(void)
 {
     begin();
     stop_at(100, 7, &openat, 1);
-    CHECK(!agree(&run, 8, OPENAT, false, 150, 0, NULL) && !agree(&run, 7 + 4096, OPENAT, false, 150, 0, NULL));
-    CHECK(!agree(&run, 7, RENAME, false, 150, 0, NULL) && !agree(&run, 7, OPENAT, true, 150, 0, NULL));
-    CHECK(!agree(&run, 7, OPENAT, false, 99, 0, NULL)); /* ended before it was stopped */
+    CHECK(!correlate(&run, 8, OPENAT, false, 150, 0, NULL) && !correlate(&run, 7 + 4096, OPENAT, false, 150, 0, NULL));
+    CHECK(!correlate(&run, 7, RENAME, false, 150, 0, NULL) && !correlate(&run, 7, OPENAT, true, 150, 0, NULL));
+    CHECK(!correlate(&run, 7, OPENAT, false, 99, 0, NULL)); /* ended before it was stopped */
     CHECK(!events[1].notes);
-    CHECK(agree(&run, 7, OPENAT, false, 100, 0, NULL));
+    CHECK(correlate(&run, 7, OPENAT, false, 100, 0, NULL));
 }
 
 static void threads_of_one_bucket_are_kept_apart(void)
@@ -124,11 +124,11 @@ static void threads_of_one_bucket_are_kept_apart(void)
     stop_at(100, 7, &openat, 1);
     stop_at(110, 7 + 4096, &openat, 2);
     stop_at(120, 7 + 8192, &openat, 3);
-    CHECK(agree(&run, 7 + 4096, OPENAT, false, 150, -13, NULL));
+    CHECK(correlate(&run, 7 + 4096, OPENAT, false, 150, -13, NULL));
     CHECK(!events[1].notes && is_confirmed(2, -13) && !events[3].notes);
     settle_thread(&run, 7 + 8192);
     CHECK(!events[1].notes && is_unconfirmed(3) && header.only_notify == 1);
-    CHECK(agree(&run, 7, OPENAT, false, 150, 0, NULL));
+    CHECK(correlate(&run, 7, OPENAT, false, 150, 0, NULL));
 }
 
 /* A call that a signal interrupted is stopped again: the record is of the last time. */
@@ -138,9 +138,9 @@ static void of_several_stops_the_last_before_the_end_is_meant(void)
     stop_at(100, 7, &openat, 1);
     stop_at(200, 7, &openat, 2);
     stop_at(300, 7, &openat, 3);
-    CHECK(agree(&run, 7, OPENAT, false, 250, 0, NULL));
+    CHECK(correlate(&run, 7, OPENAT, false, 250, 0, NULL));
     CHECK(is_unconfirmed(1) && is_confirmed(2, 0) && !events[3].notes && header.only_notify == 1);
-    CHECK(agree(&run, 7, OPENAT, false, 350, -4, NULL) && is_confirmed(3, -4));
+    CHECK(correlate(&run, 7, OPENAT, false, 350, -4, NULL) && is_confirmed(3, -4));
 }
 
 static void what_came_before_and_never_ended_was_seen_by_the_filter_alone(void)
@@ -148,7 +148,7 @@ static void what_came_before_and_never_ended_was_seen_by_the_filter_alone(void)
     begin();
     stop_at(100, 7, &rename_call, 1);
     stop_at(200, 7, &openat, 2);
-    CHECK(agree(&run, 7, OPENAT, false, 250, 0, NULL));
+    CHECK(correlate(&run, 7, OPENAT, false, 250, 0, NULL));
     CHECK(is_unconfirmed(1) && is_confirmed(2, 0) && header.only_notify == 1);
     settle_thread(&run, 7);
     CHECK(header.only_notify == 1);
@@ -158,11 +158,11 @@ static void a_program_that_runs_agrees_with_any_call_that_brings_it_about(void)
 {
     begin();
     stop_at(100, 7, &execveat, 1);
-    CHECK(agree_on_exec(&run, 7, 150, NULL) && is_confirmed(1, 0));
-    CHECK(!agree_on_exec(&run, 7, 160, NULL));
+    CHECK(correlate_exec(&run, 7, 150, NULL) && is_confirmed(1, 0));
+    CHECK(!correlate_exec(&run, 7, 160, NULL));
     stop_at(200, 7, &openat, 2);
-    CHECK(!agree_on_exec(&run, 7, 250, NULL) && !events[2].notes);
-    CHECK(agree(&run, 7, OPENAT, false, 250, 0, NULL));
+    CHECK(!correlate_exec(&run, 7, 250, NULL) && !events[2].notes);
+    CHECK(correlate(&run, 7, OPENAT, false, 250, 0, NULL));
 }
 
 /* The thread that asks gets the number of its process; the stop has the number that it had. */
@@ -170,8 +170,8 @@ static void another_thread_that_becomes_the_program_is_found_by_the_number_it_ha
 {
     begin();
     stop_at(100, 9, &execve, 1);
-    CHECK(!agree_on_exec(&run, 7, 150, NULL));
-    CHECK(agree_on_exec(&run, 9, 150, NULL) && is_confirmed(1, 0));
+    CHECK(!correlate_exec(&run, 7, 150, NULL));
+    CHECK(correlate_exec(&run, 9, 150, NULL) && is_confirmed(1, 0));
     settle_thread(&run, 7);
     settle_thread(&run, 9);
     CHECK(!header.only_notify);
@@ -182,10 +182,10 @@ static void a_caller_that_was_killed_before_it_was_answered_is_not_expected(void
     begin();
     stop_at(100, 7, &openat, 1);
     struct stop killed = stop_at(200, 7, &rename_call, 2);
-    expect_nothing(&killed);
+    forget_expected(&killed);
     struct stop never = {.run = &run, .tid = 7};
-    expect_nothing(&never);
-    CHECK(agree(&run, 7, OPENAT, false, 300, 0, NULL) && is_confirmed(1, 0) && !events[2].notes && !header.only_notify);
+    forget_expected(&never);
+    CHECK(correlate(&run, 7, OPENAT, false, 300, 0, NULL) && is_confirmed(1, 0) && !events[2].notes && !header.only_notify);
 }
 
 static void some_stops_are_for_the_filter_alone(void)
@@ -226,7 +226,7 @@ static void without_a_probe_nothing_is_expected(void)
     begin();
     struct run one = {.header = &header};
     struct stop stop = {.run = &one, .tid = 7, .call = &openat, .number = OPENAT};
-    expect_witness(&stop);
+    expect_probe(&stop);
     CHECK(!stop.expected);
 }
 
@@ -235,21 +235,21 @@ static void a_call_that_the_probe_saw_under_another_name_is_not_confirmed(void)
     begin();
     likeness = OTHER_FILE;
     stop_at(100, 7, &openat, 1);
-    CHECK(agree(&run, 7, OPENAT, false, 150, 0, NULL) == SWAPPED && events[1].notes == NOTE_UNCONFIRMED && header.only_notify == 1);
+    CHECK(correlate(&run, 7, OPENAT, false, 150, 0, NULL) == SWAPPED && events[1].notes == NOTE_UNCONFIRMED && header.only_notify == 1);
     CHECK(events[1].result == WIRE_RESULT_FAILED); /* another file was opened */
     likeness = OTHER_WORDS;
     stop_at(200, 7, &rename_call, 2);
-    CHECK(agree(&run, 7, RENAME, false, 250, 0, NULL) == SWAPPED && is_unconfirmed(2) && header.only_notify == 2);
+    CHECK(correlate(&run, 7, RENAME, false, 250, 0, NULL) == SWAPPED && is_unconfirmed(2) && header.only_notify == 2);
     likeness = OTHER_INTERPRETER;
     stop_at(300, 7, &execve, 3);
-    CHECK(agree_on_exec(&run, 7, 350, NULL) == RUN_BY_ANOTHER && is_confirmed(3, 0) && header.only_notify == 2);
+    CHECK(correlate_exec(&run, 7, 350, NULL) == RUN_BY_ANOTHER && is_confirmed(3, 0) && header.only_notify == 2);
     likeness = ALIKE;
 }
 
 int main(void)
 {
-    run.agreement = start_agreement();
-    CHECK(run.agreement);
+    run.correlation = start_correlation();
+    CHECK(run.correlation);
     a_call_that_both_saw_gets_its_result();
     all_events_of_a_call_get_its_result();
     a_record_belongs_to_its_own_thread_call_and_machine();
@@ -264,6 +264,6 @@ int main(void)
     where_records_were_lost_nobody_is_said_to_disagree();
     at_the_end_what_the_probe_should_have_told_was_seen_by_the_filter_alone();
     without_a_probe_nothing_is_expected();
-    free(run.agreement);
+    free(run.correlation);
     return 0;
 }

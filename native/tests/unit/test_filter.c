@@ -38,7 +38,7 @@ static bool should_stop(const struct call *call, bool split, const uint64_t args
     case WHEN_IOCTL:
         return (uint32_t)args[1] == FIOSETOWN || (uint32_t)args[1] == SIOCSPGRP || (uint32_t)args[1] == TIOCSPGRP;
     case WHEN_SPLIT:
-        return split && ((call->serve != on_write && call->serve != on_transfer) || is_watched((uint32_t)args[call->dir]));
+        return split && ((call->serve != sys_write && call->serve != sys_transfer) || is_watched((uint32_t)args[call->dir]));
     default:
         CHECK(!"a condition that this test knows");
         return false;

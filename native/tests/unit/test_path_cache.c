@@ -1,4 +1,4 @@
-// with: path_cache.c crypto.c
+// with: path_cache.c crypto.c hashtable.c
 /* What was learned is used for a moment, and not after anybody moved names. */
 #include <string.h>
 
@@ -19,12 +19,12 @@ uint64_t now_ns(const struct run *run)
 
 static void note(const struct stop *stop, const char *words, const char *real)
 {
-    note_directory(stop, words, strlen(words), real, strlen(real));
+    cache_directory(stop, words, strlen(words), real, strlen(real));
 }
 
 static bool leads_to(const struct stop *stop, const char *words, const char *expected)
 {
-    const char *real = known_directory(stop, words, strlen(words));
+    const char *real = cached_directory(stop, words, strlen(words));
     return real && expected ? strcmp(real, expected) == 0 : real == expected;
 }
 
@@ -35,7 +35,7 @@ static void a_directory_is_known_by_its_words(const struct stop *stop)
     CHECK(leads_to(stop, "/lib/x", "/usr/lib/x"));
     CHECK(leads_to(stop, "", "")); /* the root */
     CHECK(leads_to(stop, "/lib", NULL) && leads_to(stop, "/lib/x/y", NULL) && leads_to(stop, "/usr/lib/x", NULL));
-    CHECK(known_directory(stop, "/lib/x/more", 6) != NULL);
+    CHECK(cached_directory(stop, "/lib/x/more", 6) != NULL);
     note(stop, "/lib/x", "/elsewhere");
     CHECK(leads_to(stop, "/lib/x", "/elsewhere"));
 }
@@ -68,19 +68,19 @@ static void more_directories_than_there_is_room_for(const struct stop *stop)
 static void the_moment_passes(struct stop *stop)
 {
     note(stop, "/a", "/b");
-    note_cwd(stop, "/c");
+    cache_cwd(stop, "/c");
     clock_ns += MOMENT - 1;
-    CHECK(leads_to(stop, "/a", "/b") && known_cwd(stop));
+    CHECK(leads_to(stop, "/a", "/b") && cached_cwd(stop));
     clock_ns++;
-    CHECK(leads_to(stop, "/a", NULL) && !known_cwd(stop));
+    CHECK(leads_to(stop, "/a", NULL) && !cached_cwd(stop));
 }
 
 static void names_are_moved(struct stop *stop)
 {
     note(stop, "/a", "/b");
-    note_cwd(stop, "/c");
+    cache_cwd(stop, "/c");
     atomic_fetch_add(&stop->run->age, 1);
-    CHECK(leads_to(stop, "/a", NULL) && !known_cwd(stop));
+    CHECK(leads_to(stop, "/a", NULL) && !cached_cwd(stop));
 }
 
 static void what_is_learned_during_a_move_is_forgotten_when_it_is_over(struct stop *stop)
@@ -100,20 +100,20 @@ static void what_is_learned_during_a_move_is_forgotten_when_it_is_over(struct st
 
 static void a_working_directory_is_of_one_process(struct stop *stop)
 {
-    note_cwd(stop, "/c");
-    CHECK(known_cwd(stop) && strcmp(known_cwd(stop), "/c") == 0);
-    stop->alone = false; /* another thread may change it */
-    CHECK(!known_cwd(stop));
-    stop->alone = true;
+    cache_cwd(stop, "/c");
+    CHECK(cached_cwd(stop) && strcmp(cached_cwd(stop), "/c") == 0);
+    stop->single_threaded = false; /* another thread may change it */
+    CHECK(!cached_cwd(stop));
+    stop->single_threaded = true;
     stop->process++;
-    CHECK(!known_cwd(stop));
+    CHECK(!cached_cwd(stop));
 }
 
 int main(void)
 {
     struct run run = {.own_pid = 1};
-    struct stop stop = {.run = &run, .process = 1, .alone = true, .known = start_knowing()};
-    CHECK(stop.known);
+    struct stop stop = {.run = &run, .process = 1, .single_threaded = true, .cache = start_path_cache()};
+    CHECK(stop.cache);
     a_directory_is_known_by_its_words(&stop);
     a_name_that_is_too_long_is_not_kept(&stop);
     more_directories_than_there_is_room_for(&stop);
@@ -121,6 +121,6 @@ int main(void)
     names_are_moved(&stop);
     what_is_learned_during_a_move_is_forgotten_when_it_is_over(&stop);
     a_working_directory_is_of_one_process(&stop);
-    free(stop.known);
+    free(stop.cache);
     return 0;
 }

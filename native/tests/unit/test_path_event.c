@@ -1,4 +1,4 @@
-// with: path_event.c store_guard.c path.c path_fast.c path_cache.c crypto.c probe_record.c text.c
+// with: path_event.c store_guard.c path.c path_fast.c path_cache.c crypto.c probe_record.c text.c hashtable.c
 /* What is counted of a change: a name that cannot be learned, another root; and the outcome that the state at the stop settles. */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static const struct call call;
 static int noted_as_made;
 static char last_text[PATH_MAX];
 
-void note_place(struct stop *stop, const struct place *place, bool is_interpreter)
+void note_place(struct stop *stop, const struct resolved_path *place, bool is_interpreter)
 {
     (void)stop, (void)place, (void)is_interpreter;
 }
@@ -85,22 +85,22 @@ struct wire_event event_of(const struct stop *stop, enum op op)
     return (struct wire_event){.op = (uint16_t)op, .result = WIRE_RESULT_UNKNOWN};
 }
 
-void record_event(struct stop *stop, const struct wire_event *event)
+void log_event(struct stop *stop, const struct wire_event *event)
 {
     (void)stop, (void)event;
 }
 
-void keep_content(struct run *of, enum op op, uint64_t flags, const struct place *place, struct wire_state *state)
+void backup_content(struct run *of, enum op op, uint64_t flags, const struct resolved_path *place, struct wire_state *state)
 {
     (void)of, (void)op, (void)flags, (void)place, (void)state;
 }
 
-void recall_content(struct run *of, const struct place *place, struct wire_state *state)
+void recall_backup(struct run *of, const struct resolved_path *place, struct wire_state *state)
 {
     (void)of, (void)place, (void)state;
 }
 
-void note_made(struct run *of, const struct place *place)
+void note_made(struct run *of, const struct resolved_path *place)
 {
     (void)of, (void)place;
     noted_as_made++;
@@ -108,15 +108,15 @@ void note_made(struct run *of, const struct place *place)
 
 static struct stop own_stop(void)
 {
-    static struct known *known;
-    known = known ? known : start_knowing();
+    static struct path_cache *known;
+    known = known ? known : start_path_cache();
     header = (struct wire_header){0};
-    return (struct stop){.run = &run, .call = &call, .tid = getpid(), .pid = getpid(), .known = known};
+    return (struct stop){.run = &run, .call = &call, .tid = getpid(), .pid = getpid(), .cache = known};
 }
 
 static struct wire_event made(struct stop *stop, enum op op, const char *name, uint64_t flags)
 {
-    struct place place;
+    struct resolved_path place;
     look(stop, AT_FDCWD, name, true, &place);
     struct wire_event event = event_at(stop, op, name, &place, true, flags);
     close_place(&place);
@@ -187,8 +187,8 @@ static void a_root_that_could_not_be_compared_is_a_gap_and_not_another_root(void
     static struct made record;
     struct stop stop = own_stop();
     begin_made(&record, 0);
-    struct seen seen = seen_of(&record);
-    stop.seen = &seen;
+    struct probed_call seen = seen_of(&record);
+    stop.probed = &seen;
     stop.other_root = true;
     stop.tid = INT_MAX; /* it is gone */
     made(&stop, OP_RENAME, "/tmp/steno-nothing-here", 0);
@@ -196,7 +196,7 @@ static void a_root_that_could_not_be_compared_is_a_gap_and_not_another_root(void
     stop.tid = getpid();
     CHECK(!(made(&stop, OP_CHMOD, "/tmp", 0).notes & NOTE_OTHER_ROOT));
     CHECK(header.unresolved == 1 && header.elsewhere == 0);
-    struct place place = {.fd = -1, .notes = NOTE_OTHER_ROOT, .compared = true};
+    struct resolved_path place = {.fd = -1, .notes = NOTE_OTHER_ROOT, .compared = true};
     event_at(&stop, OP_CHMOD, "/x", &place, true, 0);
     CHECK(header.unresolved == 1 && header.elsewhere == 1);
     header_of(&record)->result = -ENOENT;

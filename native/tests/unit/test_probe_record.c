@@ -18,14 +18,14 @@ static struct made made;
 static const struct probe_file plain = {.dev = 8u << 20 | 3, .ino = 77, .size = 5, .mtime_ns = 1500000000, .ctime_ns = -1,
                                         .mode = S_IFREG | 0644, .uid = 1, .gid = 2, .nlink = 1, .rdev = 1u << 20 | 7};
 
-static struct place unknown_place(void)
+static struct resolved_path unknown_place(void)
 {
-    return (struct place){.fd = -1, .error = EAGAIN, .notes = NOTE_NOT_RESOLVED | NOTE_LATE};
+    return (struct resolved_path){.fd = -1, .error = EAGAIN, .notes = NOTE_NOT_RESOLVED | NOTE_LATE};
 }
 
 static void a_record_is_whole_or_it_is_none(void)
 {
-    struct seen seen;
+    struct probed_call seen;
     begin_made(&made, 0);
     add_made(&made, PART_MEMORY, 0, 100, "/etc", 5);
     for (size_t size = 0; size < made.size; size++) {
@@ -49,10 +49,10 @@ static void a_part_whose_length_lies_ends_the_record(void)
         begin_made(&made, 0);
         add_made(&made, PART_MEMORY, 0, 100, "/etc", 5);
         add_made(&made, PART_MEMORY, 0, 200, "/usr", 5)->length = lies[i];
-        struct seen seen = seen_of(&made);
+        struct probed_call seen = seen_of(&made);
         CHECK(find_part(&seen, PART_MEMORY, 100) && !find_part(&seen, PART_MEMORY, 200));
         char into[8];
-        CHECK(seen_memory(&seen, 200, into, sizeof into) == -EFAULT);
+        CHECK(probed_memory(&seen, 200, into, sizeof into) == -EFAULT);
     }
 }
 
@@ -62,7 +62,7 @@ static void a_part_is_found_by_its_kind_and_its_address(void)
     add_made(&made, PART_BASE, 0, (uint64_t)(int64_t)AT_FDCWD, "/home", 5);
     add_made(&made, PART_MEMORY, 0, 3, "", 1);
     add_made(&made, PART_BASE, 0, 3, "/srv", 4);
-    struct seen seen = seen_of(&made);
+    struct probed_call seen = seen_of(&made);
     const struct probe_part *first = next_part(&seen, NULL), *second = next_part(&seen, first);
     CHECK(first->kind == PART_BASE && second->kind == PART_MEMORY && next_part(&seen, next_part(&seen, second)) == NULL);
     CHECK(find_part(&seen, PART_BASE, 3) == next_part(&seen, second));
@@ -75,17 +75,17 @@ static void memory_is_where_it_lay_and_not_beside(void)
     begin_made(&made, 0);
     add_made(&made, PART_MEMORY, 0, 1000, "abcdef", 6);
     add_made(&made, PART_MEMORY, 0, UINT64_MAX - 3, "wxyz", 4);
-    struct seen seen = seen_of(&made);
-    CHECK(seen_memory(&seen, 1000, into, sizeof into) == 6 && memcmp(into, "abcdef", 6) == 0);
-    CHECK(seen_memory(&seen, 1004, into, 1) == 1 && into[0] == 'e');
-    CHECK(seen_memory(&seen, 999, into, 1) == -EFAULT && seen_memory(&seen, 1006, into, 1) == -EFAULT);
-    CHECK(seen_memory(&seen, UINT64_MAX, into, 4) == 1 && into[0] == 'z');
-    CHECK(seen_memory(&seen, 0, into, 1) == -EFAULT);
+    struct probed_call seen = seen_of(&made);
+    CHECK(probed_memory(&seen, 1000, into, sizeof into) == 6 && memcmp(into, "abcdef", 6) == 0);
+    CHECK(probed_memory(&seen, 1004, into, 1) == 1 && into[0] == 'e');
+    CHECK(probed_memory(&seen, 999, into, 1) == -EFAULT && probed_memory(&seen, 1006, into, 1) == -EFAULT);
+    CHECK(probed_memory(&seen, UINT64_MAX, into, 4) == 1 && into[0] == 'z');
+    CHECK(probed_memory(&seen, 0, into, 1) == -EFAULT);
 }
 
-static ssize_t string_at(const struct seen *seen, uint64_t address, char *into, size_t size)
+static ssize_t string_at(const struct probed_call *seen, uint64_t address, char *into, size_t size)
 {
-    const struct stop stop = {.seen = seen};
+    const struct stop stop = {.probed = seen};
     return caller_string(&stop, address, into, size);
 }
 
@@ -97,7 +97,7 @@ static void a_string_without_an_end_is_too_long_and_still_ended(void)
     add_made(&made, PART_MEMORY, 0, 200, "/etc", 4);
     add_made(&made, PART_MEMORY, NAME_CUT, 300, "/etc", 5);
     add_made(&made, PART_MEMORY, 0, 400, "", 0);
-    struct seen seen = seen_of(&made);
+    struct probed_call seen = seen_of(&made);
     CHECK(string_at(&seen, 100, into, sizeof into) == 4 && strcmp(into, "/etc") == 0);
     CHECK(string_at(&seen, 200, into, sizeof into) == -ENAMETOOLONG && strcmp(into, "/et") == 0);
     CHECK(string_at(&seen, 300, into, sizeof into) == -ENAMETOOLONG);
@@ -110,8 +110,8 @@ static void a_string_without_an_end_is_too_long_and_still_ended(void)
 static int16_t result_of(int64_t result)
 {
     begin_made(&made, result);
-    struct seen seen = seen_of(&made);
-    return seen_result(&seen);
+    struct probed_call seen = seen_of(&made);
+    return probed_result(&seen);
 }
 
 static void a_result_is_an_error_or_none(void)
@@ -128,8 +128,8 @@ static bool words_from(uint16_t flags, const char *base, size_t length, const ch
 {
     begin_made(&made, 0);
     add_made(&made, PART_BASE, flags, 5, base, length);
-    struct seen seen = seen_of(&made);
-    return seen_words(&seen, 5, path, words);
+    struct probed_call seen = seen_of(&made);
+    return probed_words(&seen, 5, path, words);
 }
 
 static void words_start_from_a_directory_that_is_known(void)
@@ -149,23 +149,23 @@ static void words_start_from_a_directory_that_is_known(void)
     CHECK(!words_from(0, longest, PATH_MAX, "a", words)); /* no room for its end */
     CHECK(!words_from(0, longest, PATH_MAX - 3, "abc", words));
     begin_made(&made, 0);
-    struct seen seen = seen_of(&made);
-    CHECK(!seen_words(&seen, 5, "a", words) && !seen_words(&seen, AT_FDCWD, "a", words));
+    struct probed_call seen = seen_of(&made);
+    CHECK(!probed_words(&seen, 5, "a", words) && !probed_words(&seen, AT_FDCWD, "a", words));
 }
 
-static struct place file_of(uint16_t flags, const struct probe_file *file, const char *name)
+static struct resolved_path file_of(uint16_t flags, const struct probe_file *file, const char *name)
 {
-    struct place place = unknown_place();
+    struct resolved_path place = unknown_place();
     begin_made(&made, 0);
     add_file_made(&made, PART_FILE, flags, 3, file, name);
-    struct seen seen = seen_of(&made);
-    seen_file(find_part(&seen, PART_FILE, 3), &place);
+    struct probed_call seen = seen_of(&made);
+    probed_file(find_part(&seen, PART_FILE, 3), &place);
     return place;
 }
 
 static void a_file_is_as_the_kernel_has_it(void)
 {
-    struct place place = file_of(0, &plain, "/tmp/x");
+    struct resolved_path place = file_of(0, &plain, "/tmp/x");
     CHECK(place.exists && !place.error && !place.notes && strcmp(place.resolved, "/tmp/x") == 0);
     CHECK(place.found.st_dev == makedev(8, 3) && place.found.st_ino == 77 && place.found.st_size == 5);
     CHECK(place.found.st_mtim.tv_sec == 1 && place.found.st_mtim.tv_nsec == 500000000);
@@ -175,7 +175,7 @@ static void a_file_is_as_the_kernel_has_it(void)
 
 static void a_file_that_lost_its_name_says_so(void)
 {
-    struct place place = file_of(NAME_DELETED, &plain, "/tmp/x");
+    struct resolved_path place = file_of(NAME_DELETED, &plain, "/tmp/x");
     CHECK(place.notes == NOTE_DELETED && strcmp(place.resolved, "/tmp/x") == 0);
     place = file_of(NAME_CUT, &plain, "/tmp/x");
     CHECK(place.exists && place.notes & NOTE_NOT_RESOLVED && !place.resolved[0]);
@@ -188,7 +188,7 @@ static void a_file_that_lost_its_name_says_so(void)
 static void what_is_in_no_directory_is_called_as_proc_calls_it(void)
 {
     struct probe_file file = plain;
-    struct place place = file_of(NAME_DETACHED | NAME_DELETED, &file, "/memfd:x");
+    struct resolved_path place = file_of(NAME_DETACHED | NAME_DELETED, &file, "/memfd:x");
     CHECK(strcmp(place.resolved, "/memfd:x") == 0 && place.notes == NOTE_DELETED);
     file.mode = S_IFSOCK | 0777;
     place = file_of(NAME_DETACHED, &file, "/");
@@ -205,31 +205,31 @@ static void what_is_in_no_directory_is_called_as_proc_calls_it(void)
 
 static void half_a_file_tells_nothing(void)
 {
-    struct place place = unknown_place();
+    struct resolved_path place = unknown_place();
     begin_made(&made, 0);
     add_made(&made, PART_FILE, NAME_DETACHED, 3, &plain, sizeof plain - 1);
-    struct seen seen = seen_of(&made);
-    seen_file(find_part(&seen, PART_FILE, 3), &place);
+    struct probed_call seen = seen_of(&made);
+    probed_file(find_part(&seen, PART_FILE, 3), &place);
     CHECK(!place.exists && place.notes == unknown_place().notes && !place.resolved[0]);
 }
 
 /* --- what the probe alone tells -------------------------------------------------------------------------- */
 
-static bool opened_as(const char *asked, uint16_t flags, const char *opened, struct place *place)
+static bool opened_as(const char *asked, uint16_t flags, const char *opened, struct resolved_path *place)
 {
     static struct run run;
     const struct call call = {.dir = 0, .path = 1, .op = OP_OPEN};
     begin_made(&made, 3);
     add_made(&made, PART_BASE, 0, 5, "/base", 5);
     add_file_made(&made, PART_FILE, flags, 3, &plain, opened);
-    struct seen seen = seen_of(&made);
-    struct stop stop = {.run = &run, .seen = &seen, .call = &call};
-    return seen_place(&stop, 5, asked, false, place);
+    struct probed_call seen = seen_of(&made);
+    struct stop stop = {.run = &run, .probed = &seen, .call = &call};
+    return probed_place(&stop, 5, asked, false, place);
 }
 
 static void a_file_that_has_the_name_that_was_asked_for_need_not_be_looked_up(void)
 {
-    struct place place;
+    struct resolved_path place;
     CHECK(opened_as("/tmp/x", 0, "/tmp/x", &place) && place.exists && strcmp(place.resolved, "/tmp/x") == 0);
     CHECK(opened_as("x", 0, "/base/x", &place) && strcmp(place.resolved, "/base/x") == 0);
     CHECK(!opened_as("/link", 0, "/tmp/x", &place) && !opened_as("x", 0, "/elsewhere/x", &place)); /* a link led there */
@@ -245,32 +245,32 @@ static void a_file_in_the_directory_that_the_path_starts_from_names_it(void)
     char words[PATH_MAX];
     begin_made(&made, 3);
     add_file_made(&made, PART_FILE, NAME_IN_BASE, 3, &plain, "/base/x");
-    struct seen seen = seen_of(&made);
-    CHECK(seen_words(&seen, 5, "x", words) && strcmp(words, "/base/x") == 0);
+    struct probed_call seen = seen_of(&made);
+    CHECK(probed_words(&seen, 5, "x", words) && strcmp(words, "/base/x") == 0);
     begin_made(&made, 3);
     add_file_made(&made, PART_FILE, NAME_IN_BASE, 3, &plain, "/x");
     seen = seen_of(&made);
-    CHECK(seen_words(&seen, 5, "x", words) && strcmp(words, "/x") == 0);
+    CHECK(probed_words(&seen, 5, "x", words) && strcmp(words, "/x") == 0);
     begin_made(&made, 3);
     add_file_made(&made, PART_FILE, 0, 3, &plain, "/base/x");
     seen = seen_of(&made);
-    CHECK(!seen_words(&seen, 5, "x", words));
+    CHECK(!probed_words(&seen, 5, "x", words));
 }
 
 static void where_a_process_has_another_root_or_failed_it_is_looked_up(void)
 {
     struct run run = {0};
     const struct call call = {.dir = -1, .path = 0, .op = OP_OPEN};
-    struct place place;
+    struct resolved_path place;
     begin_made(&made, 3);
     add_file_made(&made, PART_FILE, 0, 3, &plain, "/x");
-    struct seen seen = seen_of(&made);
-    struct stop stop = {.run = &run, .seen = &seen, .call = &call, .other_root = true};
-    CHECK(!seen_place(&stop, AT_FDCWD, "/x", false, &place));
+    struct probed_call seen = seen_of(&made);
+    struct stop stop = {.run = &run, .probed = &seen, .call = &call, .other_root = true};
+    CHECK(!probed_place(&stop, AT_FDCWD, "/x", false, &place));
     stop.other_root = false;
-    CHECK(seen_place(&stop, AT_FDCWD, "/x", false, &place));
+    CHECK(probed_place(&stop, AT_FDCWD, "/x", false, &place));
     header_of(&made)->result = -EACCES;
-    CHECK(!seen_place(&stop, AT_FDCWD, "/x", false, &place));
+    CHECK(!probed_place(&stop, AT_FDCWD, "/x", false, &place));
 }
 
 #if defined(__x86_64__)
@@ -279,30 +279,30 @@ static void the_status_of_an_entry_need_not_be_looked_up_unless_a_link_is_follow
     static struct run run;
     const struct call call = {.dir = 0, .path = 1, .op = OP_STAT};
     struct stat told = {.st_ino = 4, .st_mode = S_IFREG};
-    struct place place;
+    struct resolved_path place;
     for (int link = 0; link < 2; link++) {
         told.st_mode = link ? S_IFLNK : S_IFREG;
         begin_made(&made, 0);
         add_made(&made, PART_BASE, 0, 5, "/base", 5);
         add_made(&made, PART_MEMORY, 0, 900, &told, sizeof told);
-        struct seen seen = seen_of(&made);
-        struct stop stop = {.run = &run, .seen = &seen, .call = &call, .number = NEWFSTATAT, .args = {5, 1, 900}};
-        CHECK(seen_place(&stop, 5, "x", true, &place) == !link); /* of a link its target must be read */
+        struct probed_call seen = seen_of(&made);
+        struct stop stop = {.run = &run, .probed = &seen, .call = &call, .number = NEWFSTATAT, .args = {5, 1, 900}};
+        CHECK(probed_place(&stop, 5, "x", true, &place) == !link); /* of a link its target must be read */
         CHECK(link || (place.found.st_ino == 4 && strcmp(place.resolved, "/base/x") == 0));
-        CHECK(!seen_place(&stop, 5, "x", false, &place) && !seen_place(&stop, 5, "d/x", true, &place));
-        CHECK(!seen_place(&stop, 5, "/base/x", true, &place) && !seen_place(&stop, 6, "x", true, &place));
+        CHECK(!probed_place(&stop, 5, "x", false, &place) && !probed_place(&stop, 5, "d/x", true, &place));
+        CHECK(!probed_place(&stop, 5, "/base/x", true, &place) && !probed_place(&stop, 6, "x", true, &place));
     }
 }
 #endif
 
 /* --- what the answer tells ------------------------------------------------------------------------------- */
 
-static struct place after(struct stop *stop, enum op op, uint64_t flags, struct place late)
+static struct resolved_path after(struct stop *stop, enum op op, uint64_t flags, struct resolved_path late)
 {
-    struct seen seen = seen_of(&made);
-    stop->seen = &seen;
-    seen_outcome(stop, op, flags, &late);
-    stop->seen = NULL;
+    struct probed_call seen = seen_of(&made);
+    stop->probed = &seen;
+    probed_outcome(stop, op, flags, &late);
+    stop->probed = NULL;
     return late;
 }
 
@@ -310,10 +310,10 @@ static void a_place_that_was_not_there_was_not_there_before(void)
 {
     const struct call call = {.dir = -1, .path = 0};
     struct stop stop = {.call = &call, .args = {1}};
-    struct place late = {.fd = -1, .exists = true, .resolved = "/elsewhere", .notes = NOTE_LATE};
+    struct resolved_path late = {.fd = -1, .exists = true, .resolved = "/elsewhere", .notes = NOTE_LATE};
     begin_made(&made, -ENOENT);
     add_made(&made, PART_MEMORY, 0, 1, "/gone", 6);
-    struct place place = after(&stop, OP_STAT, 0, late);
+    struct resolved_path place = after(&stop, OP_STAT, 0, late);
     CHECK(!place.exists && place.error == ENOENT && place.known_result && !(place.notes & NOTE_LATE));
     CHECK(place.notes & NOTE_NOT_RESOLVED && strcmp(place.resolved, "/gone") == 0); /* it is there now: another one */
     place = after(&stop, OP_OPEN, O_CREAT, late);
@@ -328,13 +328,13 @@ static void a_status_is_what_the_caller_was_given(void)
     const struct call call = {.dir = 0, .path = 1};
     struct stop stop = {.call = &call, .number = NEWFSTATAT, .args = {5, 1, 900}};
     struct stat told = {.st_ino = 4, .st_dev = makedev(8, 3), .st_mode = S_IFREG, .st_size = 9};
-    struct place late = {.fd = -1, .exists = true, .found = told, .resolved = "/real", .notes = NOTE_LATE};
+    struct resolved_path late = {.fd = -1, .exists = true, .found = told, .resolved = "/real", .notes = NOTE_LATE};
     begin_made(&made, 0);
     add_made(&made, PART_MEMORY, 0, 1, "name", 5);
     add_made(&made, PART_BASE, 0, 5, "/base", 5);
     add_made(&made, PART_MEMORY, 0, 900, &told, sizeof told);
     late.found.st_size = 1; /* it grew since */
-    struct place place = after(&stop, OP_STAT, 0, late);
+    struct resolved_path place = after(&stop, OP_STAT, 0, late);
     CHECK(place.exists && place.found.st_size == 9 && !place.notes && strcmp(place.resolved, "/real") == 0);
     late.found.st_ino = 5; /* another file has its name by now */
     place = after(&stop, OP_STAT, 0, late);
@@ -349,11 +349,11 @@ static void a_statx_without_all_of_it_tells_nothing(void)
     const struct call call = {.dir = 0, .path = 1};
     struct stop stop = {.call = &call, .number = STATX, .args = {5, 1, 0, 0, 900}};
     struct statx told = {.stx_mask = STATX_BASIC_STATS, .stx_ino = 4, .stx_dev_major = 8, .stx_dev_minor = 3, .stx_mode = S_IFDIR};
-    struct place late = {.fd = -1, .exists = true, .resolved = "/real", .notes = NOTE_LATE};
+    struct resolved_path late = {.fd = -1, .exists = true, .resolved = "/real", .notes = NOTE_LATE};
     late.found.st_ino = 4, late.found.st_dev = makedev(8, 3);
     begin_made(&made, 0);
     add_made(&made, PART_MEMORY, 0, 900, &told, sizeof told);
-    struct place place = after(&stop, OP_STAT, 0, late);
+    struct resolved_path place = after(&stop, OP_STAT, 0, late);
     CHECK(!place.notes && S_ISDIR(place.found.st_mode));
     begin_made(&made, 0);
     told.stx_mask = STATX_SIZE;
@@ -370,11 +370,11 @@ static void a_statx_without_all_of_it_tells_nothing(void)
 static void an_open_file_is_the_one_that_was_opened(void)
 {
     struct stop stop = {0};
-    struct place late = {.fd = -1, .exists = true, .resolved = "/other", .notes = NOTE_LATE};
+    struct resolved_path late = {.fd = -1, .exists = true, .resolved = "/other", .notes = NOTE_LATE};
     struct probe_file file = plain;
     begin_made(&made, 3);
     add_file_made(&made, PART_FILE, 0, 3, &file, "/opened");
-    struct place place = after(&stop, OP_OPEN, O_RDONLY, late);
+    struct resolved_path place = after(&stop, OP_OPEN, O_RDONLY, late);
     CHECK(place.exists && !place.notes && strcmp(place.resolved, "/opened") == 0);
     place = after(&stop, OP_OPEN, O_WRONLY | O_TRUNC, late);
     CHECK(place.exists && place.notes == NOTE_LATE);
@@ -391,7 +391,7 @@ static void what_could_only_be_made_was_not_there(void)
 {
     static const enum op makes[] = {OP_MKDIR, OP_MKNOD, OP_SYMLINK, OP_LINK_TO};
     struct stop stop = {0};
-    struct place late = {.fd = -1, .exists = true, .notes = NOTE_LATE};
+    struct resolved_path late = {.fd = -1, .exists = true, .notes = NOTE_LATE};
     for (size_t i = 0; i < sizeof makes / sizeof *makes; i++) {
         begin_made(&made, 0);
         CHECK(!after(&stop, makes[i], 0, late).exists);
@@ -405,10 +405,10 @@ static void what_could_only_be_made_was_not_there(void)
 static void the_working_directory_is_where_the_caller_went(void)
 {
     struct stop stop = {0};
-    struct place late = {.fd = -1, .resolved = "/link", .notes = NOTE_NOT_RESOLVED};
+    struct resolved_path late = {.fd = -1, .resolved = "/link", .notes = NOTE_NOT_RESOLVED};
     begin_made(&made, 0);
     add_made(&made, PART_BASE, 0, (uint64_t)(int64_t)AT_FDCWD, "/real/place", 11);
-    struct place place = after(&stop, OP_CHDIR, 0, late);
+    struct resolved_path place = after(&stop, OP_CHDIR, 0, late);
     CHECK(!place.notes && strcmp(place.resolved, "/real/place") == 0);
     header_of(&made)->result = -EACCES;
     CHECK(strcmp(after(&stop, OP_CHDIR, 0, late).resolved, "/link") == 0);

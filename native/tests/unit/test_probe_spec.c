@@ -13,7 +13,7 @@ static struct probe_shapes shapes;
 /* Ends and waits are told by the processes themselves, and what is written on a terminal by the filter alone. */
 static bool is_told_otherwise(const struct call *call)
 {
-    return call->serve == on_process_exit || call->serve == on_wait || call->beside == BESIDE_BLIND;
+    return call->serve == sys_exit || call->serve == sys_wait || call->beside == BESIDE_BLIND;
 }
 
 static void every_call_has_a_shape_or_is_told_otherwise(const struct probe_shape *of, const struct call_table *table)

@@ -13,7 +13,7 @@
 
 static struct run run;
 static struct wire_header header;
-static struct tracees *all_begun[8]; /* or they are taken for lost */
+static struct processes *all_begun[8]; /* or they are taken for lost */
 static size_t begun;
 
 enum { COMMAND = 0x7ff00001, PLAIN, CHANGER, CHILD, LATER };
@@ -35,7 +35,7 @@ void count(uint64_t *counter)
     ++*counter;
 }
 
-uint64_t emit(struct run *of, const struct wire_event *event)
+uint64_t append_event(struct run *of, const struct wire_event *event)
 {
     (void)of, (void)event;
     return 0;
@@ -96,9 +96,9 @@ static bool may_differ(pid_t pid)
 static void begin(bool told_by_probe)
 {
     run = (struct run){.header = &header};
-    run.tracees = start_tracees(&run);
-    CHECK(run.tracees && begun < sizeof all_begun / sizeof *all_begun);
-    all_begun[begun++] = run.tracees;
+    run.processes = start_processes(&run);
+    CHECK(run.processes && begun < sizeof all_begun / sizeof *all_begun);
+    all_begun[begun++] = run.processes;
     if (told_by_probe)
         let_probe_tell(&run);
     note_birth(&run, 0, COMMAND, COMMAND, 0, 1);

@@ -29,9 +29,9 @@ uint64_t argument(const struct stop *stop, int position)
 static bool closed_at(enum op op, const char *path, bool is_there, uint64_t mode, uint16_t notes)
 {
     struct stop stop = {.run = &run, .call = &call, .args = {0, mode}};
-    struct place place = {.fd = -1, .exists = is_there, .notes = notes};
+    struct resolved_path place = {.fd = -1, .exists = is_there, .notes = notes};
     snprintf(place.resolved, sizeof place.resolved, "%s", path);
-    return is_closed(&stop, op, &place);
+    return is_guarded(&stop, op, &place);
 }
 
 static bool closed(enum op op, const char *below, bool is_there)
@@ -126,7 +126,7 @@ int main(void)
     char *links[] = {"/home/link", NULL};
     CHECK(mkdtemp(base));
     CHECK(mkdtemp(keys));
-    run.store = close_store(open(base, O_PATH | O_DIRECTORY), OWN, open(keys, O_PATH | O_DIRECTORY), links);
+    run.store = guard_store(open(base, O_PATH | O_DIRECTORY), OWN, open(keys, O_PATH | O_DIRECTORY), links);
     CHECK(run.store);
     what_was_there_stays();
     other_names_are_open();
@@ -136,7 +136,7 @@ int main(void)
     nested_runs_are_bounded();
     CHECK(rmdir(base) == 0 && rmdir(keys) == 0);
     with_keys = run.store;
-    run.store = close_store(open("/tmp", O_PATH | O_DIRECTORY), OWN, -1, links);
+    run.store = guard_store(open("/tmp", O_PATH | O_DIRECTORY), OWN, -1, links);
     CHECK(run.store);
     CHECK(!closed_at(OP_UNLINK, "/local.key", true, 0, 0));
     CHECK(!closed_at(OP_CHMOD, "/var", true, 0600, 0));

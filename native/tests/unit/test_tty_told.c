@@ -26,14 +26,14 @@ uint64_t now_ns(const struct run *run)
 
 struct ends {
     int read, write;
-    struct telling *telling;
+    struct tty_told *telling;
 };
 
 static struct ends start(void)
 {
     int ends[2];
     CHECK(pipe(ends) == 0);
-    struct telling *telling = start_telling(NULL, ends[1]);
+    struct tty_told *telling = start_tty_told(NULL, ends[1]);
     CHECK(telling);
     CHECK(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0);
     return (struct ends){ends[0], ends[1], telling};
@@ -41,7 +41,7 @@ static struct ends start(void)
 
 static void stop(struct ends ends)
 {
-    end_telling(ends.telling);
+    end_tty_told(ends.telling);
     close(ends.read);
     free(ends.telling);
 }

@@ -1,9 +1,8 @@
-"""The frames that steno-trace left in a spool, read back.
+"""The frames that steno-trace left in a spool, read back, the events as columns in big batches.
 
-In: the spool's folder and the local key. Out: `Frames`: header, strings, states and events, the events as
-columns in big batches. The helper may have been killed anywhere: only what its header calls whole and what is
-really there is used, and a record that refers to something missing is left out and counted in `damaged`.
-Bytes that cannot be frames at all raise `FramesError`. Never writes, never keeps more than strings in memory.
+The helper may have been killed anywhere: only what its header calls whole and what is really there is used,
+and a record that refers to something missing is left out and counted in `damaged`. Bytes that cannot be
+frames at all raise `FramesError`. No more than strings is kept in memory.
 """
 
 from __future__ import annotations
@@ -15,15 +14,14 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from steno.bundle.folder import Folder
-from steno.bundle.frame_order import in_order_of_time
 from steno.bundle.frame_records import LENGTH, Batch, FramesError, States, Strings, read_at
+from steno.bundle.lock import KERNEL
 from steno.evidence import wire
 from steno.evidence.ignored import lies_below, mounts_something
 from steno.evidence.linux_numbers import file_time
 from steno.evidence.syscalls import LARGE
 from steno.judge.path_history import LateRenames
 
-KERNEL = "kernel"
 LOGS = tuple(
     f"{KERNEL}/{name}" for name in (wire.HEADER_FILE, wire.EVENTS_FILE, wire.STATES_FILE, wire.STRINGS_FILE)
 )
@@ -57,6 +55,9 @@ _DONE = {
     **{_CODES[op]: _WRITES for op in ("map", "mkdir")},
     **{_CODES[op]: _WRITES | _REMOVES for op in ("unlink", "rmdir", "rename", "moved")},
 }
+
+_LONGS = wire.EVENT.size // 8
+_FEW = 20_000  # so many are sorted before the library is loaded
 
 
 class Touched(NamedTuple):
@@ -382,3 +383,36 @@ def decryptor(key: bytes, nonce: bytes, start: int = 0) -> Callable[[bytes], byt
     decrypt = Cipher(algorithms.ChaCha20(key, counter + nonce), mode=None).decryptor().update
     decrypt(bytes(within))
     return decrypt
+
+
+def in_order_of_time(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    held = b""
+    for block in blocks:
+        together = _sorted(held + block)
+        keep = len(block) // wire.EVENT.size * wire.EVENT.size
+        out, held = together[: len(together) - keep], together[len(together) - keep :]
+        if out:
+            yield out
+    if held:
+        yield held
+
+
+def _sorted(records: bytes) -> bytes:
+    size = wire.EVENT.size
+    times = memoryview(records).cast("Q")[0::_LONGS].tolist()
+    if times == sorted(times):  # most are: of a list in order that is quickly told
+        return records
+    if len(times) > _FEW:
+        return _sorted_by_arrow(records, times)
+    order = sorted(range(len(times)), key=times.__getitem__)
+    return b"".join([records[place * size : (place + 1) * size] for place in order])
+
+
+def _sorted_by_arrow(records: bytes, times: list[int]) -> bytes:
+    import pyarrow as pa  # late: start-up has a budget
+    from pyarrow import compute
+
+    count = len(times)
+    order = compute.array_sort_indices(pa.array(times, pa.uint64()))
+    column = pa.Array.from_buffers(pa.binary(wire.EVENT.size), count, [None, pa.py_buffer(records)])
+    return bytes(column.take(order).buffers()[1].to_pybytes()[: len(records)])

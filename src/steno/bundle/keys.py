@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from steno.bundle.folder import Folder, write_all
-from steno.bundle.frames import KERNEL
+from steno.bundle.lock import KERNEL
 from steno.errors import StoreError
 
 LOCAL_KEY = "local.key"

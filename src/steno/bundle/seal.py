@@ -19,16 +19,16 @@ from typing import Any, BinaryIO, NamedTuple
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import TEMPORARY, Folder
+from steno.bundle.kernel_table import MaskedStrings
 from steno.bundle.lock import holding
 from steno.bundle.manifest import FileDigest, Manifest
-from steno.bundle.masked_strings import MaskedStrings
 from steno.bundle.reader import event_lines, lines_in
 from steno.bundle.spool import remove_spool
 from steno.errors import SealError
 from steno.evidence import canonical, index, kinds, layout
 from steno.evidence.syscalls import COLUMNS, border
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 WRITE_SIZE = 1 << 20
 _OUTSIDE_STRINGS = b"{}[]:,+-.0123456789Etruefalsn\n"  # numbers, `true`, `false` and `null` among them

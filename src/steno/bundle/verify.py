@@ -6,6 +6,7 @@ whoever reads, and a copy of that proves nothing. On any bytes verification ends
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
@@ -13,25 +14,19 @@ from typing import NamedTuple
 import msgspec
 
 from steno.bundle import manifest as manifests
-from steno.bundle.claims_check import claim_problems
+from steno.bundle.blobs import open_blobs
 from steno.bundle.folder import Folder
-from steno.bundle.kernel_check import kernel_problems
 from steno.bundle.manifest import FileDigest, Manifest, completeness_of
 from steno.bundle.reader import FolderLayers, as_today, digest_of
-from steno.evidence import canonical, compat, index, kinds, layout
+from steno.evidence import canonical, compat, index, intake_names, kinds, layout
+from steno.evidence.claims import PolicyLine
+from steno.evidence.layers import Layers
+from steno.evidence.proxy_logs import Connection
 from steno.evidence.run_id import is_run_id
+from steno.judge.claims import Claims, claims_of
 from steno.judge.facts import NoRunStartError, RunFacts
+from steno.judge.files import FileLine, file_lines
 from steno.judge.scan import Reading, held
-
-
-class Status(StrEnum):
-    VALID = "valid"
-    INCOMPLETE = "incomplete"
-    INVALID = "invalid"
-    UNREADABLE = "unreadable"
-
-
-EXIT_CODES = {Status.VALID: 0, Status.INVALID: 1, Status.INCOMPLETE: 3, Status.UNREADABLE: 4}
 
 STEPS = {
     1: "the manifest is there and can be read",
@@ -43,6 +38,32 @@ STEPS = {
     7: "the tables and lines can be read, and are those that the events tell of",
     8: "the record has everything that should be in it",
 }
+_ORDER = [
+    "run_start",
+    "cgroup_scope",
+    "repo_snapshot_before",
+    "probe_state",
+    "command_started",
+    "command_finished",
+    "cgroup_ended",
+    "repo_snapshot_after",
+    "kernel_observed",
+    "intake_logs",
+    "sdk_intake",
+    "run_finish",
+]
+_MANIFEST_STEP, _DIGEST_STEP = 2, 4
+_TABLES = (layout.KERNEL_TABLE, layout.FILE_LINES, layout.BLOBS)
+
+
+class Status(StrEnum):
+    VALID = "valid"
+    INCOMPLETE = "incomplete"
+    INVALID = "invalid"
+    UNREADABLE = "unreadable"
+
+
+EXIT_CODES = {Status.VALID: 0, Status.INVALID: 1, Status.INCOMPLETE: 3, Status.UNREADABLE: 4}
 
 
 class _Change(msgspec.Struct, frozen=True):
@@ -326,22 +347,6 @@ class _Verification:
         return [f"gap: {gap}" for gap in completeness.gaps] or ["the run was not recorded to its end"]
 
 
-_ORDER = [
-    "run_start",
-    "cgroup_scope",
-    "repo_snapshot_before",
-    "probe_state",
-    "command_started",
-    "command_finished",
-    "cgroup_ended",
-    "repo_snapshot_after",
-    "kernel_observed",
-    "intake_logs",
-    "sdk_intake",
-    "run_finish",
-]
-
-
 def _order_problems(types: list[str]) -> list[str]:
     """What a run has once stands in the order of a run, from start to end."""
     known = [kind for kind in types if kind in _ORDER]
@@ -374,9 +379,6 @@ def _say(error: Exception) -> str:
     return str(error)
 
 
-_MANIFEST_STEP, _DIGEST_STEP = 2, 4
-
-
 def verify_present(folder: Folder) -> Verdict:
     """Of the files that are here, the manifest among them. The other steps need all of them."""
     manifest = manifests.read(folder)
@@ -402,3 +404,131 @@ def _wrong_digests(folder: Folder, manifest: Manifest) -> Iterator[str]:
             yield f"{entry.path}: not in the manifest"
         elif entry.size != told.bytes or digest_of(folder.read(entry.path)) != told.sha256:
             yield f"{entry.path}: the content differs from the manifest"
+
+
+def claim_problems(layers: Layers, facts: RunFacts) -> Iterator[str]:
+    claims = claims_of(layers)
+    if any(gap.reason == intake_names.DISTURBED for gap in facts.gaps):
+        return
+    if claims.connections is None:
+        yield from _folded_problems(claims.policy, facts.connections)
+    else:
+        yield from _connection_problems(claims.connections, facts.connections)
+    yield from _log_problems(claims, facts)
+    told = facts.sdk_intake.lines + facts.sdk_intake.hooks if facts.sdk_intake else 0
+    if told != claims.agents_lines:
+        place = compat.FOLDED_SDK if claims.connections is None else layout.CLAIMS
+        yield f"{place}: {claims.agents_lines} lines of agents, the events tell of {told}"
+
+
+def _connection_problems(
+    connections: Sequence[Connection], events: tuple[kinds.McpConnection, ...]
+) -> Iterator[str]:
+    if Counter(map(_as_told, connections)) != Counter(map(_as_the_event_has_it, events)):
+        yield f"{layout.CLAIMS}: its connections are not those that the events tell of"
+
+
+def _as_told(one: Connection) -> tuple[object, ...]:
+    opened, closed = one.opened, one.closed
+    return (
+        one.name,
+        opened.source,
+        opened.server,
+        opened.policy,
+        opened.dry_run,
+        opened.server_process,
+        opened.proxy_process,
+        opened.at_ns,
+        (closed.at_ns, closed.reason, closed.exit_code) if closed else (None, None, None),
+        len(one.calls),
+        one.noticed_count,
+    )
+
+
+def _as_the_event_has_it(one: kinds.McpConnection) -> tuple[object, ...]:
+    return (
+        *_of_connection(one),
+        one.opened_ns,
+        (one.closed_ns, one.end, one.exit_code),
+        one.calls,
+        one.noticed_count,
+    )
+
+
+def _folded_problems(
+    decisions: list[PolicyLine], connections: tuple[kinds.McpConnection, ...]
+) -> Iterator[str]:
+    counted = Counter(line.steno.connection for line in decisions)
+    told: Counter[str] = Counter()
+    for connection in connections:
+        told[connection.connection] += connection.calls
+    if counted != +told:
+        yield f"{compat.FOLDED_POLICY}: its calls are not those that the connections tell of"
+    known = {_of_connection(connection) for connection in connections}
+    for line in decisions:
+        if _of_line(line) not in known:
+            yield f"{compat.FOLDED_POLICY}: line {line.seq} is of a connection that no event tells of"
+            return
+
+
+def _log_problems(claims: Claims, facts: RunFacts) -> Iterator[str]:
+    logs = facts.intake_logs
+    if logs is None or logs.policy_left_off:
+        return
+    named = {log.process for log in logs.policy}
+    if not claims.proxies <= named or not {one.proxy_process for one in facts.connections} <= named:
+        yield "the events tell of a connection, and of no log of its proxy"
+
+
+def _of_connection(one: kinds.McpConnection) -> tuple[object, ...]:
+    return (
+        one.connection,
+        one.source,
+        one.server,
+        one.policy,
+        one.dry_run,
+        one.server_process,
+        one.proxy_process,
+    )
+
+
+def _of_line(line: PolicyLine) -> tuple[object, ...]:
+    own = line.steno
+    return (
+        own.connection,
+        line.source,
+        own.server,
+        own.policy,
+        own.dry_run,
+        own.server_process,
+        own.proxy_process,
+    )
+
+
+def kernel_problems(run: Folder, layers: Layers, facts: RunFacts) -> Iterator[str]:
+    if facts.kernel is None:
+        yield from (f"{path}: no event tells of it" for path in _TABLES if layers.has(path))
+        return
+    if not layers.has(layout.KERNEL_TABLE) or not layers.has(layout.FILE_LINES):
+        return  # said already: they should be there
+    table = held(layers)
+    if table.rows != facts.kernel.events:
+        yield f"{layout.KERNEL_TABLE}: {table.rows} rows, the event tells of {facts.kernel.events}"
+    told, kept = table.blobs.union(_blobs_told(layers)), set(_blobs_kept(run))
+    if missing := told - kept:
+        yield f"{layout.BLOBS}: has not all that rows and lines name, for one {min(missing)!r}"
+    if unnamed := kept - told:
+        yield f"{layout.BLOBS}: has more than rows and lines name, for one {min(unnamed)!r}"
+
+
+def _blobs_told(layers: Layers) -> Iterator[str]:
+    for line in file_lines(layers):
+        if isinstance(line, FileLine):
+            yield from (blob for blob in (line.before_blob, line.after_blob) if blob is not None)
+
+
+def _blobs_kept(run: Folder) -> list[str]:
+    if not run.has(layout.BLOBS):
+        return []
+    with open_blobs(run) as blobs:
+        return blobs.keys()

@@ -90,7 +90,7 @@ class PolicyLine(msgspec.Struct, frozen=True):
 
 class SdkDetail(msgspec.Struct, frozen=True, kw_only=True):
     schema: Literal["steno.sdk_event.v1"] = "steno.sdk_event.v1"
-    id_from: Literal["sdk", "hook", "inferred"] = "sdk"  # inferred: matched by name, arguments and order
+    id_from: Literal["sdk", "hook", "inferred", "stream"] = "sdk"  # inferred: by name, arguments and order
     at_ns: int | None = None  # when the writer says it was: information, never the only ground of a join
     process: ProcessKey | None = None  # the hook's own process
     parent: ProcessKey | None = None  # the process that ran the hook: the agent

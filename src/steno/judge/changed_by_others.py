@@ -21,6 +21,7 @@ from steno.judge.calls.attribution import TICK_NS, Mounts, ends_of_lines, number
 from steno.judge.calls.processes import Processes
 from steno.judge.files import After
 from steno.judge.operations import CHANGING, NEEDING, ON_FILES, OPENING, Call, access, has_failed, operations
+from steno.judge.processes import Told, processes
 from steno.judge.scan import Reading
 
 REMADE = "the run removed it, and somebody else has made it again"
@@ -158,7 +159,7 @@ class _Path:
             self.removed, self.expected = None, node[1]
 
 
-SCANS = (Watched, Mounts, Processes)
+SCANS = (Watched, Mounts, Told)
 
 
 def changed_by_others(layers: Layers) -> Others:
@@ -167,7 +168,7 @@ def changed_by_others(layers: Layers) -> Others:
     watched = reading.scanned(Watched)
     changed = {path: one for path, one in watched.paths.items() if one.last_ns >= 0}
     after = states_after(reading, changed)
-    ends = ends_of_lines(reading.scanned(Processes))
+    ends = ends_of_lines(Processes(reading.once(processes)))
     origin_ns = min(event.ts_ms * _MILLI - event.mono_ns for event in layers.events())
     others = Others({}, {}, [])
     for path, one in changed.items():

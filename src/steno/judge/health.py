@@ -1,5 +1,4 @@
-"""What was observed and what was not: of the kernel, of the cgroup, of what was told; never better than the
-evidence.
+"""What was observed and what was not, never better than the evidence: the kernel, the cgroup, what was told.
 
 The kernel layer is `complete` (the observer ran, and nothing is known to be missing), `partial` or `absent`.
 What it showed can be laid at the door of this run, its cgroup correlation, `clean` where the command was born

@@ -74,7 +74,7 @@ class Judgement:
 
     @property
     def processes(self) -> list[Process]:
-        return self._part(layout.PROCESSES, list[Process], processes.processes)
+        return self._part(layout.PROCESSES, list[Process], lambda reading: reading.once(processes.processes))
 
     @property
     def files(self) -> Files:

@@ -25,5 +25,6 @@ CHANGES = [
         7, "qwen and cline are agents, with their tools and places; so are the places of opencode and iflow"
     ),
     Change(8, "the processes of Steno's own hooks are no part of what a run did; each process has a role"),
+    Change(9, "of an agent whose calls nobody tells, its own stream does; tools take `files` and `commands`"),
 ]
 RULES = CHANGES[-1].rules

@@ -14,6 +14,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import msgspec
 
 from steno.evidence import wire
+from steno.evidence.linux_numbers import signal_name
 from steno.judge.operations import CHANGING_CALLS, OPENING
 from steno.judge.surface_names import text
 
@@ -32,6 +33,8 @@ TOP = 0  # the number that stands for a parent which is not known
 # of a call's result: it came to pass, or nothing says that it did not
 NO_ERROR = frozenset({"ok", "unknown"})
 _INTERNET = frozenset({"inet", "inet6"})
+_FIRST_SIGNAL = 128
+_NUMBERS = {signal_name(number): number for number in range(1, 128)}
 _CATEGORIES = {op.name: op.category for op in wire.OPS.values()}
 Outcome = Literal["done", "failed", "unknown"]
 Identity = tuple[int, int]  # device and inode
@@ -198,6 +201,13 @@ class Process(Row, frozen=True, kw_only=True):
     def has_ended(self) -> bool:
         """False where its end was not seen."""
         return self.signal is not None or self.exit_code is not None
+
+    @property
+    def shell_code(self) -> int | None:
+        """As a shell tells it: 128 and the signal for one that a signal ended."""
+        if self.signal is None:
+            return self.exit_code
+        return _FIRST_SIGNAL + _NUMBERS[self.signal] if self.signal in _NUMBERS else None
 
     @property
     def _last_program(self) -> Exec | None:
@@ -466,37 +476,6 @@ class Names(msgspec.Struct, frozen=True):
     execs: ProgramNames
 
 
-class Decision(Row, frozen=True):
-    """What policy decided about a call of a tool, as its proxy told it."""
-
-    seq: int
-    tool_call_id: str
-    tool: str
-    server: str
-    decision: str
-    reason: str
-    dry_run: bool
-    outcome: str | None  # how the call ended; None where no end was seen
-    started_ns: int
-    ended_ns: int | None
-    arguments: Json | None
-
-
-class Message(Row, frozen=True):
-    """What an agent or its framework said of itself: a claim, never a fact."""
-
-    seq: int
-    source: str
-    kind: str
-    told_ns: int | None  # when it says that it was
-    tool_call_id: str | None
-    tool: str | None
-    server: str | None
-    text: str | None
-    input: Json | None
-    output: Json | None
-
-
 class Access(Row, frozen=True):
     """What one process did to one path in one way, however often."""
 
@@ -541,41 +520,6 @@ class Access(Row, frozen=True):
         return self.operation in CHANGING_CALLS
 
 
-class Blob(Row, frozen=True):
-    """A content that the record keeps. `before` and `after` of a file name it."""
-
-    blob: str
-    size: int
-    encrypted: bool  # it holds a secret, and only the store that it was recorded in can read it
-
-
-class Gap(Row, frozen=True):
-    """What is missing from the record, and why."""
-
-    reason: str
-    detail: str
-    lost_bytes: int | None
-
-
-class LogEntry(Row, frozen=True):
-    """An event of the recording itself, as it was recorded."""
-
-    seq: int
-    at_ns: int
-    logged_at_ms: int
-    kind: str
-    data: Json
-
-
-class Output(Row, frozen=True):
-    """Bytes of a stream of the terminal, or of a pipe, as they came."""
-
-    stream: str
-    position: int
-    at_ns: int
-    data: bytes
-
-
 class Repository(Row, frozen=True):
     """A git repository that touched paths lie in."""
 
@@ -584,13 +528,6 @@ class Repository(Row, frozen=True):
     head: str | None
     dirty: bool | None
     root_b64: str | None = None
-
-
-class Capability(Row, frozen=True):
-    """A name in the capability surface: what the run could do and did."""
-
-    category: str
-    entry: str
 
 
 class Event(Row, frozen=True):

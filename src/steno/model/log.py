@@ -10,7 +10,7 @@ from steno.evidence import canonical, kinds, layout
 from steno.evidence.claims import PolicyLine, SdkLine
 from steno.evidence.layers import Layers
 from steno.judge.terminal import recorded, tape_moments
-from steno.judge.types import Blob, Capability, Decision, Gap, LogEntry, Message, Output
+from steno.judge.types import Json, Row
 from steno.model.record import Record, checked, declared_gaps
 
 _SURFACE = (
@@ -21,6 +21,79 @@ _SURFACE = (
     "mcp_tools",
     "policy_decisions",
 )
+
+
+class Decision(Row, frozen=True):
+    """What policy decided about a call of a tool, as its proxy told it."""
+
+    seq: int
+    tool_call_id: str
+    tool: str
+    server: str
+    decision: str
+    reason: str
+    dry_run: bool
+    outcome: str | None  # how the call ended; None where no end was seen
+    started_ns: int
+    ended_ns: int | None
+    arguments: Json | None
+
+
+class Message(Row, frozen=True):
+    """What an agent or its framework said of itself: a claim, never a fact."""
+
+    seq: int
+    source: str
+    kind: str
+    told_ns: int | None  # when it says that it was
+    tool_call_id: str | None
+    tool: str | None
+    server: str | None
+    text: str | None
+    input: Json | None
+    output: Json | None
+
+
+class Blob(Row, frozen=True):
+    """A content that the record keeps. `before` and `after` of a file name it."""
+
+    blob: str
+    size: int
+    encrypted: bool  # it holds a secret, and only the store that it was recorded in can read it
+
+
+class Gap(Row, frozen=True):
+    """What is missing from the record, and why."""
+
+    reason: str
+    detail: str
+    lost_bytes: int | None
+
+
+class LogEntry(Row, frozen=True):
+    """An event of the recording itself, as it was recorded."""
+
+    seq: int
+    at_ns: int
+    logged_at_ms: int
+    kind: str
+    data: Json
+
+
+class Output(Row, frozen=True):
+    """Bytes of a stream of the terminal, or of a pipe, as they came."""
+
+    stream: str
+    position: int
+    at_ns: int
+    data: bytes
+
+
+class Capability(Row, frozen=True):
+    """A name in the capability surface: what the run could do and did."""
+
+    category: str
+    entry: str
 
 
 def gaps(record: Record) -> Iterator[Gap]:

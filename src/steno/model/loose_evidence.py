@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
-from steno.bundle.claims_check import claim_problems
 from steno.bundle.folder import Folder
 from steno.bundle.pack import keep_file
 from steno.bundle.reader import FolderLayers
+from steno.bundle.verify import claim_problems
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.syscalls import RowBatch, batches
 from steno.judge.facts import RunFacts

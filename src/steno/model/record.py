@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
-from steno.bundle.frames import KERNEL
 from steno.bundle.judgement_cache import JudgementCache
+from steno.bundle.lock import KERNEL
 from steno.bundle.manifest import Manifest, completeness_of
 from steno.bundle.reader import MAX_SMALL_FILE, FolderLayers, as_today, event_lines, open_sealed
 from steno.bundle.store import RunState, state_of

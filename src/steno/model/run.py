@@ -37,7 +37,8 @@ from steno.judge.rules import RULES
 from steno.judge.scan import Reading
 from steno.judge.terminal import Moment, recorded
 from steno.judge.types import NO_ERROR, Access, Row
-from steno.model import events, evidence_files, log, runs, table_documents
+from steno.model import events, evidence_files, runs, table_documents
+from steno.model import log as told
 from steno.model.contents import Contents, NotKept, kept_contents, not_kept, secret_keys
 from steno.model.documents import Documents, Readable
 from steno.model.events import Wanted, chosen
@@ -452,7 +453,8 @@ class Run:
     @property
     def changes(self) -> Table[types.File]:
         """The rows of `files` that the run changed."""
-        return self._table("changes", types.File, self._changes)
+        files, of_run = self.files, lambda file: file.is_changed and not file.changed_by_others
+        return self._table("changes", types.File, lambda: filter(of_run, files))
 
     @property
     def accesses(self) -> Table[Access]:
@@ -492,34 +494,34 @@ class Run:
         return self._table("effects", call_types.Effects, lambda: self.told_calls.effects)
 
     @property
-    def decisions(self) -> Table[types.Decision]:
-        return self._table("decisions", types.Decision, lambda: log.decisions(self.policy_lines()))
+    def decisions(self) -> Table[told.Decision]:
+        return self._table("decisions", told.Decision, lambda: told.decisions(self.policy_lines()))
 
     @property
-    def messages(self) -> Table[types.Message]:
-        return self._table("messages", types.Message, lambda: log.messages(self.sdk_lines()))
+    def messages(self) -> Table[told.Message]:
+        return self._table("messages", told.Message, lambda: told.messages(self.sdk_lines()))
 
     @property
-    def blobs(self) -> Table[types.Blob]:
-        return self._table("blobs", types.Blob, lambda: log.blobs(self.record))
+    def blobs(self) -> Table[told.Blob]:
+        return self._table("blobs", told.Blob, lambda: told.blobs(self.record))
 
     @property
-    def surface(self) -> Table[types.Capability]:
-        return self._table("surface", types.Capability, lambda: log.surface(self.record))
+    def surface(self) -> Table[told.Capability]:
+        return self._table("surface", told.Capability, lambda: told.surface(self.record))
 
     @property
-    def gaps(self) -> Table[types.Gap]:
-        return self._table("gaps", types.Gap, lambda: log.gaps(self.record))
+    def gaps(self) -> Table[told.Gap]:
+        return self._table("gaps", told.Gap, lambda: told.gaps(self.record))
 
     @property
-    def log(self) -> Table[types.LogEntry]:
+    def log(self) -> Table[told.LogEntry]:
         """The events of the recording itself: how it began and ended, what was configured, what was lost."""
-        return self._table("log", types.LogEntry, lambda: log.log(self.record))
+        return self._table("log", told.LogEntry, lambda: told.log(self.record))
 
     @property
-    def output(self) -> Table[types.Output]:
+    def output(self) -> Table[told.Output]:
         """The bytes of every recorded stream, with the times when they came."""
-        return self._table("output", types.Output, lambda: log.output(self.record))
+        return self._table("output", told.Output, lambda: told.output(self.record))
 
     @property
     def kernel(self) -> Record:
@@ -573,9 +575,6 @@ class Run:
         """Of paths."""
         found = self._concluded.accesses()
         return (one for one in found if one.category == "file" and one.name is not None)
-
-    def _changes(self) -> Iterator[types.File]:
-        return (file for file in self.files if file.is_changed and not file.changed_by_others)
 
 
 def of_store(store: Path, run_id: str) -> Run:

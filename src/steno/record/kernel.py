@@ -20,8 +20,8 @@ from steno.bundle import kernel_table
 from steno.bundle.blobs import BlobWriter
 from steno.bundle.folder import TEMPORARY, Folder
 from steno.bundle.frames import Frames, Touched, open_frames
+from steno.bundle.kernel_table import mask_path
 from steno.bundle.keys import key_of_spool
-from steno.bundle.masked_strings import mask_path
 from steno.capture.git.classify import GitClass, GitFacts, Repository, git_facts
 from steno.capture.paths import Contents, Directories, FinalState, stat_touched
 from steno.errors import SealError, StoreError
@@ -30,8 +30,8 @@ from steno.evidence.ignored import IgnoreRules
 from steno.record import gaps as gap_reasons
 from steno.record.contents import LOST, Content, ContentKeeper, without_blobs
 from steno.record.gaps import counted
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 Mask = Callable[[bytes], bytes]
 

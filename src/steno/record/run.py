@@ -20,8 +20,9 @@ from typing import NamedTuple, NoReturn, Self
 from steno import __version__
 from steno.bundle import judgement_cache
 from steno.bundle.folder import Folder
-from steno.bundle.frames import KERNEL, LOGS
+from steno.bundle.frames import LOGS
 from steno.bundle.keys import HeldKeys, KnownSecrets, keys_path, make_or_read_key
+from steno.bundle.lock import KERNEL
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers
 from steno.bundle.spool import Spool
@@ -52,8 +53,8 @@ from steno.evidence.run_id import format_run_id
 from steno.record.gaps import OUTLIVED, counted
 from steno.record.git import RepositoryRecord
 from steno.record.recorder import Recorder, RunScope
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 SYNC_SECONDS = 1.0
 

@@ -1,9 +1,8 @@
-"""What the record says was at each path, read with suspicion (anybody may have written it), and the contents
-that it keeps.
+"""What the record says was at each path, read with suspicion, and the contents that it keeps.
 
-`FileRecords` are plain states under absolute paths, as bytes. A path that is not absolute, or that has a NUL,
-an empty part, `.` or `..`, is no path that a recorder writes: the whole bundle is refused. Never looks at the
-file system.
+Anybody may have written it. `FileRecords` are plain states under absolute paths, as bytes. A path that is not
+absolute, or that has a NUL, an empty part, `.` or `..`, is no path that a recorder writes: the whole bundle
+is refused. Never looks at the file system.
 """
 
 from __future__ import annotations

@@ -301,6 +301,22 @@ def test_what_the_reader_takes_fits_the_published_schema(folder: Path, tree: dic
     jsonschema.validate(policy, SCHEMA)
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"on_change": "warn"},
+        {"rules": [{"action": "allow"}]},
+        {"rules": [{"action": "deny", "tools": ["a"], "rate": {"calls": 1, "seconds": 1}}]},
+        {"rules": [{"action": "permit", "tools": ["a"]}]},
+        {"rules": [{"action": "allow", "tools": ["[a]"]}]},
+        {"defalt": "allow"},
+    ],
+)
+def test_what_the_reader_refuses_an_editor_shows_too(policy: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"version": 1, **policy}, SCHEMA)
+
+
 def test_the_published_schema_is_shipped(tmp_path: Path) -> None:
     assert (Path(grammar.__file__).parent / "policy.schema.json").exists()
     jsonschema.Draft202012Validator.check_schema(SCHEMA)

@@ -292,8 +292,9 @@ def ends_of_lines(processes: Processes) -> dict[int, float]:
     for one, process in sorted(processes.by_number.items(), reverse=True):
         own = inf if process.ended_ns is None else process.ended_ns
         ends[one] = max(ends.get(one, 0), own)
-        late = process.parent > one  # no table of ours; nothing is known of its end
-        ends[process.parent] = inf if late else max(ends.get(process.parent, 0), ends[one])
+        parent = process.parent or 0
+        late = parent > one  # no table of ours; nothing is known of its end
+        ends[parent] = inf if late else max(ends.get(parent, 0), ends[one])
     return ends
 
 

@@ -17,7 +17,7 @@ from steno.evidence.claims import SdkLine
 from steno.judge.calls import claimed
 from steno.judge.calls.attribution import TICK_NS, Exec, Found, OwnState, changed, number
 from steno.judge.calls.join import Joined
-from steno.judge.calls.processes import Process, Processes
+from steno.judge.calls.processes import Processes
 from steno.judge.calls.tool_calls import COMPLETED, STARTED, ToldCall
 from steno.judge.calls.types import Check, Claim, Window
 from steno.judge.files import After
@@ -25,6 +25,7 @@ from steno.judge.health import ABSENT
 from steno.judge.operations import CHANGED, READ
 from steno.judge.surface import NamesSeen
 from steno.judge.surface_names import text
+from steno.judge.types import Process
 
 CONFIRMED, CONTRADICTED, UNOBSERVED = "confirmed", "contradicted", "unobserved"
 DENIED, AMBIGUOUS = "denied", "ambiguous"
@@ -317,7 +318,7 @@ def _exit_status_claimed(call: ToldCall, evidence: Evidence) -> Iterator[Check]:
         yield Check(rule, UNOBSERVED, why)
         return
     numbers = {one.process for one in _running(command, evidence)}
-    codes = {evidence.processes.by_number[number].exit_code for number in numbers}
+    codes = {evidence.processes.by_number[number].shell_code for number in numbers}
     if len(codes) != 1 or None in codes:
         yield Check(rule, UNOBSERVED, "how the command ended was not seen")
         return
@@ -486,9 +487,9 @@ def _checks(line: SdkLine, joined: Joined) -> list[Check]:
     if joined.kernel == ABSENT:
         return [Check(_TESTS, UNOBSERVED, "there is no kernel layer")]
     hook = joined.processes.of(detail.process)
-    until_ns = joined.facts.end_ns if hook is None else hook.born_ns
+    until_ns = joined.facts.end_ns if hook is None else hook.started_ns
     last = _last_tests(joined.processes, until_ns)
-    agent = {_FIRST, *(() if hook is None else joined.processes.line(hook.number))}
+    agent = {_FIRST, *(() if hook is None else joined.processes.line(hook.process))}
     if last is None:
         if not joined.is_complete:
             why = "no tests were seen, but the kernel layer is not complete"
@@ -497,10 +498,10 @@ def _checks(line: SdkLine, joined: Joined) -> list[Check]:
         else:
             return [Check(_TESTS, CONTRADICTED, f'it says "{words}"; no tests were run')]
         return [Check(_TESTS, UNOBSERVED, why)]
-    if last.exit_code is None:
+    if last.shell_code is None:
         return [Check(_TESTS, UNOBSERVED, "how the last tests ended was not seen")]
-    result = CONTRADICTED if last.exit_code else CONFIRMED
-    return [Check(_TESTS, result, f'it says "{words}"; the last tests ended with {last.exit_code}')]
+    result = CONTRADICTED if last.shell_code else CONFIRMED
+    return [Check(_TESTS, result, f'it says "{words}"; the last tests ended with {last.shell_code}')]
 
 
 def _may_have_run_tests(processes: Processes, until_ns: int, agent: Container[int]) -> bool:

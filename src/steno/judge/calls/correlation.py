@@ -1,7 +1,8 @@
-"""What ties the layers of a run to each other: for every decision of policy its window and how many kernel
-events of its server's processes lie in it. `clean` needs a binding, all layers that were to be there, and no
-ambiguity: a report that has joined nothing is never clean here. Ambiguities are fixed strings, sorted;
-docs/calls.md has them all.
+"""What ties the layers of a run to each other.
+
+Every decision of policy has its window, and so many kernel events of its server's processes lie in it.
+`clean` needs a binding, all layers that were to be there, and no ambiguity: a report that has joined nothing
+is never clean here. Ambiguities are fixed strings, sorted; docs/calls.md has them all.
 """
 
 from __future__ import annotations

@@ -11,13 +11,15 @@ from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
 from steno.evidence.kinds import NO_SHIM
 from steno.evidence.layers import Layers
 from steno.judge.calls.attribution import Mounts
-from steno.judge.calls.log_writers import HOOK, PROXY, LogsNamed
+from steno.judge.calls.log_writers import HOOK, PROXY, LogsNamed, LogWatch
 from steno.judge.calls.processes import Processes
+from steno.judge.calls.stream_calls import stream_calls
 from steno.judge.calls.tool_calls import ToldCall, told_calls
 from steno.judge.calls.windows import Windows, windows
 from steno.judge.claims import claims_of
 from steno.judge.facts import RunFacts
 from steno.judge.health import COMPLETE, kernel_health
+from steno.judge.processes import Told
 from steno.judge.scan import Reading, Scan
 
 
@@ -44,7 +46,7 @@ def scans(reading: Reading) -> list[type[Scan]]:
     """What a first pass has to read; a second one follows where somebody told of a call."""
     if not _is_told(reading):
         return [LogsNamed]
-    return [Processes, Mounts] if reading.once(_calls) else [Processes]
+    return [Told, LogWatch, *([Mounts] if reading.once(_calls) else [])]
 
 
 def join(layers: Layers) -> Joined:
@@ -55,7 +57,7 @@ def join(layers: Layers) -> Joined:
     sdk, calls = _sdk(reading), reading.once(_calls)
     # What is told may be lost: then a program of the run was seen at a log.
     is_told = _is_told(reading) or reading.scanned(LogsNamed).any
-    found = reading.scanned(Processes) if is_told else Processes()
+    found = Processes.of_run(reading) if is_told else Processes()
     proxies, hooks = _proxies(facts, policy, found), _hooks(facts, claims.hooks if is_heard else (), found)
     ends = {one.connection: one.closed_ns for one in facts.connections if one.closed_ns is not None}
     return Joined(
@@ -80,7 +82,7 @@ def join(layers: Layers) -> Joined:
 def _is_told(reading: Reading) -> bool:
     """Whether anybody told anything that came to the recorder."""
     lines = reading.once(claims_of).policy or _sdk(reading)
-    return bool(lines) or reading.once(RunFacts.of).intake_logs is not None
+    return bool(lines) or reading.once(RunFacts.of).intake_logs is not None or bool(reading.once(_calls))
 
 
 def _sdk(reading: Reading) -> Sequence[SdkLine]:
@@ -89,7 +91,9 @@ def _sdk(reading: Reading) -> Sequence[SdkLine]:
 
 def _calls(layers: Layers) -> Sequence[ToldCall]:
     reading = Reading.of(layers)
-    return told_calls(reading.once(claims_of).policy, _sdk(reading))
+    return told_calls(reading.once(claims_of).policy, _sdk(reading)) or told_calls(
+        [], reading.once(stream_calls)
+    )
 
 
 def _proxies(facts: RunFacts, policy: Sequence[PolicyLine], found: Processes) -> frozenset[int]:
@@ -99,9 +103,9 @@ def _proxies(facts: RunFacts, policy: Sequence[PolicyLine], found: Processes) ->
         *((one.steno.proxy_process, one.steno.start_ns) for one in policy),
     ]
     return frozenset(
-        process.number
+        process.process
         for key, at_ns in told
-        if (process := found.of(key)) is not None and not found.ran_another(process.number, at_ns, PROXY)
+        if (process := found.of(key)) is not None and not found.ran_another(process.process, at_ns, PROXY)
     )
 
 
@@ -110,7 +114,7 @@ def _servers(facts: RunFacts, policy: Sequence[PolicyLine], found: Processes) ->
         *((one.server_process, one.server) for one in facts.connections),
         *((one.steno.server_process, one.steno.server) for one in policy),
     ]
-    return {process.number: label for key, label in told if (process := found.of(key)) is not None}
+    return {process.process: label for key, label in told if (process := found.of(key)) is not None}
 
 
 def _seen_as_hooks(hooks: frozenset[int], found: Processes) -> frozenset[int]:
@@ -124,7 +128,7 @@ def _hooks(facts: RunFacts, told: Iterable[ProcessKey], found: Processes) -> fro
     keys = {*told, *(facts.intake_logs.hook_processes if facts.intake_logs else ())}
     processes = map(found.of, keys)
     writers = found.writers[intake_names.HOOKS]
-    return frozenset(one.number for one in processes if one is not None and one.number in writers)
+    return frozenset(one.process for one in processes if one is not None and one.process in writers)
 
 
 _BY_ANOTHER = "policy_log_written_by_another_process"
@@ -162,7 +166,7 @@ def _of_policy(facts: RunFacts, found: Processes) -> Iterator[str]:
             yield _BY_ANOTHER  # where nothing is missing, whoever was not seen to make it did not
         if use is None:
             continue
-        if owner is not None and not use.writers.keys() <= {owner.number}:
+        if owner is not None and not use.writers.keys() <= {owner.process}:
             yield _BY_ANOTHER
         if use.emptied or max(use.openings.values(), default=0) > 1:
             yield _REWRITTEN
@@ -174,9 +178,9 @@ def _of_programs(facts: RunFacts, found: Processes) -> Iterator[str]:
     for one in facts.connections:
         proxy = found.of(one.proxy_process)
         use = found.logs.uses.get(_name(one.proxy_process))
-        made_ns = None if proxy is None or use is None else use.made_at.get(proxy.number)
+        made_ns = None if proxy is None or use is None else use.made_at.get(proxy.process)
         at_ns = one.opened_ns if made_ns is None else made_ns
-        if proxy is not None and found.ran_another(proxy.number, at_ns, PROXY):
+        if proxy is not None and found.ran_another(proxy.process, at_ns, PROXY):
             yield f"{_ANOTHER_PROGRAM}:{one.connection}"
 
 

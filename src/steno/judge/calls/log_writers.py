@@ -13,6 +13,7 @@ from typing import ClassVar, Self
 from steno.evidence import intake_names, kinds, layout, wire
 from steno.evidence.layers import Layers
 from steno.evidence.syscalls import RowBatch
+from steno.judge.facts import RunFacts
 from steno.judge.operations import ON_CONTENT, OPENING, access, creates, has_failed, only_names, truncates
 
 COLUMNS = ("mono_ns", "process", "op", "path", "resolved", "extra", "result", "arg", "notes", "dev", "ino")
@@ -44,6 +45,13 @@ class LogUse:
 
 
 class LogWatch:
+    columns: ClassVar[tuple[str, ...]] = COLUMNS
+    whole: ClassVar[bool] = True
+
+    @classmethod
+    def begin(cls, layers: Layers) -> Self:
+        return cls(layers.run_id, RunFacts.of(layers).intake_logs)
+
     def __init__(self, run_id: str, told: kinds.IntakeLogs | None) -> None:
         self.uses: dict[str, LogUse] = {intake_names.HOOKS: LogUse()}
         self.folder_moved = False  # or mounted elsewhere

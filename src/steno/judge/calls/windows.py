@@ -15,9 +15,10 @@ from typing import NamedTuple
 from steno.agents.known import of_all
 from steno.evidence import intake_names
 from steno.evidence.claims import PolicyLine
-from steno.judge.calls.processes import Process, Processes
+from steno.judge.calls.processes import Processes, lives_through
 from steno.judge.calls.tool_calls import COMPLETED, STARTED, ToldCall, is_of_hook
 from steno.judge.calls.types import Window
+from steno.judge.types import Process
 
 # Tools that have other tools called: what they do is what those do.
 DELEGATING = of_all(lambda agent: agent.tools.delegate)
@@ -185,7 +186,7 @@ class Windows:
     def owner_of_end(self, process: int, at_ns: int) -> Owner | Outside | None:
         """The end of a process may be seen late: it belongs to the call in which the process was born."""
         if self._place(process).born_in != _NONE:
-            at_ns = self._processes.by_number[process].born_ns
+            at_ns = self._processes.by_number[process].started_ns
         return self.owner(process, at_ns).owner
 
     def _owner(self, process: int, place: _Standing, segments: Sequence[int]) -> Owner | Outside | None:
@@ -223,9 +224,9 @@ class Windows:
         return self._places.setdefault(process, _NOWHERE)
 
     def _placed(self, process: Process) -> _Standing:
-        above = self._places.get(process.parent, _NOWHERE)
-        is_instrument = process.number in self._instruments
-        own = tuple(self._scopes.get(process.number, ()))
+        above = self._places.get(process.parent or 0, _NOWHERE)
+        is_instrument = process.process in self._instruments
+        own = tuple(self._scopes.get(process.process, ()))
         is_server = bool(own) and not own[0].of_agent
         outer = above.handed_on
         if is_server or is_instrument:  # neither is a tool of the agent's own
@@ -237,7 +238,7 @@ class Windows:
             return _Standing(scopes, handed_on=scopes)
         if above.born_in != _NONE:
             return _Standing(scopes, above.born_in, scopes)
-        born_in, _ = self._open_at(scopes, [scope.segment(process.born_ns) for scope in scopes])
+        born_in, _ = self._open_at(scopes, [scope.segment(process.started_ns) for scope in scopes])
         return _Standing(scopes, born_in, scopes)
 
 
@@ -287,7 +288,7 @@ def _of_decision(
         ended_by = ended_by if detail.connection in ends else "run_end"
     if not 0 <= detail.start_ns <= end_ns:
         return None
-    return Window(detail.start_ns, end_ns, ended_by, "policy", None if server is None else server.number)
+    return Window(detail.start_ns, end_ns, ended_by, "policy", None if server is None else server.process)
 
 
 def _of_hooks(call: ToldCall, processes: Processes) -> Window | None:
@@ -297,28 +298,28 @@ def _of_hooks(call: ToldCall, processes: Processes) -> Window | None:
         return None
     told = processes.writers[intake_names.HOOKS]
     # The end of a process may be seen late, and the agent goes on at once. The hook's last act is to tell us.
-    starts = [told.get(process.number, process.ended_ns) for process, _ in before]
+    starts = [told.get(process.process, process.ended_ns) for process, _ in before]
     known = [start for start in starts if start is not None]
-    last, (first, parent) = before[-1][0], min(after, key=lambda one: one[0].born_ns)
-    if not known or max(known) > first.born_ns:
+    last, (first, parent) = before[-1][0], min(after, key=lambda one: one[0].started_ns)
+    if not known or max(known) > first.started_ns:
         return None
-    start_ns, end_ns = max(known), first.born_ns
-    if parent is None or not parent.lives_through(start_ns, end_ns):
-        common = processes.nearest_common(last.number, first.number)
+    start_ns, end_ns = max(known), first.started_ns
+    if parent is None or not lives_through(parent, start_ns, end_ns):
+        common = processes.nearest_common(last.process, first.process)
         parent = None if common is None else processes.by_number[common]
-    if parent is None or not parent.lives_through(start_ns, end_ns):
+    if parent is None or not lives_through(parent, start_ns, end_ns):
         return None
     end_ns = max(start_ns, _began_to_run(first, parent, processes))
-    return Window(start_ns, end_ns, "hook", "hooks", parent.number)
+    return Window(start_ns, end_ns, "hook", "hooks", parent.process)
 
 
 def _began_to_run(hook: Process, agent: Process, processes: Processes) -> int:
     """When the agent began to run a hook: most do so by way of a shell."""
-    for number in processes.line(hook.number):
+    for number in processes.line(hook.process):
         process = processes.by_number[number]
-        if process.parent == agent.number:
-            return process.born_ns
-    return hook.born_ns
+        if process.parent == agent.process:
+            return process.started_ns
+    return hook.started_ns
 
 
 def _hooks(call: ToldCall, event: str, processes: Processes) -> list[tuple[Process, Process | None]]:

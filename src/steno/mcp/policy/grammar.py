@@ -19,6 +19,7 @@ from steno.strict_yaml import Node, Problem
 
 MAX_CALLS = 100_000
 MAX_SECONDS = 30 * 86_400
+NOT_OF_DENY = ("arguments", "paths", "urls", "rate")  # of the keys of a rule
 
 Check = Callable[[str], str | None]  # of a word: what is wrong with it
 
@@ -152,7 +153,7 @@ class Rule(_Mapping, frozen=True):
     def problems(self) -> Iterator[tuple[str | None, str]]:
         if self.tools is UNSET and self.servers is UNSET:
             yield None, "a rule names tools, or servers, or both"
-        for name in ("arguments", "paths", "urls", "rate"):
+        for name in NOT_OF_DENY:
             if self.action == "deny" and getattr(self, name) is not UNSET:
                 yield name, f"a rule that denies has no {name}: it denies every call"
 
@@ -180,11 +181,16 @@ class PolicyFile(_Mapping, frozen=True):
 
 
 def json_schema() -> dict[str, Any]:
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A policy of steno mcp",
-        **msgspec.json.schema(PolicyFile),
+    """With what `problems` of a mapping say, which msgspec cannot know."""
+    made = msgspec.json.schema(PolicyFile)
+    made["$defs"]["PolicyFile"]["dependentRequired"] = {"on_change": ["pins"]}
+    made["$defs"]["Rule"] |= {
+        "anyOf": [{"required": ["tools"]}, {"required": ["servers"]}],
+        "if": {"properties": {"action": {"const": "deny"}}, "required": ["action"]},
+        "then": {"properties": dict.fromkeys(NOT_OF_DENY, False)},
     }
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, "title": "A policy of steno mcp", **made}
 
 
 # --- reading a file by these types ----------------------------------------------------------------------

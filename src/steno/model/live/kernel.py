@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 from steno.bundle.folder import Folder
 from steno.bundle.frame_records import FramesError
-from steno.bundle.frames import KERNEL, OP_NAMES
+from steno.bundle.frames import OP_NAMES
+from steno.bundle.kernel_table import mask_arguments, mask_path
 from steno.bundle.live_frames import LiveFrames
-from steno.bundle.masked_strings import mask_arguments, mask_path
+from steno.bundle.lock import KERNEL
 from steno.evidence import wire
 from steno.judge.activity import ALWAYS, OPENS, Happening, Row, Teller, gathered
 from steno.judge.operations import MEANING_OF_OPEN
-from steno.redact.engine import Redactor
+from steno.redact.redactor import Redactor
 
 _SIZE = wire.EVENT.size
 _OP, _ARG = 16, 40  # where they begin in a record

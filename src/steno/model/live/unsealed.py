@@ -19,8 +19,8 @@ from steno.bundle import kernel_table
 from steno.bundle.folder import BLOCK, Folder
 from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import Frames, Touched, open_frames
+from steno.bundle.kernel_table import mask_path
 from steno.bundle.keys import KNOWN_SECRETS, key_of_spool, read_known_secrets
-from steno.bundle.masked_strings import mask_path
 from steno.claims.layers import ClaimsRead, Heard, read_claims
 from steno.claims.logs import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLog
 from steno.errors import UnreadableBundleError
@@ -31,8 +31,8 @@ from steno.evidence.kinds import Event, EventData, RunStart
 from steno.evidence.syscalls import batches, named_text
 from steno.model.live.claims import open_intake
 from steno.model.record import Record, SpoolLayers, documents_over, readable
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 _TYPES = {stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}
 
