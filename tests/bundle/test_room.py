@@ -15,8 +15,8 @@ from steno.bundle.seal import Sweeper, seal
 from steno.bundle.verify import Status, verify
 from steno.errors import SealError
 from steno.evidence import kinds, layout
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from support.spools import RUN_ID, START, open_spool, sealed, small_spool
 
 SECRET = b"correct-horse-battery"

@@ -16,8 +16,8 @@ from steno.bundle.folder import Folder
 from steno.bundle.lock import LOCK, holding, is_live
 from steno.bundle.spool import RESERVE, RESERVE_BYTES, Spool
 from steno.evidence import kinds, layout
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from support.spools import RUN_ID, START, open_spool, start
 
 SECRET = "ghp_" + "0aB1" * 9

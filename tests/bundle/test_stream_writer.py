@@ -16,8 +16,8 @@ from steno.bundle.folder import Folder
 from steno.bundle.stream_writer import BATCH_BYTES, ONE_MOMENT_NS, StreamWriter
 from steno.evidence import index, layout
 from steno.evidence.index import Arrival
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 SECRET = b"ghp_" + b"0aB1" * 9
 CHUNKS = st.lists(st.binary(max_size=20), max_size=12)

@@ -17,8 +17,8 @@ from steno.bundle.verify import Status, verify
 from steno.errors import SealError
 from steno.evidence import canonical, index, layout
 from steno.evidence.index import Arrival
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from support.frames_made import ABSENT, FakeFrames, Found
 from support.kernel_tables import observed_spool, table_of
 from support.sought import assert_nowhere, strings_of

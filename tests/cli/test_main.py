@@ -10,8 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from steno.cli import list as list_command
-from steno.cli import run as run_command
+from steno.cli import read, run
 from steno.cli.main import exit_code
 from support.making import make_run
 from support.program import PROGRAM, SECONDS, Steno
@@ -83,10 +82,12 @@ def test_what_cannot_be_written_to_a_closed_stdout_is_no_success(
 
 
 @pytest.mark.parametrize(
-    ("module", "words", "code"), [(list_command, ["list"], 70), (run_command, ["run", "true"], 125)]
+    ("module", "name", "words", "code"),
+    [(read, "list_command", ["list"], 70), (run, "command", ["run", "true"], 125)],
 )
 def test_a_fault_that_nobody_foresaw_never_ends_as_a_verdict_does(
     module: object,
+    name: str,
     words: list[str],
     code: int,
     monkeypatch: pytest.MonkeyPatch,
@@ -97,7 +98,7 @@ def test_a_fault_that_nobody_foresaw_never_ends_as_a_verdict_does(
     def broken(words: tuple[str, ...]) -> None:
         raise ValueError("\x1b[2J")
 
-    monkeypatch.setattr(module, "command", broken)
+    monkeypatch.setattr(module, name, broken)
     assert exit_code(words) == code
     said = capsys.readouterr()
     assert said.out == ""
@@ -129,5 +130,5 @@ def test_an_error_of_clicks_own_is_a_usage_error(monkeypatch: pytest.MonkeyPatch
     def refusing() -> None:
         raise click.FileError("name")  # click's code for it is 1
 
-    monkeypatch.setattr(list_command, "command", refusing)
+    monkeypatch.setattr(read, "list_command", refusing)
     assert exit_code(["list"]) == 2

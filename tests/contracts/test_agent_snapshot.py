@@ -357,14 +357,14 @@ def test_output_is_an_alias_for_snapshot_dir(tmp_path: Path, option: str) -> Non
     run = a_run().read("/w/f").seal(tmp_path / "store")
     target = tmp_path / "snapshot-dir"
     words = [str(run), "--as", "agent-snapshot", option, str(target)]
-    done = CliRunner().invoke(export_command.command, words, catch_exceptions=False)
+    done = CliRunner().invoke(export_command.export_command, words, catch_exceptions=False)
     assert done.stdout == f"{target}\n"
     assert (target / "manifest.json").exists()
 
 
 def test_a_secret_is_told_of_on_stderr(tmp_path: Path) -> None:
     words = [str(with_secret(tmp_path)), "--as", "agent-snapshot", "-o", str(tmp_path / "snapshot")]
-    done = CliRunner().invoke(export_command.command, words, catch_exceptions=False)
+    done = CliRunner().invoke(export_command.export_command, words, catch_exceptions=False)
     assert done.stderr == "steno: contents left out, because they hold secrets: after:/w/.env\n"
 
 
@@ -372,7 +372,7 @@ def test_without_a_place_it_is_named_after_the_run(tmp_path: Path, monkeypatch: 
     run = a_run().seal(tmp_path / "store")
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(
-        export_command.command, [str(run), "--as", "agent-snapshot"], catch_exceptions=False
+        export_command.export_command, [str(run), "--as", "agent-snapshot"], catch_exceptions=False
     )
     assert done.stdout == f"{tmp_path / f'snapshot-{RUN_ID}'}\n"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from steno.cli.verify import command
+from steno.cli.verify import verify_command
 from steno.export import sqlite
 from support.reading import opened, sealed
 from support.run_builder import RUN_ID, RunBuilder
@@ -34,7 +34,10 @@ def copy(store: Path, tmp_path: Path) -> Path:
 def verified(store: Path, copy: Path, *more: str) -> tuple[int, str]:
     """The exit code, and what is said."""
     found = CliRunner().invoke(
-        command, [str(copy), "--store", str(store), *more], standalone_mode=False, catch_exceptions=False
+        verify_command,
+        [str(copy), "--store", str(store), *more],
+        standalone_mode=False,
+        catch_exceptions=False,
     )
     return found.return_value, found.output
 

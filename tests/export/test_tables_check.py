@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from steno import __version__
-from steno.cli.verify import command
+from steno.cli.verify import verify_command
 from steno.export import tables
 from steno.judge.rules import RULES
 from support.reading import opened, sealed
@@ -43,7 +43,10 @@ def copy(store: Path, tmp_path: Path) -> Path:
 def verified(store: Path, copy: Path, *more: str) -> tuple[int, str]:
     """The exit code, and what is said."""
     found = CliRunner().invoke(
-        command, [str(copy), "--store", str(store), *more], standalone_mode=False, catch_exceptions=False
+        verify_command,
+        [str(copy), "--store", str(store), *more],
+        standalone_mode=False,
+        catch_exceptions=False,
     )
     return found.return_value, found.output
 

@@ -55,7 +55,7 @@ def test_a_runtime_directory_on_disk_does_not_count_as_memory(
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     mounts = tmp_path / "mounts"
-    mounts.write_text("/dev/x / ext4 rw 0 0\n")
+    mounts.write_text("21 1 254:0 / / rw - ext4 /dev/x rw\n")
     monkeypatch.setattr(tmpfs, "_MOUNTS", mounts)
     assert memory_directories() == ()
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from steno.capture import cgroup
 from steno.capture.cgroup import (
-    Done,
+    CleanupResult,
     Hierarchy,
     Refusal,
     Scope,
@@ -206,7 +206,7 @@ def test_a_very_deep_nest_is_left_and_told_and_never_a_failure(scope: Scope) -> 
 @needs_scope
 def test_a_scope_in_use_is_no_leftover(scope: Scope, run_id: str) -> None:
     (found,) = remove_leftovers(run_id)
-    assert (found.path, found.done) == (scope.path, Done.IN_USE)
+    assert (found.path, found.done) == (scope.path, CleanupResult.IN_USE)
     assert Path(f"{MOUNT}/{scope.path}").exists()
 
 
@@ -217,11 +217,11 @@ def test_a_leftover_is_removed_once_its_processes_have_ended(run_id: str) -> Non
     process = born_in(made)
     made.close()  # as the end of a recorder does
     (found,) = remove_leftovers(run_id)
-    assert (found.done, found.says) == (Done.IN_USE, "has processes; it is left to them")
+    assert (found.done, found.says) == (CleanupResult.IN_USE, "has processes; it is left to them")
     process.kill()
     process.wait()
     (found,) = remove_leftovers(run_id)
-    assert (found.path, found.done) == (made.path, Done.REMOVED)
+    assert (found.path, found.done) == (made.path, CleanupResult.REMOVED)
     assert list(remove_leftovers(run_id)) == []
 
 
@@ -246,8 +246,8 @@ def test_a_leftover_in_a_leftover_is_found(run_id: str) -> None:
     Path(f"{MOUNT}/{made.path}", f"steno-{inner}").mkdir()
     made.close()
     (found,) = remove_leftovers(inner)
-    assert found.done is Done.REMOVED
-    assert [one.done for one in remove_leftovers(run_id)] == [Done.REMOVED]
+    assert found.done is CleanupResult.REMOVED
+    assert [one.done for one in remove_leftovers(run_id)] == [CleanupResult.REMOVED]
 
 
 @needs_scope
@@ -261,7 +261,7 @@ def test_a_cgroup_that_is_taken_for_a_leftover_while_it_is_made_is_made_again(
         monkeypatch.undo()
         if not removed:
             raise BlockingIOError(errno.EWOULDBLOCK, "another has it")
-        assert [one.done for one in remove_leftovers(run_id)] == [Done.REMOVED]
+        assert [one.done for one in remove_leftovers(run_id)] == [CleanupResult.REMOVED]
         real(fd, how)
 
     monkeypatch.setattr("steno.capture.cgroup.fcntl.flock", late)

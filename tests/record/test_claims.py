@@ -21,8 +21,8 @@ from steno.evidence import kinds, layout
 from steno.evidence.claims import FileKey, PolicyLine, ProcessKey, ProxyLog, SdkLine
 from steno.evidence.kinds import EventData
 from steno.judge.claims import Claims, claims_of
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from support.claims_told import HOOK, POLICY, PROXY, closed, decided, ended, hook, noticed, opened, sdk
 from support.spools import RUN_ID, open_spool
 

@@ -21,8 +21,8 @@ from steno.judge import contents as judged
 from steno.judge.contents import KEPT, Identity, Look
 from steno.record import contents
 from steno.record.contents import ContentKeeper, without_blobs
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from support.looks import state_of, touched
 from support.sought import assert_nowhere
 from support.waiting import until

@@ -13,6 +13,7 @@ from pyarrow import parquet
 
 from steno.bundle import blobs
 from steno.bundle.keys import KEY_IN_STORE
+from steno.bundle.lock import KERNEL
 from steno.capture.git import classify
 from steno.evidence import layout
 from steno.evidence.ignored import IgnoreRules
@@ -380,7 +381,7 @@ def test_damaged_frames_are_a_gap_and_never_an_exception(run: Run, name: str, da
         (run.work / str(number)).write_text("x")
         run.saw("open", run.work / str(number), arg=WRITE)
     run.frames.write(run.spool)
-    path = run.spool / layout.KERNEL / name
+    path = run.spool / KERNEL / name
     size = path.stat().st_size
     path.unlink()
     if damage == "empty":

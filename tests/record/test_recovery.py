@@ -22,7 +22,7 @@ from steno.claims import folder as claims_folder
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence import intake_names, kinds, layout
 from steno.evidence.kinds import EventData
-from steno.record.recover import STALE_SECONDS, Done, recover_all, recover_run
+from steno.record.recover import STALE_SECONDS, RecoveryResult, recover_all, recover_run
 from support.claims_told import sdk
 from support.frames_made import FakeFrames, Found
 from support.live_runs import LiveRun
@@ -53,7 +53,7 @@ def state(path: Path) -> RunState:
 def test_a_killed_run_is_sealed_and_says_what_is_missing(tmp_path: Path) -> None:
     path = make_run(tmp_path, start(), FINISHED[0], sealed=False)
     report = recover_run(path)
-    assert (report.done, report.gaps) == (Done.RECOVERED, ("recorder_killed",))
+    assert (report.done, report.gaps) == (RecoveryResult.RECOVERED, ("recorder_killed",))
     with Folder(path) as folder:
         assert verify(folder).status is Status.INCOMPLETE
 
@@ -61,7 +61,7 @@ def test_a_killed_run_is_sealed_and_says_what_is_missing(tmp_path: Path) -> None
 def test_a_sealed_run_is_left_as_it_is(tmp_path: Path) -> None:
     path = make_run(tmp_path)
     before = (path / "manifest.json").read_bytes()
-    assert recover_run(path).done is Done.ALREADY_SEALED
+    assert recover_run(path).done is RecoveryResult.ALREADY_SEALED
     assert (path / "manifest.json").read_bytes() == before
 
 
@@ -93,7 +93,7 @@ def test_a_running_run_is_an_error(tmp_path: Path) -> None:
 def test_the_leftover_of_an_interrupted_seal_is_removed(tmp_path: Path) -> None:
     path = make_run(tmp_path)
     (path / layout.SPOOL).mkdir()
-    assert recover_run(path).done is Done.TIDIED
+    assert recover_run(path).done is RecoveryResult.TIDIED
     with Folder(path) as folder:
         assert verify(folder).status is Status.VALID
 
@@ -146,8 +146,8 @@ def test_all_recovers_every_unsealed_run_and_reports_each(tmp_path: Path) -> Non
     (tmp_path / broken / layout.SPOOL / "lock").write_bytes(b"")
     reports = {report.run: report for report in recover_all(tmp_path)}
     assert {run: report.done for run, report in reports.items()} == {
-        RUN_ID: Done.RECOVERED,
-        broken: Done.FAILED,
+        RUN_ID: RecoveryResult.RECOVERED,
+        broken: RecoveryResult.FAILED,
     }
     assert reports[broken].exit_code
 
@@ -161,7 +161,7 @@ def test_folders_of_runs_that_never_began_are_removed_when_they_are_old(tmp_path
     changed = (tmp_path / NEW).stat().st_mtime
     assert list(recover_all(tmp_path, now=changed + 1)) == []
     (report,) = recover_all(tmp_path, now=changed + STALE_SECONDS + 1)
-    assert (report.run, report.done) == (NEW, Done.REMOVED)
+    assert (report.run, report.done) == (NEW, RecoveryResult.REMOVED)
     assert not (tmp_path / NEW).exists()
 
 
@@ -222,7 +222,7 @@ def test_a_run_whose_command_outlives_its_recorder_is_left_until_that_has_ended(
     with live.outlived(), pytest.raises(BadRequestError, match="is gone, but its command goes on") as failure:
         recover_run(live.path)
     assert "wait for the command to end" in failure.value.hint
-    assert recover_run(live.path).done is Done.RECOVERED
+    assert recover_run(live.path).done is RecoveryResult.RECOVERED
 
 
 def test_frames_without_their_key_are_a_gap(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from steno.claims import folder as claims_folder
 from steno.claims.folder import RunClaims
 from steno.evidence import intake_names, layout
 from steno.record.recorder import Recorder
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from support.making import RUN_ID
 
 

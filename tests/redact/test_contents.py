@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from steno.redact import contents
-from steno.redact.contents import holds_secret
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import _SCANNED, Redactor, holds_secret
 
 SECRET = b"the password of the run is hunter2-hunter2"
 
@@ -19,7 +17,7 @@ SECRET = b"the password of the run is hunter2-hunter2"
         (b"", False),
         (b"x" * 300_000 + b"\nAWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIbPxRfiCYzzzzzKEYAb3dE5fGh\n", True),
         (b"\0\1\2known-value-of-this-run\0" + bytes(1000), True),
-        (b"y" * (contents._SCANNED - 8) + b"known-value-of-this-run", True),  # noqa: SLF001 - across a border
+        (b"y" * (_SCANNED - 8) + b"known-value-of-this-run", True),
     ],
     ids=["clean", "empty", "by name", "by value in a binary", "across a border"],
 )

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_no_pattern_is_compiled_before_it_is_needed() -> None:
     script = (
         "import re, re2; compiled = []\n"
         "re2.compile = lambda *asked: compiled.append(asked)\n"
-        "import steno.redact.engine, steno.redact.scanner as scanner\n"
+        "import steno.redact.redactor, steno.redact.scanner as scanner\n"
         "scanner.Scanner(); print(len(compiled))"
     )
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=SECONDS)

@@ -12,7 +12,7 @@ from steno.redact import RULES, Findings, Redactor
 from steno.redact import stream as stream_module
 from steno.redact.decoding import View, Views
 from steno.redact.rules import Example
-from steno.redact.sequences import hide, strip
+from steno.redact.text import mask_around_sequences, strip_sequences
 from support.cases import cases
 
 TOKEN = b"EXAMPLEexample0123456789EXAMPLEexample"
@@ -66,7 +66,7 @@ def _masked_in_pieces(redactor: Redactor, data: bytes, size: int) -> bytes:
 
 
 def _stripped(data: bytes) -> View:
-    return next((view for view in Views(View(data)) if view.text == strip(data)), View(data))
+    return next((view for view in Views(View(data)) if view.text == strip_sequences(data)), View(data))
 
 
 def _assert_gone(example: Example, data: bytes, result: bytes) -> None:
@@ -87,7 +87,7 @@ def test_a_secret_in_colour_is_masked_once(data: bytes, secret: bytes) -> None:
                 findings = Findings()
                 redactor = Redactor(findings=findings, literals=LITERALS)
                 result = _masked_in_pieces(redactor, data + ending, size)
-                _assert_gone(Example(strip(data), secret), data + ending, result)
+                _assert_gone(Example(strip_sequences(data), secret), data + ending, result)
                 assert findings.total == 1
                 assert redactor.find(result) == []
 
@@ -97,7 +97,7 @@ def test_a_secret_in_colour_becomes_one_placeholder(data: bytes, secret: bytes) 
     redactor = Redactor(findings=Findings(), literals=LITERALS)
     text = redactor.text(data.decode(), "field")
     assert text.count("[REDACTED:") == 1
-    assert secret.decode() not in strip(text.encode()).decode()
+    assert secret.decode() not in strip_sequences(text.encode()).decode()
     assert redactor.text(text, "field") == text
 
 
@@ -117,7 +117,7 @@ def test_colours_around_and_inside_a_secret_stay() -> None:
 def test_sequences_in_any_place_hide_no_secret(
     example: Example, insertions: list[tuple[int, bytes]], size: int
 ) -> None:
-    if strip(example.line) != example.line:
+    if strip_sequences(example.line) != example.line:
         return
     data = _with_sequences(example.line, insertions) + b"\n"
     findings, whole = Findings(), Findings()
@@ -142,7 +142,7 @@ def test_sequences_on_a_line_longer_than_a_window_hide_no_secret(
         redactor = Redactor(findings=Findings())
         result = _masked_in_pieces(redactor, data, size)
         assert result == redactor.mask(data, "output")
-        _assert_gone(Example(strip(data), TOKEN), data, result)
+        _assert_gone(Example(strip_sequences(data), TOKEN), data, result)
 
 
 @given(pieces=st.lists(st.sampled_from([*SEQUENCES, b"\x1b", b"[", b"1", b"m", b"]8;", b";", b"x", b"\n"])))
@@ -150,5 +150,5 @@ def test_the_copy_of_a_beginning_is_a_beginning_of_the_copy(pieces: list[bytes])
     data = b"".join(pieces)
     copy = _stripped(data)
     assert bytes(data[copy.start(place)] for place in range(len(copy.text))) == copy.text
-    assert all(copy.text.startswith(strip(data[:end])) for end in range(len(data)))
-    assert len(hide(data)) == len(data)
+    assert all(copy.text.startswith(strip_sequences(data[:end])) for end in range(len(data)))
+    assert len(mask_around_sequences(data)) == len(data)

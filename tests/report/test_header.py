@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from steno.bundle.lock import KERNEL
 from steno.evidence import kinds, layout
 from steno.evidence.claims import PolicyLine
 from steno.report.overview import headline, subject_of
@@ -258,8 +259,8 @@ def test_a_record_that_is_not_sound_has_no_green_fact(tmp_path: Path, harm: str)
 def test_a_run_that_is_watched_is_not_called_unobserved_before_it_is_sealed(tmp_path: Path) -> None:
     run = make_run(tmp_path, start(), FINISHED[0], sealed=False)
     assert facts(head(run))["Kernel"][0].startswith("what it did was not observed")
-    (run / layout.SPOOL / layout.KERNEL).mkdir()
-    (run / layout.SPOOL / layout.KERNEL / "events-0").write_bytes(b"frames")
+    (run / layout.SPOOL / KERNEL).mkdir()
+    (run / layout.SPOOL / KERNEL / "events-0").write_bytes(b"frames")
     told = facts(head(run))
     assert told["Kernel"] == ["watched so far: processes, files and network are told when it is sealed"]
     assert told["Observed"][0] == "kernel layer so far"

@@ -15,6 +15,7 @@ import pytest
 from steno import __version__
 from steno.bundle.blobs import open_blobs
 from steno.bundle.folder import Folder
+from steno.bundle.lock import KERNEL
 from steno.evidence import canonical, layout
 from steno.judge.rules import RULES
 from steno.model import table_documents
@@ -225,8 +226,8 @@ def test_contents_that_cannot_be_read_give_no_extract(tmp_path: Path) -> None:
 
 def test_the_health_of_a_run_that_goes_on_has_no_word_that_is_untrue(tmp_path: Path) -> None:
     run = make_run(tmp_path, start(), FINISHED[0], sealed=False)
-    (run / layout.SPOOL / layout.KERNEL).mkdir()
-    (run / layout.SPOOL / layout.KERNEL / "events-0").write_bytes(b"frames")
+    (run / layout.SPOOL / KERNEL).mkdir()
+    (run / layout.SPOOL / KERNEL / "events-0").write_bytes(b"frames")
     with opened(run) as folder:
         (told,) = (part.read() for part in parts_of(folder).inside if part.path == layout.HEALTH)
     found = canonical.decode(told)

@@ -14,8 +14,8 @@ from steno.bundle.reader import FolderLayers
 from steno.evidence import canonical, layout
 from steno.evidence.ignored import IgnoreRules
 from steno.record.kernel import KernelKept, keep_kernel_layer
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from support.documents import files
 from support.frames_made import ABSENT, FakeFrames, Found
 from support.looks import state_of

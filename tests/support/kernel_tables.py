@@ -18,8 +18,8 @@ from steno.bundle.frames import open_frames
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import EventData
 from steno.evidence.syscalls import ADDED
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from support.frames_made import FakeFrames
 from support.spools import FINISH, START, MemoryLayers, numbered, open_spool
 

@@ -13,8 +13,8 @@ from steno.bundle.spool import Spool
 from steno.bundle.store import create_run_folder, publish_run_folder
 from steno.evidence import kinds, layout
 from steno.evidence.kinds import EventData, Host
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 RUN_ID = "2026-01-25T12-00-00-000Z_a1b2c3d4"
 HOST = Host(os="Linux", release="6.1", machine="x86_64", platform="linux", name="box")

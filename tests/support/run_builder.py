@@ -28,8 +28,8 @@ from steno.bundle.store import create_run_folder, publish_run_folder
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.claims import PolicyLine, ProcessKey, SdkLine
 from steno.evidence.kinds import EventData, Host
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from support import told
 from support.frames_made import ABSENT, FakeFrames, Found
 

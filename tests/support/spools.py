@@ -16,8 +16,8 @@ from steno.bundle.spool import Spool
 from steno.evidence import index, kinds, layout
 from steno.evidence.index import Arrival
 from steno.evidence.kinds import Event, EventData, Host
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 RUN_ID = "2026-01-25T12-00-00-000Z_0123abcd"
 STARTED_AT_MS = 1_769_342_400_000

@@ -11,7 +11,7 @@ from steno.judge.types import File
 from steno.text.safe import columns
 from steno.text.style import Paint
 from steno.views import files
-from steno.views.files import Choice, Wanted
+from steno.views.files import Choice, FileFilter
 from support.frames_made import Found
 from support.reading import opened, sealed
 from support.run_builder import DIRECTORY, LINK, UNKNOWN, RunBuilder
@@ -33,7 +33,7 @@ def listed(store: Path, builder: RunBuilder, width: int | None = None) -> list[s
 
 
 def chosen(found: list[File], choice: Choice, *paths: bytes) -> list[str]:
-    return [one.path for one in files.chosen(found, Wanted(choice, paths))]
+    return [one.path for one in files.chosen(found, FileFilter(choice, paths))]
 
 
 def git(relative_path: str, **changed: Any) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def test_the_default_is_what_changed_and_all_is_all(tmp_path: Path) -> None:
         .wrote("/unknown", UNKNOWN)
     )
     found = seen(tmp_path, builder)
-    assert chosen(found, Wanted().choice) == ["/both", "/changed", "/unknown"]
+    assert chosen(found, FileFilter().choice) == ["/both", "/changed", "/unknown"]
     assert chosen(found, Choice.READ) == ["/both", "/read", "/run"]
     assert len(chosen(found, Choice.ALL)) == 6
 

@@ -1,9 +1,8 @@
 """The contents that a bundle keeps of files: `blobs.parquet`, written and read.
 
-In: keys (`before:` or `after:` and the path, masked) and bytes. Out: rows of key, content, cipher. A content
-that holds a secret is encrypted under the store's key, so that its owner can undo and a shared
-bundle leaks nothing. A row group has few rows and bytes, so memory stays flat. A file that was made to hurt
-its reader raises `BlobsError` and nothing else. Never writes a secret in clear, not even in the statistics.
+A content that holds a secret is encrypted to the local key, so that its owner can undo and a shared bundle
+leaks nothing, not even in the statistics. A row group has few rows and bytes, so memory stays flat. A file
+that was made to hurt its reader raises `BlobsError` and nothing else.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """One directory, held open, whose files are reached without following a single link.
 
-In: relative paths such as `terminal/output`. Out: descriptors of regular files, names, sizes.
-The observed command and whoever sent us a bundle may have planted links, FIFOs or huge files; every
-step of a path is opened with O_NOFOLLOW from the descriptor above, and what is not a regular file is
-refused before it is read. New directories are 0700, new files 0600.
+The observed command and whoever sent us a bundle may have planted links, FIFOs or huge files; every step of a
+path is opened with O_NOFOLLOW from the descriptor above, and what is not a regular file is refused before it
+is read. New directories are 0700, new files 0600.
 """
 
 from __future__ import annotations

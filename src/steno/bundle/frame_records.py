@@ -1,7 +1,6 @@
 """The records of steno-trace's files: events as columns, strings and states by number.
 
-In: bytes of events and strings, a descriptor of the states. Out: numbers and bytes. What does not fit its
-file raises `FramesError`. Never decrypts, never writes; states are read when they are asked for.
+What does not fit its file raises `FramesError`. States are read when they are asked for.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The frames that steno-trace left in a spool, read back.
+"""The frames that steno-trace left in a spool, read back, the events as columns in big batches.
 
-In: the spool's folder and the local key. Out: `Frames`: header, strings, states and events, the events as
-columns in big batches. The helper may have been killed anywhere: only what its header calls whole and what is
-really there is used, and a record that refers to something missing is left out and counted in `damaged`.
-Bytes that cannot be frames at all raise `FramesError`. Never writes, never keeps more than strings in memory.
+The helper may have been killed anywhere: only what its header calls whole and what is really there is used,
+and a record that refers to something missing is left out and counted in `damaged`. Bytes that cannot be
+frames at all raise `FramesError`. No more than strings is kept in memory.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from typing import NamedTuple, Self
 
 from steno.bundle.folder import Folder
 from steno.bundle.frame_records import LENGTH, Batch, FramesError, States, Strings, read_at
-from steno.evidence import layout, wire
+from steno.bundle.lock import KERNEL
+from steno.evidence import wire
 from steno.evidence.ignored import lies_below, mounts_something
 from steno.evidence.linux_numbers import file_time
 from steno.evidence.syscalls import LARGE
 from steno.judge.path_history import LateRenames
 
 LOGS = tuple(
-    f"{layout.KERNEL}/{name}"
-    for name in (wire.HEADER_FILE, wire.EVENTS_FILE, wire.STATES_FILE, wire.STRINGS_FILE)
+    f"{KERNEL}/{name}" for name in (wire.HEADER_FILE, wire.EVENTS_FILE, wire.STATES_FILE, wire.STRINGS_FILE)
 )
 BATCH = 1 << 16
 MAX_STRINGS_BYTES = 1 << 30
@@ -233,7 +232,7 @@ class Frames:
 
 
 def open_frames(spool: Folder, key: bytes) -> Frames:
-    folder = spool.sub(layout.KERNEL)
+    folder = spool.sub(KERNEL)
     try:
         return Frames(folder, key)
     except BaseException:

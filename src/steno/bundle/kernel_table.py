@@ -1,8 +1,7 @@
 """The table of all observed calls: the frames of a spool become `syscalls.parquet`.
 
-In: frames and the run's redactor. Out: the file in the spool, one row a call, in order, every string
-masked; and what the event `kernel_observed` says. Whole columns are handled at once, and one row group is
-held in memory. Never reads the paths that the calls name.
+One row a call, in order, every string masked. Whole columns are handled at once, and one row group is held in
+memory.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from steno.bundle.frames import OP_NAMES, Frames
 from steno.evidence import calls, kinds, layout, wire
 from steno.evidence.kinds import Split
 from steno.evidence.syscalls import DICTIONARIES, MAX_GROUP_BYTES
-from steno.redact.engine import Redactor
+from steno.redact.redactor import Redactor
 
 COMPAT_MACHINE = "i386"
 _COMPAT = wire.NOTES["compat"]

@@ -18,13 +18,13 @@ from pathlib import Path
 import msgspec
 
 from steno.bundle.folder import Folder, write_all
+from steno.bundle.lock import KERNEL
 from steno.errors import StoreError
-from steno.evidence import layout
 
 LOCAL_KEY = "local.key"
 KEY_IN_STORE = ".local.key"
 KEY_BYTES, NONCE_BYTES, TAG_BYTES = 32, 12, 16
-KNOWN_SECRETS = f"{layout.KERNEL}/known.bin"
+KNOWN_SECRETS = f"{KERNEL}/known.bin"
 _MOST_KNOWN = 64 << 20
 _LENGTH = struct.Struct("<I")  # of the nonce and the ciphertext that follow
 _ANOTHER = ".key"  # how the names of keys end that were made for one store

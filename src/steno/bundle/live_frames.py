@@ -1,10 +1,8 @@
-"""The frames of a run that is still going on, read as they grow.
+"""The frames of a run that is still going on, read as they grow, a bounded number at once.
 
-In: the folder of the frames and the local key. Out: the records of events that have come since the last time,
-a bounded number at once, and on demand the strings and states that they name. The files are held open, so
-that what was written can be read to its end when the run is sealed meanwhile and the spool removed. The
-command may write into them: what cannot be true is not given, and a name that is not there is None. Memory
-grows by eight bytes a string. Never writes, never locks, never waits.
+The files are held open, so that what was written can be read to its end when the run is sealed meanwhile and
+the spool removed. The command may write into them: what cannot be true is not given, and a name that is not
+there is None. Memory grows by eight bytes a string. Nothing here writes, locks or waits.
 """
 
 from __future__ import annotations

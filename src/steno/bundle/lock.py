@@ -12,6 +12,7 @@ from steno.bundle.folder import Folder, NotRegularError
 from steno.evidence import layout
 
 LOCK = "lock"
+KERNEL = "kernel"  # beside it in a spool: the frames of the observer
 LOOK_SECONDS, LOCK_PAUSE = 10.0, 0.02
 
 

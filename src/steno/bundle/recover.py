@@ -1,8 +1,7 @@
 """Recovery: a spool whose recorder was killed becomes a sealed, honestly incomplete bundle.
 
-In: a run folder with a spool. Out: a sealed bundle; every byte that was spooled is in it. Torn ends are
-cut back to the last whole record, stream bytes that had not got their index record yet keep the time of
-their neighbour, and what is missing is declared as a gap. Never guesses what happened after the kill.
+Every byte that was spooled is in it. Torn ends are cut back to the last whole record, stream bytes that had
+not got their index record yet keep the time of their neighbour, and what is missing is declared as a gap.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import TEMPORARY, Folder, write_all
-from steno.bundle.lock import holding, is_live
+from steno.bundle.lock import KERNEL, holding, is_live
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers, as_today, digest_of, event_lines
 from steno.bundle.seal import Sweeper, seal_held
@@ -23,8 +22,8 @@ from steno.evidence import canonical, index, kinds, layout
 from steno.evidence.index import Arrival
 from steno.evidence.kinds import Event, EventData
 from steno.judge.facts import RunFacts
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 KILLED = "recorder_killed"
 TORN = "torn_stream"
@@ -170,7 +169,7 @@ def _close_the_books(spool: Folder, books: _Books, keepers: Keepers) -> None:
     _drop_unfinished_files(spool, seen)
     gaps: list[EventData] = []
     last_ns = seen_ns = last.mono_ns
-    if not seen & {kinds.KernelObserved, kinds.RunFinish} and spool.has_folder(layout.KERNEL):
+    if not seen & {kinds.KernelObserved, kinds.RunFinish} and spool.has_folder(KERNEL):
         gaps += _kernel_layer(spool, keepers.kernel)
         seen_ns = _last_seen(spool)  # the observer may have outlived the recorder
     if kinds.RunFinish not in seen and keepers.claims is not None:

@@ -27,8 +27,8 @@ from steno.bundle.spool import remove_spool
 from steno.errors import SealError
 from steno.evidence import canonical, index, kinds, layout
 from steno.evidence.syscalls import COLUMNS, border
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 WRITE_SIZE = 1 << 20
 _OUTSIDE_STRINGS = b"{}[]:,+-.0123456789Etruefalsn\n"  # numbers, `true`, `false` and `null` among them

@@ -22,7 +22,7 @@ from steno.bundle.lock import LOCK
 from steno.bundle.stream_writer import StreamWriter
 from steno.evidence import canonical, kinds, layout
 from steno.evidence.kinds import Event, EventData
-from steno.redact.engine import Redactor
+from steno.redact.redactor import Redactor
 
 RESERVE = "reserve"
 RESERVE_BYTES = 256 * 1024

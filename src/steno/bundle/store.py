@@ -1,8 +1,7 @@
 """The store: where runs live, and which run a word on the command line means.
 
-In: the environment and a word (an id, a unique prefix, a path, `@last`). Out: a run's folder and its
-state. A run is `running` (its recorder is alive), `orphaned` (its command goes on, and only the observer of
-the kernel is left), `unsealed` (a spool that nobody writes) or `sealed`.
+A run is `running` (its recorder is alive), `orphaned` (its command goes on, and only the observer of the
+kernel is left), `unsealed` (a spool that nobody writes) or `sealed`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import re
 import select
 import time
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from steno.capture.procfs import mounts
 from steno.evidence.run_id import is_run_id
 
 PREFIX = "steno-"
@@ -31,7 +31,6 @@ MAX_DEPTH, MAX_CGROUPS = 32, 10_000
 MOVING_ROUNDS = 3
 _PROCESSES, _EVENTS, _KIND = "cgroup.procs", "cgroup.events", "cgroup.type"
 _POPULATED = b"populated 1"
-_ESCAPED = re.compile(rb"\\([0-7]{3})")
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _GONE = {errno.ENOENT, errno.ENODEV}
 _REASONS = {errno.EACCES: "not_permitted", errno.EPERM: "not_permitted", errno.EROFS: "read_only"}
@@ -52,7 +51,7 @@ class Hierarchy(NamedTuple):
     own: str
 
 
-class Left(NamedTuple):
+class Remaining(NamedTuple):
     """What was there at the end. `processes` are numbers; 0 is one of another pid namespace."""
 
     processes: list[int]
@@ -62,30 +61,17 @@ class Left(NamedTuple):
 def find_hierarchy(mountinfo: bytes, own: bytes) -> Hierarchy | Refusal:
     """From the text of `/proc/self/mountinfo` and `/proc/self/cgroup`."""
     ours = next((line[3:] for line in own.split(b"\n") if line.startswith(b"0::/")), None)
-    mounts = list(_mounts(mountinfo))
-    if ours is None or not any(kind == b"cgroup2" for kind, *_ in mounts):
+    found = list(mounts(mountinfo))
+    if ours is None or not any(one.kind == b"cgroup2" for one in found):
         return Refusal("no_cgroup2_mount", "no file system of cgroup v2 is mounted")
-    hybrid = any(kind == b"cgroup" for kind, *_ in mounts)
-    for kind, root, place in mounts:
-        below = _below(ours, root)
-        if kind == b"cgroup2" and below is not None:
+    hybrid = any(one.kind == b"cgroup" for one in found)
+    for one in found:
+        below = _below(ours, one.root)
+        if one.kind == b"cgroup2" and below is not None:
             return Hierarchy(
-                "hybrid" if hybrid else "unified", Path(os.fsdecode(place)), os.fsdecode(b"/" + below)
+                "hybrid" if hybrid else "unified", Path(os.fsdecode(one.place)), os.fsdecode(b"/" + below)
             )
     return Refusal("no_cgroup2_mount", "our own cgroup is outside of what is mounted")
-
-
-def _mounts(mountinfo: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Kind, root and place of each mount. A line that is not one is passed over."""
-    for line in mountinfo.split(b"\n"):
-        where, dash, what = line.partition(b" - ")
-        fields, kinds = where.split(b" "), what.split(b" ")
-        if dash and len(fields) >= 6:  # noqa: PLR2004 - the fields that proc(5) promises
-            yield kinds[0], _unescaped(fields[3]), _unescaped(fields[4])
-
-
-def _unescaped(field: bytes) -> bytes:
-    return _ESCAPED.sub(lambda found: bytes([int(found[1], 8) & 0xFF]), field)
 
 
 def _below(path: bytes, root: bytes) -> bytes | None:
@@ -120,14 +106,14 @@ class Scope:
         except OSError:  # the last one out has removed it
             return False
 
-    def end(self) -> Left:
+    def end(self) -> Remaining:
         """Who is left; they go back to where they would have been, and the cgroup is removed."""
         self._wait_for_the_dying()
         left = sorted(_processes(self.fd))
         for _ in range(MOVING_ROUNDS):
             if not _move_out(self.fd, self._above):
                 break
-        return Left(left, removed=remove_cgroup(self._name, self._above))
+        return Remaining(left, removed=remove_cgroup(self._name, self._above))
 
     def _wait_for_the_dying(self) -> None:
         """One that is about to end is not listed any more, and the kernel keeps its cgroup until it has."""
@@ -370,7 +356,7 @@ class ReapedChildren:
             self._poll.register(self._held[pid], select.EPOLLIN)
 
 
-class Done(StrEnum):
+class CleanupResult(StrEnum):
     REMOVED = "removed"
     IN_USE = "in_use"
     FAILED = "failed"
@@ -378,7 +364,7 @@ class Done(StrEnum):
 
 class Leftover(NamedTuple):
     path: str  # below the mount of cgroup v2
-    done: Done
+    done: CleanupResult
     says: str
 
 
@@ -431,12 +417,12 @@ def _remove(above: int, path: str, name: str) -> Leftover:
         with opened(name, above) as fd:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if is_populated(fd):
-                return Leftover(path, Done.IN_USE, "has processes; it is left to them")
+                return Leftover(path, CleanupResult.IN_USE, "has processes; it is left to them")
             removed = remove_cgroup(name, above)
     except BlockingIOError:
-        return Leftover(path, Done.IN_USE, "belongs to a run that is being recorded")
+        return Leftover(path, CleanupResult.IN_USE, "belongs to a run that is being recorded")
     except OSError as error:
-        return Leftover(path, Done.FAILED, f"cannot be removed: {error.strerror}")
+        return Leftover(path, CleanupResult.FAILED, f"cannot be removed: {error.strerror}")
     if not removed:
-        return Leftover(path, Done.FAILED, "cannot be removed: it is used again")
-    return Leftover(path, Done.REMOVED, "was left by a run that is over; it is removed")
+        return Leftover(path, CleanupResult.FAILED, "cannot be removed: it is used again")
+    return Leftover(path, CleanupResult.REMOVED, "was left by a run that is over; it is removed")

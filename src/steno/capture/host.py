@@ -1,7 +1,7 @@
-"""Facts of the machine and of the environment the command is given.
+"""Facts of the machine, and of the environment that the command is given.
 
-In: nothing but the process's own surroundings. Out: `Host`, tool versions (best effort: a tool that is
-missing or slow is simply not listed) and the environment with values only where they are harmless.
+A tool that is missing or slow is not among the versions; values of variables are told only where they are
+harmless.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Which paths the user does not want recorded: the ignore configuration of agent-snapshot.
 
-In: the environment. Out: rules that say of an absolute path (bytes) whether it is ignored; the file is made
-with the default list when it is missing, and where it cannot be made, that list holds without it. A file that
-is there and cannot be used is an error, so that nothing runs under rules nobody chose. Never waits on a FIFO
-put in its place, and never changes a file that is there.
+The file is made with the default list when it is missing, and where it cannot be made, that list holds
+without it. A file that is there and cannot be used is an error, so that nothing runs under rules nobody
+chose.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
+from steno.capture.procfs import mounts
 from steno.evidence import wire
 from steno.evidence.ignored import IgnoreRules, git_directory, is_plain
 
@@ -296,10 +297,8 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MOUNTS = Path("/proc/self/mountinfo")
 # Reading a file of these may wait for ever, or do something.
 _MADE_UP = frozenset(
-    (
-        *("autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "efivarfs"),
-        *("fusectl", "mqueue", "nsfs", "proc", "pstore", "securityfs", "selinuxfs", "sysfs", "tracefs"),
-    )
+    b"autofs binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts efivarfs fusectl mqueue nsfs proc pstore"
+    b" securityfs selinuxfs sysfs tracefs".split()
 )
 
 
@@ -365,12 +364,7 @@ def _read(fd: int, seen: FileState) -> Copy:
     return Copy(data, "" if same and not left else CHANGING)
 
 
-def _devices_of(kinds: frozenset[str]) -> frozenset[int]:
-    devices: set[int] = set()
-    with suppress(OSError, ValueError):
-        for line in _MOUNTS.read_text("utf-8", "surrogateescape").splitlines():
-            before, _, after = line.partition(" - ")
-            if after.partition(" ")[0] in kinds:
-                major, _, minor = before.split(" ")[2].partition(":")
-                devices.add(os.makedev(int(major), int(minor)))
-    return frozenset(devices)
+def _devices_of(kinds: frozenset[bytes]) -> frozenset[int]:
+    with suppress(OSError):
+        return frozenset(one.device for one in mounts(_MOUNTS.read_bytes()) if one.kind in kinds)
+    return frozenset()

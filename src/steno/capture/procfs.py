@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 MAX_ANCESTORS = 256
 _STATE, _PARENT, _START_TICKS = 0, 1, 19  # of the fields of /proc/PID/stat behind the name of the program
 _ENDED = (b"Z", b"X")
+_PLACE = 5  # fields before the optional ones of a line of mountinfo
 _LISTENING = "0A"
 _LOCAL, _TCP_STATE, _INODE = 1, 3, 9  # columns of /proc/net/tcp
 
@@ -35,6 +36,30 @@ def process_key(pid: int) -> ProcessKey | None:
 
     ticks = start_ticks(pid)
     return None if ticks is None else ProcessKey(pid, ticks)
+
+
+class Mount(NamedTuple):
+    device: int
+    root: bytes  # of what is mounted, in its file system
+    place: bytes
+    kind: bytes
+
+
+def mounts(mountinfo: bytes) -> Iterator[Mount]:
+    """The lines of `/proc/self/mountinfo`, as proc(5) promises them. One that is none is passed over."""
+    for line in mountinfo.split(b"\n"):
+        where, dash, what = line.partition(b" - ")
+        fields = where.split(b" ")
+        with contextlib.suppress(ValueError, IndexError, OverflowError):
+            device = os.makedev(*map(int, fields[2].split(b":")))
+            if dash and len(fields) > _PLACE:
+                yield Mount(device, _unescaped(fields[3]), _unescaped(fields[4]), what.split(b" ")[0])
+
+
+def _unescaped(field: bytes) -> bytes:
+    """Blanks, newlines and backslashes are in octal, with a byte that fits."""
+    first, *rest = field.split(b"\\")
+    return first + b"".join(bytes([int(part[:3], 8) & 0xFF]) + part[3:] for part in rest)
 
 
 def is_running(process: ProcessKey) -> bool:

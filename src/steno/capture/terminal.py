@@ -1,7 +1,7 @@
 """Terminals: the user's own, and the pseudo-terminal the command runs on.
 
-In: descriptors. Out: sizes, modes, and a guard that gives the user's terminal back as it was. Only touches
-the user's terminal while we are in its foreground: a background job that changes modes would be stopped.
+The user's terminal is only touched while we are in its foreground: a background job that changes modes
+would be stopped.
 """
 
 from __future__ import annotations

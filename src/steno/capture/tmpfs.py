@@ -12,9 +12,11 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from steno.capture.procfs import mounts
+
 PREFIX = "steno-shadow-"
-_MOUNTS = Path("/proc/self/mounts")
-_MEMORY_TYPES = frozenset({"tmpfs", "ramfs"})
+_MOUNTS = Path("/proc/self/mountinfo")
+_MEMORY_TYPES = frozenset({b"tmpfs", b"ramfs"})
 _ROOM_NEEDED = 8 << 20
 
 
@@ -91,12 +93,10 @@ def _same_place(one: Path, other: Path) -> bool:
 
 def _memory_mounts() -> frozenset[str]:
     # A later line for the same mount point hides an earlier one.
-    types: dict[str, str] = {}
+    kinds: dict[bytes, bytes] = {}
     with suppress(OSError):
-        for line in _MOUNTS.read_text("utf-8", "surrogateescape").split("\n"):
-            _, point, kind, *_ = [*line.split(" "), "", "", ""]
-            types[point.replace("\\040", " ")] = kind
-    return frozenset(point for point, kind in types.items() if kind in _MEMORY_TYPES)
+        kinds = {one.place: one.kind for one in mounts(_MOUNTS.read_bytes())}
+    return frozenset(os.fsdecode(place) for place, kind in kinds.items() if kind in _MEMORY_TYPES)
 
 
 def _mount_of(path: Path) -> str | None:

@@ -28,7 +28,7 @@ from steno.evidence.claims import FileKey, ProcessKey
 from steno.evidence.ignored import IgnoreRules
 from steno.evidence.intake_names import DISTURBED
 from steno.evidence.run_id import is_run_id
-from steno.redact.engine import Redactor
+from steno.redact.redactor import Redactor
 
 PREFIX, ON_DISK = intake.FOLDER_PREFIX, intake.ON_DISK
 MEMORY, DISK = "memory", "disk"
@@ -208,17 +208,17 @@ def ignoring(rules: IgnoreRules, paths: Iterable[Path]) -> IgnoreRules:
     return IgnoreRules([*rules.prefixes(), *map(os.fsencode, paths)])
 
 
-class Left(NamedTuple):
+class LeftFolder(NamedTuple):
     path: Path
     removed: bool
 
 
-def remove_left() -> Iterator[Left]:
+def remove_left() -> Iterator[LeftFolder]:
     """Remove the folders of runs that are over. One whose run may still be recovered is not touched."""
     for parent in memory_directories():
         for path in sorted(parent.glob(f"{PREFIX}*")):
             if is_run_id(path.name.removeprefix(PREFIX)) and _is_left(path):
-                yield Left(path, _remove(path))
+                yield LeftFolder(path, _remove(path))
 
 
 def _is_left(path: Path) -> bool:

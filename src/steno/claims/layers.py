@@ -33,7 +33,7 @@ from steno.evidence.intake_names import DISTURBED, NOT_WANTED
 from steno.evidence.kinds import ANY_SHIM, NO_SHIM, EventData
 from steno.evidence.proxy_logs import Connection, ProxyLogs
 from steno.judge.claims import MAX_CLAIMS
-from steno.redact.engine import Redactor
+from steno.redact.redactor import Redactor
 
 POLICY_DAMAGED = "policy_log_damaged"
 HOOKS_DAMAGED = "hook_log_damaged"

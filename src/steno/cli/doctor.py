@@ -6,8 +6,8 @@ import os
 
 import click
 
-from steno.capture.cgroup import Done, Leftover, remove_leftovers
-from steno.claims.folder import Left, remove_left
+from steno.capture.cgroup import CleanupResult, Leftover, remove_leftovers
+from steno.claims.folder import LeftFolder, remove_left
 from steno.cli.options import chosen_store, json_option, store_option
 from steno.cli.output import paint, print_json, print_lines, say
 from steno.text.safe import visible
@@ -69,7 +69,9 @@ def _clean(*, as_json: bool) -> int:
         print_lines([*map(_line, leftovers), *map(_intake_line, intakes)])
     else:
         say("nothing to clean")
-    failed = any(one.done is Done.FAILED for one in leftovers) or not all(one.removed for one in intakes)
+    failed = any(one.done is CleanupResult.FAILED for one in leftovers) or not all(
+        one.removed for one in intakes
+    )
     return 1 if failed else 0
 
 
@@ -77,6 +79,6 @@ def _line(one: Leftover) -> str:
     return visible(f"{one.path} {one.says}")
 
 
-def _intake_line(one: Left) -> str:
+def _intake_line(one: LeftFolder) -> str:
     done = "it is removed" if one.removed else "it cannot be removed"
     return visible(f"{one.path} was left by a run that is over; {done}")

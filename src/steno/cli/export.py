@@ -1,16 +1,19 @@
-"""`steno export`: a sealed run in another format."""
+"""`steno export` and `steno pack`: a sealed run in another format, or as one file."""
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
 from pathlib import Path
 
 import click
 
 from steno.cli.options import json_option, open_run, run_argument, store_option
-from steno.cli.output import print_json, print_path, say
+from steno.cli.output import place_of_file, print_json, print_path, say, say_if_incomplete
 from steno.errors import BadRequestError, StoreError
 from steno.export import FORMATS, directory_of, export_named
+from steno.export.atomic import place_file
 from steno.model.trust import trusted
 
 
@@ -57,7 +60,7 @@ sound; an incomplete one is exported as it is, and the export says that it is in
 )
 @store_option
 @json_option
-def command(run: str, name: str, output: str | None, store: str | None, as_json: bool) -> None:
+def export_command(run: str, name: str, output: str | None, store: str | None, as_json: bool) -> None:
     """Write a sealed run in another format, and print where it was written.
 
     Exporting again gives the same bytes; what is there already and differs is never overwritten.
@@ -74,8 +77,7 @@ def command(run: str, name: str, output: str | None, store: str | None, as_json:
         written = export(opened, place.absolute())
     for note in written.notes:
         say(note)
-    if verdict.gaps:
-        say(f"the record is incomplete: {', '.join(verdict.gaps)}")
+    say_if_incomplete(verdict.gaps)
     if as_json:
         print_json(
             {"as": name, "path": str(written.path), "run_id": verdict.run_id, "status": str(verdict.status)}
@@ -93,3 +95,50 @@ def _require_parent(place: Path) -> None:
             f"cannot write {place}: {place.parent}: {error.strerror}",
             hint=f"`mkdir -p {shlex.quote(str(place.parent))}`, or choose another place with -o DIR",
         ) from error
+
+
+STDOUT = "-"
+
+
+@click.command(
+    "pack",
+    epilog="""\b
+Examples:
+  steno pack @last
+  steno pack @last -o /tmp/evidence.tar.gz
+  steno pack @last -o - | ssh host 'cat > run.tar.gz'
+
+The same bundle gives the same bytes every time, so a file that is there already is fine if it is the same;
+one that differs is never overwritten. `steno verify`, `steno show` and `steno play` read the packed file.""",
+)
+@run_argument
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="The file, a directory, or - for stdout (default: <run_id>.tar.gz).",
+)
+@store_option
+@json_option
+def pack_command(run: str, output: str | None, store: str | None, as_json: bool) -> None:
+    """Make one file of a sealed run, and print its name.
+
+    The bundle is verified first; an invalid one is refused.
+    """
+    if output == STDOUT and (as_json or os.isatty(1)):
+        raise BadRequestError(
+            "a packed run cannot be written to a terminal, or beside --json", hint="name a file with -o FILE"
+        )
+    with open_run(run, store) as opened:
+        verdict = trusted(opened)
+        if output == STDOUT:
+            opened.pack(sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+            return
+        target = place_of_file(output, f"{verdict.run_id}.tar.gz")
+        placed = place_file(target, opened.pack)
+    say_if_incomplete(verdict.gaps)
+    if as_json:
+        print_json({**placed._asdict(), "path": str(target), "run_id": verdict.run_id, "root": verdict.root})
+    else:
+        print_path(target)

@@ -50,6 +50,15 @@ COMMANDS = {
     "doctor": "Say what can be observed on this machine.",
     "completion": "Print the completion script of a shell.",
 }
+# Those that stand in a module with others; the rest have one of their own name.
+_MODULES = {
+    **dict.fromkeys(("list", "show", "tree", "files", "net", "events", "calls", "surface"), "read"),
+    **dict.fromkeys(("tail", "play"), "live"),
+    **dict.fromkeys(("diff", "baseline"), "compare"),
+    **dict.fromkeys(("export", "pack"), "export"),
+    **dict.fromkeys(("verify", "recover"), "verify"),
+    **dict.fromkeys(("undo", "restore"), "undo"),
+}
 USAGE_ERROR = 2
 READER_GONE = 141  # 128+SIGPIPE, as other programs end: their verdict was not read
 
@@ -79,7 +88,9 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as click calls it
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"steno.cli.{cmd_name}").command
+        module = _MODULES.get(cmd_name)
+        name = "command" if module is None else f"{cmd_name}_command"
+        command: click.Command = getattr(import_module(f"steno.cli.{module or cmd_name}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click calls it

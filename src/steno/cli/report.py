@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 import click
 
 from steno.cli.options import json_option, open_run, run_argument, store_option
-from steno.cli.output import print_json, print_path, say
+from steno.cli.output import place_of_file, print_json, print_path, say
 from steno.errors import BadRequestError
 from steno.export.atomic import place_file
 from steno.model.run import Run
@@ -73,7 +72,9 @@ def command(
             sys.stdout.buffer.writelines(blocks)
             sys.stdout.buffer.flush()
         else:
-            target = _target(output, f"steno-{subject.run_id or 'record'}.{'md' if markdown else 'html'}")
+            target = place_of_file(
+                output, f"steno-{subject.run_id or 'record'}.{'md' if markdown else 'html'}"
+            )
             placed = place_file(target, lambda out: out.writelines(blocks))
     if subject.status != "valid":
         from steno.report.overview import word  # late: only who has something to say needs it
@@ -100,8 +101,3 @@ def _markdown(run: Run, subject: Subject, most: int) -> Iterable[bytes]:
     from steno.report.markdown import markdown  # late: only a comment needs it
 
     return [markdown(run, subject, most).encode()]
-
-
-def _target(output: str | None, name: str) -> Path:
-    path = Path(output or name).absolute()
-    return path / name if path.is_dir() else path

@@ -1,22 +1,24 @@
-"""`steno verify`: is this bundle what it says it is?"""
+"""`steno verify` and `steno recover`: is a record what it says it is, and a seal for one that has none."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
 
 from steno.cli.options import chosen_store, complete_run, json_option, run_path, runs_argument, store_option
-from steno.cli.output import paint, print_json, print_lines
+from steno.cli.output import paint, print_json, print_lines, say, say_hint
 from steno.errors import BadRequestError, UnreadableBundleError
 from steno.evidence.layout import FILES
 from steno.evidence.run_id import is_run_id
 from steno.export import tables
 from steno.model.run import Run
 from steno.model.runs import open_path
+from steno.record.recover import RecoveryResult, Report, recover_all, recover_run
 from steno.report import page
+from steno.text.safe import visible
 from steno.views import verify
 
 
@@ -51,7 +53,7 @@ Examples:
 )
 @store_option
 @json_option
-def command(runs: tuple[str, ...], against: str | None, store: str | None, as_json: bool) -> int:
+def verify_command(runs: tuple[str, ...], against: str | None, store: str | None, as_json: bool) -> int:
     """Check that a record is what it says it is.
 
     Nothing in the bundle is trusted: every digest is recomputed, and the events, streams and tables must
@@ -132,3 +134,65 @@ def _judged_page(word: str, path: Path) -> verify.Judged:
     except UnreadableBundleError as error:
         return verify.Judged(word, verify.unreadable(str(error)))
     return verify.Judged(word, verdict, looked_at=looked_at)
+
+
+@click.command(
+    "recover",
+    epilog="""\b
+Examples:
+  steno recover @last
+  steno recover --all
+  steno recover --all --json | jq '.runs[] | select(.done == "failed")'""",
+)
+@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=complete_run)
+@click.option("--all", "every", is_flag=True, help="Recover every unsealed run of the store.")
+@store_option
+@json_option
+def recover_command(runs: tuple[str, ...], every: bool, store: str | None, as_json: bool) -> int:
+    """Seal a run whose recorder was killed.
+
+    Everything that was recorded up to then is kept, and the bundle says that it is incomplete and why. A run
+    that is sealed already is left as it is; one that is still being recorded is an error. Private copies that
+    the killed recorder left in memory are removed; --all also removes folders of runs that never began.
+    """
+    if bool(runs) == every:
+        raise BadRequestError(
+            "name the runs to recover, or give --all", hint="`steno list` shows the unsealed runs"
+        )
+    reports = []
+    for report in _reports(runs, store):
+        reports.append(report)
+        if not as_json:
+            _tell(report)
+    if as_json:
+        print_json({"runs": [_report_to_json(report) for report in reports]})
+    elif every and not reports:
+        say("nothing to recover")
+    return next((report.exit_code for report in reports if report.exit_code), 0)
+
+
+def _reports(runs: tuple[str, ...], store: str | None) -> Iterator[Report]:
+    if not runs:
+        yield from recover_all(chosen_store(store))
+        return
+    for path in [run_path(word, store) for word in runs]:
+        yield recover_run(path)
+
+
+def _tell(report: Report) -> None:
+    if report.done is RecoveryResult.FAILED:
+        say(f"{report.run}: {report.says}")
+        say_hint(report.hint or "`steno show` may still read it")
+        return
+    gaps = f" (incomplete: {', '.join(report.gaps)})" if report.gaps else ""
+    print_lines([visible(f"{report.run} {report.says}{gaps}")])
+
+
+def _report_to_json(report: Report) -> dict[str, object]:
+    return {
+        "run": report.run,
+        "done": str(report.done),
+        "says": report.says,
+        "hint": report.hint,
+        "gaps": list(report.gaps),
+    }

@@ -24,7 +24,6 @@ WORKTREE_DIFF = "evidence/git/worktree_after.patch"
 CHANGES = "evidence/git/changes.json"
 
 SPOOL = "spool"
-KERNEL = "kernel"  # in the spool: the frames of the observer
 
 INDEX_SUFFIX = ".idx"
 TABLE_SUFFIX = ".parquet"

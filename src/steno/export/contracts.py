@@ -15,8 +15,8 @@ from steno.export import Exported
 from steno.export.atomic import place_below, place_tree
 from steno.model.record import readable
 from steno.model.run import Run
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from steno.text.safe import listed, utf8
 from steno.views import files as content_missing
 

@@ -25,8 +25,8 @@ from steno.contracts.agent_audit.changes import Diff, FileState, Snapshot, spell
 from steno.contracts.agent_audit.meta import Known
 from steno.contracts.agent_audit.streams import AUDIT
 from steno.errors import StoreError
-from steno.redact.engine import PLACEHOLDER, Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import PLACEHOLDER, Redactor
 from steno.text import units
 from steno.text.units import counted
 

@@ -38,7 +38,7 @@ from steno.evidence.layers import Layers
 from steno.evidence.linux_numbers import signal_name
 from steno.lines import LineTooLongError
 from steno.model.recording import RecordedSoFar, recorded
-from steno.redact.engine import Redactor
+from steno.redact.redactor import Redactor
 
 Logs = Mapping[Log, Iterable[bytes]]
 

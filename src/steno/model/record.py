@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from steno.bundle import manifest as manifests
 from steno.bundle.folder import Folder
 from steno.bundle.judgement_cache import JudgementCache
+from steno.bundle.lock import KERNEL
 from steno.bundle.manifest import Manifest, completeness_of
 from steno.bundle.reader import MAX_SMALL_FILE, FolderLayers, as_today, event_lines, open_sealed
 from steno.bundle.store import RunState, state_of
@@ -273,7 +274,7 @@ def health_told(record: Record) -> Health:
 
 def is_watched(run: Folder) -> bool:
     """Whether the spool has frames of the kernel's observer."""
-    place = f"{layout.SPOOL}/{layout.KERNEL}"
+    place = f"{layout.SPOOL}/{KERNEL}"
     if not run.has_folder(place):
         return False
     with run.sub(place) as frames:

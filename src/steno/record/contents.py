@@ -17,9 +17,8 @@ from steno.bundle.blobs import BlobWriter
 from steno.bundle.frames import KeptContent, Touched
 from steno.capture.git.classify import GitClass
 from steno.capture.paths import Contents, FileState, FinalState, differs
-from steno.redact.contents import holds_secret
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor, holds_secret
 
 ENCRYPTED_BLOB = "encrypted-blob"
 CLEAN_GIT, UNKNOWN = "clean_git", "unknown"

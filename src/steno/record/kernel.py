@@ -30,8 +30,8 @@ from steno.evidence.ignored import IgnoreRules
 from steno.record import gaps as gap_reasons
 from steno.record.contents import LOST, Content, ContentKeeper, without_blobs
 from steno.record.gaps import counted
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 Mask = Callable[[bytes], bytes]
 

@@ -33,15 +33,15 @@ from steno.evidence.ignored import IgnoreRules
 from steno.evidence.intake_names import DISTURBED
 from steno.evidence.kinds import Event, EventData
 from steno.record.kernel import KernelKept, keep_kernel_layer
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 # A recorder takes its lock within moments of making its folder; a folder this old without one has none.
 STALE_SECONDS = 60.0
 MAX_BLOB = 16 << 20  # of a run that does not tell its own
 
 
-class Done(StrEnum):
+class RecoveryResult(StrEnum):
     RECOVERED = "recovered"
     TIDIED = "tidied"
     ALREADY_SEALED = "already_sealed"
@@ -52,7 +52,7 @@ class Done(StrEnum):
 
 class Report(NamedTuple):
     run: str
-    done: Done
+    done: RecoveryResult
     says: str
     hint: str | None = None
     gaps: tuple[str, ...] = ()
@@ -100,11 +100,15 @@ def recover_all(store: Path, *, now: float | None = None) -> Iterator[Report]:
     yield from remove_unpublished(store, now=time.time() if now is None else now)
     for path in abandoned_shadows():
         if remove_shadow(path):
-            yield Report(str(path), Done.REMOVED, "private copies of a recorder that was killed are removed")
+            yield Report(
+                str(path), RecoveryResult.REMOVED, "private copies of a recorder that was killed are removed"
+            )
     for left in claims_folder.remove_left():
         if left.removed:
             yield Report(
-                str(left.path), Done.REMOVED, "what programs told a recorder that is gone is removed"
+                str(left.path),
+                RecoveryResult.REMOVED,
+                "what programs told a recorder that is gone is removed",
             )
 
 
@@ -122,7 +126,7 @@ def _recover(run: Folder) -> Report:
     name = run.path.name
     state = state_of(run)
     if state is RunState.SEALED:
-        return Report(name, Done.ALREADY_SEALED, "is sealed already")
+        return Report(name, RecoveryResult.ALREADY_SEALED, "is sealed already")
     if state is RunState.RUNNING:
         raise BadRequestError(
             f"{name} is still being recorded", hint="wait for it to end, or stop its recorder"
@@ -138,12 +142,14 @@ def _recover(run: Folder) -> Report:
         )
     if finish_interrupted_seal(run):
         _remove_around(run)
-        return Report(name, Done.TIDIED, "was sealed; what the interrupted seal left behind is removed")
+        return Report(
+            name, RecoveryResult.TIDIED, "was sealed; what the interrupted seal left behind is removed"
+        )
     recovered = _recover_all_layers(run)
     _remove_around(run)
     gaps = tuple(completeness_of(recovered.facts).gaps)
     says = "is recovered and sealed" if gaps else "was recorded to its end; it is sealed now"
-    return Report(name, Done.RECOVERED, says, gaps=gaps)
+    return Report(name, RecoveryResult.RECOVERED, says, gaps=gaps)
 
 
 def _recover_all_layers(run: Folder) -> Recovered:
@@ -222,7 +228,9 @@ def _reported(path: Path) -> Report:
     try:
         return recover_run(path)
     except StenoError as error:
-        return Report(path.name, Done.FAILED, str(error), hint=error.hint, exit_code=error.exit_code)
+        return Report(
+            path.name, RecoveryResult.FAILED, str(error), hint=error.hint, exit_code=error.exit_code
+        )
 
 
 def _needs_recovery(path: Path) -> bool:
@@ -249,8 +257,8 @@ def _remove(store: Folder, name: str) -> Report:
                     _remove_scratch(run, spool)
         store.remove_tree(name)
     except OSError as error:
-        return Report(name, Done.FAILED, f"cannot be removed: {error.strerror}", exit_code=1)
-    return Report(name, Done.REMOVED, "never began; its folder is removed")
+        return Report(name, RecoveryResult.FAILED, f"cannot be removed: {error.strerror}", exit_code=1)
+    return Report(name, RecoveryResult.REMOVED, "never began; its folder is removed")
 
 
 def _remove_around(run: Folder) -> None:

@@ -22,6 +22,7 @@ from steno.bundle import judgement_cache
 from steno.bundle.folder import Folder
 from steno.bundle.frames import LOGS
 from steno.bundle.keys import HeldKeys, KnownSecrets, keys_path, make_or_read_key
+from steno.bundle.lock import KERNEL
 from steno.bundle.manifest import Manifest
 from steno.bundle.reader import FolderLayers
 from steno.bundle.spool import Spool
@@ -52,8 +53,8 @@ from steno.evidence.run_id import format_run_id
 from steno.record.gaps import OUTLIVED, counted
 from steno.record.git import RepositoryRecord
 from steno.record.recorder import Recorder, RunScope
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 SYNC_SECONDS = 1.0
 
@@ -482,12 +483,12 @@ class _Recording:
             self._key = make_or_read_key(store)
             judgement_cache.allow(store)
         self._keys = HeldKeys(request.store)
-        self._folder.make_folder(f"{layout.SPOOL}/{layout.KERNEL}")
+        self._folder.make_folder(f"{layout.SPOOL}/{KERNEL}")
         for name in LOGS:
             self._spool.make_empty(name)
         with self._folder.sub(layout.SPOOL) as spool:
             self._known = KnownSecrets(spool, self._key, self._secrets)
-        with self._folder.sub(f"{layout.SPOOL}/{layout.KERNEL}") as folder:
+        with self._folder.sub(f"{layout.SPOOL}/{KERNEL}") as folder:
             frames = Frames(
                 folder.fd,
                 self._spool.lock,

@@ -1,9 +1,8 @@
 """What bytes say once they are decoded: without sequences, backslashes, percent escapes and line prefixes.
 
-In: bytes. Out: `Views`, each a text and the way back from its positions to those of the bytes. Never: a
-judgement on secrets. A view is made only where there is something to decode, and of the lines that hold it.
-An escape that the bytes do not end is left out, so the view of what came so far is always the beginning of
-the view of what will have come.
+A view is a text and the way back from its positions to those of the bytes. One is made only where there is
+something to decode, and of the lines that hold it. An escape that the bytes do not end is left out, so the
+view of what came so far is always the beginning of the view of what will have come.
 
 JSON strings and Python's repr are decoded alike: every level of strings takes one level of backslashes away.
 Each level halves a run of backslashes, so there are few levels. Mixed encodings could ask for more than
@@ -17,11 +16,10 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steno.redact.lines import extents, run_end
-from steno.redact.names import WORD
 from steno.redact.rule import compile_rule, regex
-from steno.redact.sequences import ANY_SEQUENCE, ESCAPE, strip
 from steno.redact.shapes import OPENS_NEXT_LINE
+from steno.redact.text import ANY_SEQUENCE, ESCAPE, extents, run_end, strip_sequences
+from steno.redact.vocabulary import WORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -191,7 +189,9 @@ class Views:
         text = view.text
         if ESCAPE in text:
             yield View(
-                strip(text), view, lambda: ((*match.span(), 0) for match in ANY_SEQUENCE.finditer(text))
+                strip_sequences(text),
+                view,
+                lambda: ((*match.span(), 0) for match in ANY_SEQUENCE.finditer(text)),
             )
         if b"\\" not in text and b"%" not in text:
             return

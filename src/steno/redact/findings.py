@@ -1,8 +1,7 @@
 """The tally of what was masked: places, rules, lengths and keyed digests.
 
-In: the place, the rule and the bytes of each secret, as it is masked. Out: `snapshot()`, plain data for
-the redaction report. Never: a secret, a bare hash of one, or the key; the key is random, is not written
-anywhere and dies with the run, so a short secret cannot be guessed from the report.
+The key is random, is not written anywhere and dies with the run, so that a short secret cannot be guessed
+from the report.
 """
 
 from __future__ import annotations

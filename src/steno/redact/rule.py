@@ -1,14 +1,12 @@
-"""What a rule is.
-
-In: nothing; a rule is data. Out: the record `Rule`, and the one way its patterns are compiled. Never:
-matching; the engine does that, with RE2, so that no input is slow.
+"""What a rule is, and the one way its patterns are compiled: with RE2, so that no input is slow.
 
 A shape rule is three patterns: `before` (public: a prefix, a marker), `value` (the secret) and `after`
 (public, may be empty). `partial` matches any beginning of a value; from it the `head` of the rule
 follows: what may be the beginning of such a secret at the end of the bytes seen so far.
 None may capture: the one group is the secret. `before` may match one line break, where
-`lines.opens_next_line` knows the line that ends with it; the other patterns match none.
-A pair rule has no patterns: `steno.redact.pairs` reads key and value; here are its name and its examples.
+`text.opens_next_line` knows the line that ends with it; the other patterns match none.
+A pair rule has no patterns: `steno.redact.assignments` reads name and value; here are its name and its
+examples.
 """
 
 from __future__ import annotations

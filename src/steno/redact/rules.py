@@ -1,7 +1,7 @@
 """The list of all rules, as data: those with patterns, and those that are read by name.
 
-In: nothing. Out: `RULES`, `SHAPES` and `NAMED`. Never: matching. A rule in `NAMED` has no pattern, because
-what it means depends on the name, the separator and what stands around; its examples say what is meant.
+A rule in `NAMED` has no pattern, because what it means depends on the name, the separator and what stands
+around; its examples say what is meant.
 """
 
 from __future__ import annotations

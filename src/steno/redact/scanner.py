@@ -1,8 +1,7 @@
 """One look at some lines: where are the secrets, and where may one begin that is not yet complete?
 
-In: bytes that begin at the start of a line. Out: `spans`, sorted and apart from each other, and `open_at`.
-Never: state; the same bytes give the same answer. Spans are sought until masking them leaves nothing to
-find, so that looking at masked bytes again finds nothing.
+The same bytes give the same answer. Spans are sought until masking them leaves nothing to find, so that
+looking at masked bytes again finds nothing.
 
 The rules run on the bytes and on every view of them (`steno.redact.decoding`), so that neither a colour nor
 an escape inside or beside a secret hides it. A span of a view covers what its bytes were made of.
@@ -17,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import re2
 
-from steno.redact import pairs, values
+from steno.redact.assigned_value import JUDGED
+from steno.redact.assignments import HINT, PREFILTER, read
 from steno.redact.decoding import (
     AROUND,
     LITERAL_MOST,
@@ -30,13 +30,12 @@ from steno.redact.decoding import (
     says_what_it_is,
     without_prefixes,
 )
-from steno.redact.lines import extents, opens_next_line
-from steno.redact.pair import JUDGED
 from steno.redact.rule import Rule, compile_rule, compile_set, regex
-from steno.redact.sequences import ESCAPE, hide
 from steno.redact.shapes import SHAPES
 from steno.redact.strings import Strings
+from steno.redact.text import ESCAPE, extents, mask_around_sequences, opens_next_line
 from steno.redact.tokens import TOKENS
+from steno.redact.vocabulary import is_masked, is_path, is_prose, is_reference, is_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -81,7 +80,7 @@ class _Place(NamedTuple):
         start = bisect_right(range(begin + 1), first, key=view.start) - 1 - offset
         end = bisect_right(range(stop + 1), last, lo=begin, key=view.end) - 1 - offset
         value = data[start:end]
-        if end <= start or values.is_masked(value) or values.is_reference(value):
+        if end <= start or is_masked(value) or is_reference(value):
             return None
         return Span(start, end, rule)
 
@@ -120,14 +119,14 @@ def _is_on_next_line(data: bytes, view: View, start: int) -> bool:
 _SHAPES = tuple(map(_Shape, SHAPES))
 _SHAPE_TRIGGERS = b"|".join(b"(?:" + rule.prefilter + b")" for rule in SHAPES)
 _ANY_SHAPE = compile_rule(_SHAPE_TRIGGERS)
-_ANY = _SHAPE_TRIGGERS + b"|" + pairs.PREFILTER
+_ANY = _SHAPE_TRIGGERS + b"|" + PREFILTER
 _SHAPE_SET = compile_set([b"(?m)" + rule.prefilter for rule in SHAPES])
 # What tells of a rule or a name also where escapes are in between, and an escape that may hide a letter of
 # it: lines without any of them are not worth decoding.
 _HIDING = (
     rb"\\u00(?:[4-7][0-9A-Fa-f]|25|1[bB])|\\x(?:[4-7][0-9A-Fa-f]|25|1[bB])|%(?:[4-7][0-9A-Fa-f]|25|1[bB])"
 )
-_HINTS = b"|".join((*dict.fromkeys(rule.hint or rule.before for rule in SHAPES), pairs.HINT, _HIDING, ESCAPE))
+_HINTS = b"|".join((*dict.fromkeys(rule.hint or rule.before for rule in SHAPES), HINT, _HIDING, ESCAPE))
 # Of tokens and names the hint is found wherever the plain form is; of the others both are needed.
 _PLAIN = b"|".join(b"(?:" + rule.prefilter + b")" for rule in SHAPES if rule not in TOKENS)
 _LETTERS = regex(rb"[A-Za-z0-9]{3,}")
@@ -160,7 +159,7 @@ def masked(data: bytes, spans: list[Span]) -> bytes:
         ):
             pieces.append(_quoted(named[1], end - start))
         elif b"\n" in secret or b"\r" in secret or ESCAPE in secret:
-            pieces.append(hide(secret))
+            pieces.append(mask_around_sequences(secret))
         else:
             pieces.append(MASK * (end - start))
         position = end
@@ -264,7 +263,7 @@ class Scanner:
 
     def _look(self, data: bytes, offset: int, place: _Place) -> tuple[list[Span], bool]:
         """The spans, and whether masking them is certain to leave nothing to find."""
-        reading = pairs.read(data)
+        reading = read(data)
         found = list(reading.spans)
         for start, end in extents(_ANY_SHAPE, data):
             found.extend(_spans_of_shapes(data, start, end))
@@ -295,7 +294,7 @@ class Scanner:
 
     def _open_at(self, data: bytes) -> int:
         ends = [len(data)]
-        pair = pairs.read(data).open_at
+        pair = read(data).open_at
         if pair is not None:
             ends.append(pair)
         if _ANY_HEAD.search(data) is not None:
@@ -356,13 +355,11 @@ def _spans_of_shapes(data: bytes, start: int, end: int) -> Iterator[tuple[int, i
 
 def _is_secret(rule: Rule, data: bytes, start: int, end: int) -> bool:
     value = data[start : min(end, start + JUDGED)]
-    if values.is_masked(value) and values.is_masked(data[start:end]):
+    if is_masked(value) and is_masked(data[start:end]):
         return False
-    if values.is_reference(value):
+    if is_reference(value):
         return False
-    if rule.name in ON_NEXT_LINE and (
-        values.is_prose(value) or values.is_sentence(value) or values.is_path(value)
-    ):
+    if rule.name in ON_NEXT_LINE and (is_prose(value) or is_sentence(value) or is_path(value)):
         return False
     if rule.needs_digit and not any(48 <= byte <= 57 for byte in value):  # noqa: PLR2004 - ASCII digits
         return False
@@ -393,7 +390,7 @@ def _pieces(value: bytes) -> list[bytes]:
     lines = [line for line in value.replace(b"\r", b"\n").split(b"\n") if not line.startswith(b"-----")]
     pieces: list[bytes] = []
     for line in lines:
-        if len(line) >= LITERAL_LEAST and not values.is_masked(line):
+        if len(line) >= LITERAL_LEAST and not is_masked(line):
             pieces.extend(_cut(line))
     return pieces
 

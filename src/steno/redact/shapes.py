@@ -1,8 +1,4 @@
-"""Secrets that are known by their shape: web tokens, URLs with userinfo, options of programs, and tokens.
-
-In: nothing. Out: `SHAPES`, a tuple of rules with patterns. Never: key names; those are in
-`steno.redact.names`, and what stands beside them is read by `steno.redact.pairs`.
-"""
+"""Secrets that are known by their shape: web tokens, URLs with userinfo, options of programs, and tokens."""
 
 from __future__ import annotations
 

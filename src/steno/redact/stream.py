@@ -1,29 +1,25 @@
 """Equal-length masking of an endless stream of bytes.
 
-In: bytes, in chunks of any size. Out: the same number of bytes, secrets replaced by asterisks; `feed`
-gives what is final, `settle` also what cannot be part of a secret, `close` the rest. Never: more than about
-`WINDOW` bytes held back, a result that depends on how the bytes were cut, or a secret counted twice.
-
-Lines are looked at whole. A line longer than `WINDOW` is looked at in windows counted from its start,
-each with `CONTEXT` bytes of what went before. A value that does not fit into a window is masked outright,
-to its closing quote or the next blank.
+`feed` gives what is final, `settle` also what cannot be part of a secret, `close` the rest. No more than
+about `WINDOW` bytes are held back, the result does not depend on how the bytes were cut, and no secret is
+counted twice. A key between its two lines (`BEGIN PRIVATE KEY`) may be longer than any window.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from steno.redact.blocks import RULE, KeyBlock, begin_in, end_in
-from steno.redact.lines import opens_next_line
 from steno.redact.rule import compile_rule, regex
 from steno.redact.scanner import MASK, Scanner, Span, masked, merged
-from steno.redact.sequences import strip
 from steno.redact.strings import Strings
+from steno.redact.text import ESCAPE, opens_next_line, strip_sequences
+from steno.redact.vocabulary import is_masked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from steno.redact.findings import Findings
+
 
 WINDOW = 64 << 10
 CONTEXT = 4 << 10
@@ -33,6 +29,23 @@ OVERSIZED = "oversized-value"
 _QUOTED_END = compile_rule(rb"[\r\n\"'`]")
 _DOCUMENT = regex(rb"[ \t]*\{[^\n]*\}\s*\Z")  # a key that ends on such a line does not go on below
 _BARE_END = compile_rule(rb"[\s\"'`]")
+BLOCK_LIMIT = 64 << 10
+STRAYS = 8
+STRAYS_BEFORE_MATERIAL = 2
+_KINDS = (b"-----BEGIN ", b"-----END ")
+_COLOURS = rb"(?:\x1b(?:\[[?]?[0-9;:]*[@-~]\x0f?|[()][A-Z0-9]|\]8;[^\x07\x1b\r\n]*(?:\x07|\x1b\\)))*"
+_PLAIN = tuple(compile_rule(kind + rb"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----") for kind in _KINDS)
+KEY_BLOCK = "private-key"
+_MATERIAL = compile_rule(
+    rb"[A-Za-z0-9+/=]{24,}|^[^A-Za-z0-9*]*[A-Za-z0-9+/]+={0,2}[^A-Za-z0-9*]*$|^[A-Za-z-]+: "
+)
+# A string literal that holds nothing but the marker: only strings of key material continue it.
+_LITERAL = regex(rb"(?:\\[nr])*[\"'`]")
+_QUOTED_MATERIAL = regex(rb"[^A-Za-z0-9]*[\"'`][A-Za-z0-9+/=]{16,}(?:\\[nr])*[\"'`]")
+_FIRST_MATERIAL = compile_rule(
+    rb"[A-Za-z0-9+/=]{24,}|^[+ >-]?(?:Version|Comment|Proc-Type|DEK-Info|Charset|Hash|MessageID): "
+)
+_QUOTES = regex(rb"(?:\\[nrt]|[\"',;+\\)\s`])*\Z")
 
 
 class StreamRedactor:
@@ -204,7 +217,7 @@ class StreamRedactor:
         line = lines[position:end]
         start, stop = self._block.line(line)
         if stop > start:
-            spans.append(Span(position + start, position + stop, RULE))
+            spans.append(Span(position + start, position + stop, KEY_BLOCK))
         else:
             self._read_plainly(lines, position, end, spans)
         if not self._block.active:
@@ -225,7 +238,7 @@ class StreamRedactor:
             if stop > start:
                 if strings is not None:
                     place = strings.fitted(marker.start(), *place, lines=True)
-                spans.append(Span(*place, RULE))
+                spans.append(Span(*place, KEY_BLOCK))
             if strings is not None and strings.is_inside(marker.end()) and _DOCUMENT.match(lines, begin, end):
                 self._block.active = False
                 self._count_block()
@@ -250,10 +263,117 @@ class StreamRedactor:
                 continue
             if self._note is not None:
                 self._note(Span(self._offset + max(start, self._done), self._offset + min(end, limit), rule))
-            if self._findings is not None and start >= self._done and rule != RULE:
-                self._findings.add(self._where, rule, strip(data[start:end]))
+            if self._findings is not None and start >= self._done and rule != KEY_BLOCK:
+                self._findings.add(self._where, rule, strip_sequences(data[start:end]))
 
     def _count_block(self) -> None:
         secret = self._block.secret()
         if secret and self._findings is not None:
-            self._findings.add(self._where, RULE, secret)
+            self._findings.add(self._where, KEY_BLOCK, secret)
+
+
+def _coloured(letters: bytes) -> bytes:
+    return b"".join(b"%c%s" % (letter, _COLOURS) for letter in letters)
+
+
+_IN_COLOUR = tuple(
+    compile_rule(
+        _coloured(kind)
+        + b"(?:[A-Z0-9 ]%s){0,40}" % _COLOURS
+        + _coloured(b"PRIVATE KEY")
+        + b"(?:%s)?" % _coloured(b" BLOCK")
+        + _coloured(b"----")
+        + b"-"
+    )
+    for kind in _KINDS
+)
+
+
+def begin_in(data: bytes) -> Any:
+    """The pattern of BEGIN; escape sequences may stand in it."""
+    return (_IN_COLOUR if ESCAPE in data else _PLAIN)[0]
+
+
+def end_in(data: bytes) -> Any:
+    return (_IN_COLOUR if ESCAPE in data else _PLAIN)[1]
+
+
+class KeyBlock:
+    """The state between BEGIN and END."""
+
+    __slots__ = ("_literal", "_masked_before", "_material", "_seen", "_size", "_strays", "active")
+
+    def __init__(self) -> None:
+        self.active = False
+        self._material = bytearray()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._material.clear()
+        self._size = 0
+        self._strays = 0
+        self._seen = False
+        self._masked_before = False
+        self._literal = False
+
+    def enter(self, rest_of_line: bytes) -> tuple[int, int]:
+        """The marker was seen; return the part of the rest of its line that is to be masked."""
+        self._begin()
+        self.active = True
+        content = strip_sequences(rest_of_line).strip()
+        self._masked_before = bool(content) and is_masked(content)
+        self._literal = _LITERAL.match(content) is not None
+        self._seen = not self._masked_before and self._is_material(content)
+        return self._mask(rest_of_line) if self._seen else (0, 0)
+
+    def line(self, line: bytes) -> tuple[int, int]:
+        """One more line; return the part of it that is to be masked."""
+        ending = end_in(line).search(line)
+        if ending is None:
+            self._judge(strip_sequences(line).strip())
+            return self._mask(line) if self.active and self._seen else (0, 0)
+        self.active = False
+        before = line[: ending.start()]
+        return (
+            self._mask(before) if self._seen or self._is_material(strip_sequences(before).strip()) else (0, 0)
+        )
+
+    def _judge(self, content: bytes) -> None:
+        if not content:
+            return
+        if is_masked(content):
+            self._masked_before = self._masked_before or not self._seen
+        elif self._masked_before:
+            # The block was masked by an earlier pass, which left it here; so does this one.
+            self.active = False
+        elif self._is_material(content):
+            self._strays = 0
+            self._seen = True
+        else:
+            self._strays += 1
+        limit = 1 if self._literal else STRAYS if self._seen else STRAYS_BEFORE_MATERIAL
+        if self._strays >= limit or self._size >= BLOCK_LIMIT:
+            self.active = False
+
+    def _is_material(self, content: bytes) -> bool:
+        """Once key material was seen, a short last line is some too."""
+        if self._literal:
+            return _QUOTED_MATERIAL.match(content) is not None
+        if _QUOTES.match(content):
+            return False
+        return (_MATERIAL if self._seen else _FIRST_MATERIAL).search(content) is not None
+
+    def _mask(self, part: bytes) -> tuple[int, int]:
+        content = part.strip()
+        if is_masked(content) or _QUOTES.match(content):
+            return 0, 0
+        start = part.find(content)
+        self._size += len(content)
+        self._material += strip_sequences(content)
+        return start, start + len(content)
+
+    def secret(self) -> bytes:
+        """What was masked in the block, for the tally; empty when nothing was."""
+        taken = bytes(self._material)
+        self._material.clear()
+        return taken

@@ -1,11 +1,9 @@
 """Where the string ends in which a value stands, as JSON and Python write strings.
 
-In: bytes, and where a name and its value stand in them. Out: the value without what follows it: the rest of
-the string's lines, the quote that closes it, half an escape. Never: a guess. A string is one only where it
-stands between signs of JSON, on a line that was read from its start and holds nothing else up to there; of
-anything else the value is left as it is.
-
-What a string says is read in the same way, so a string in a string ends there, too.
+What follows a value is cut off: the rest of the string's lines, the quote that closes it, half an escape. A
+string is one only where it stands between signs of JSON, on a line that was read from its start and holds
+nothing else up to there; of anything else the value is left as it is. What a string says is read in the same
+way, so a string in a string ends there, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The token formats of providers: a public prefix, then letters of a class.
-
-In: nothing. Out: `TOKENS`, a tuple of rules with patterns, and the pieces patterns are made of. Never: names.
-"""
+"""The token formats of providers: a public prefix, then letters of a class; and pieces of such patterns."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from steno.text.markdown import MAX_CHARACTERS, Line, Section, code, fitted, fol
 from steno.text.style import Paint
 from steno.text.units import counted
 from steno.views import files as file_list
-from steno.views.files import Choice, Wanted, chosen, not_kept_row
+from steno.views.files import Choice, FileFilter, chosen, not_kept_row
 
 MARKER = "<!-- steno:report -->"
 _MOST_PROBLEMS = 10
@@ -70,7 +70,7 @@ def _sections(run: Run) -> Iterator[Section]:
         yield folded(f"Tool calls: {len(entries)}", _items(entries))
     if run.has_kernel_layer:
         files = list(run.files)
-        changed = list(chosen(files, Wanted(Choice.CHANGED)))
+        changed = list(chosen(files, FileFilter(Choice.CHANGED)))
         if changed:
             lines = _items(file_list.lines(changed, _plain, width=None))
             yield folded(f"Files: {len(changed)} changed", lines)

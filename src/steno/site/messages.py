@@ -28,6 +28,8 @@ _MOST_WORDS = 8
 
 
 class HttpError(Exception):
+    """A request that is refused, with the status that says so."""
+
     def __init__(self, status: HTTPStatus, says: str) -> None:
         super().__init__(says)
         self.status = status

@@ -11,10 +11,10 @@ from steno.model.run import Run
 from steno.text import units
 from steno.text.safe import columns, cut, listed, pad, relative_to_cwd, visible
 from steno.text.style import Paint, folded
+from steno.text.table import GAP, aligned
 
 _HEADINGS = ("VERDICT", "TOOL", "SAID", "POLICY", "KERNEL SAW", "CALL")
 _WIDEST = 48  # columns of a cell, so that one long name does not widen every line; the last one may be longer
-_GAP = "  "
 _NAMES_SHOWN = 5
 _ROLES = {"confirmed": "good", "contradicted": "bad", "denied": "warning", "ambiguous": "warning"}
 _ORDER = ("contradicted", "ambiguous", "denied", "unobserved", "confirmed")
@@ -29,9 +29,9 @@ def lines(found: Calls, paint: Paint, *, width: int | None) -> Iterator[str]:
         yield from (paint("warning", shorten(line)) for line in doubts)
     if found.calls:
         cells = [_HEADINGS, *map(_cells, found.calls)]
-        widths = [max(columns(line[place]) for line in cells) for place in range(len(_HEADINGS))]
-        fits = width is None or sum(widths) + len(_GAP) * (len(widths) - 1) <= width
-        rows = _table(cells, widths) if fits else _blocks(cells)
+        table = [[GAP.join(line).rstrip()] for line in aligned(cells)]
+        fits = width is None or max(columns(line) for (line,) in table) <= width
+        rows = table if fits else list(_blocks(cells))
         for row, call in zip(rows, [None, *found.calls], strict=True):
             yield from _painted([shorten(line) for line in row], call, paint)
             for check in [] if call is None else call.contradictions:
@@ -114,16 +114,11 @@ def _against(checks: list[Check]) -> list[Check]:
     return [check for check in checks if check.result == "contradicted"]
 
 
-def _table(cells: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[list[str]]:
-    for line in cells:
-        yield [_GAP.join(pad(cell, wide) for cell, wide in zip(line, widths, strict=True)).rstrip()]
-
-
 def _blocks(cells: Sequence[Sequence[str]]) -> Iterator[list[str]]:
     """For a terminal that is too narrow for a table: two lines a call."""
     for place, (verdict, tool, said, decided, seen, name) in enumerate(cells):
         words = f"said {said}; policy {decided}; kernel saw {seen}"
-        yield [_GAP.join((verdict, tool, name)), *([f"  {words}"] if place else [])]
+        yield [GAP.join((verdict, tool, name)), *([f"  {words}"] if place else [])]
 
 
 def _painted(row: list[str], call: Call | None, paint: Paint) -> Iterator[str]:

@@ -10,10 +10,14 @@ from typing import Any, NamedTuple
 
 from steno.judge.types import File
 from steno.model.contents import LEFT_OUT, NotKept
+from steno.model.documents import file_json
+from steno.model.run import Run
 from steno.text import units
 from steno.text.safe import ELLIPSIS, columns, listed, pad, visible
 from steno.text.style import Paint
+from steno.text.table import GAP
 from steno.text.units import counted
+from steno.views import file_diff
 
 _MISSING_SHOWN = 3
 _WHY = {
@@ -78,7 +82,7 @@ def _reasons(found: list[NotKept]) -> Iterator[str]:
 
 
 SCHEMA = "steno.file-list.v1"
-_GAP = "  "
+
 _ROLES = {"A": "good", "M": "warning", "D": "bad", "m": "warning", "?": "bad"}
 _NOT_KEPT = "?"
 _LEAST_ROOM = 16
@@ -90,7 +94,7 @@ class Choice(StrEnum):
     ALL = "all"
 
 
-class Wanted(NamedTuple):
+class FileFilter(NamedTuple):
     """Which files: the kind of them, and absolute paths (or patterns) that they are, or lie below."""
 
     choice: Choice = Choice.CHANGED
@@ -104,7 +108,7 @@ class _Row(NamedTuple):
     path: str
 
 
-def chosen(files: Iterable[File], wanted: Wanted) -> Iterator[File]:
+def chosen(files: Iterable[File], wanted: FileFilter) -> Iterator[File]:
     for file in files:
         if _is_chosen(file, wanted.choice) and (
             not wanted.paths or any(_is_at(file.name, pattern) for pattern in wanted.paths)
@@ -119,18 +123,18 @@ def lines(
     sizes = max((columns(row.size) for row in rows), default=0)
     classes = max((columns(row.git) for row in rows), default=0)
     for row in rows:
-        middle = f"{' ' * (sizes - columns(row.size))}{row.size}{_GAP}{pad(row.git, classes)}{_GAP}"
-        room = None if width is None else width - 1 - len(_GAP) - columns(middle)
+        middle = f"{' ' * (sizes - columns(row.size))}{row.size}{GAP}{pad(row.git, classes)}{GAP}"
+        room = None if width is None else width - 1 - len(GAP) - columns(middle)
         if room is not None and room < _LEAST_ROOM:  # a narrow terminal: the name is what matters
-            middle, room = "", (width or 0) - 1 - len(_GAP)
+            middle, room = "", (width or 0) - 1 - len(GAP)
         letter = paint(_ROLES.get(row.letter, "faint"), row.letter)
-        yield f"{letter}{_GAP}{middle}{_shortened(row.path, room)}"
+        yield f"{letter}{GAP}{middle}{_shortened(row.path, room)}"
     for one in unkept:
-        room = None if width is None else width - 1 - len(_GAP)
-        yield f"{paint(_ROLES[_NOT_KEPT], _NOT_KEPT)}{_GAP}{_shortened(not_kept_row(one), room)}"
+        room = None if width is None else width - 1 - len(GAP)
+        yield f"{paint(_ROLES[_NOT_KEPT], _NOT_KEPT)}{GAP}{_shortened(not_kept_row(one), room)}"
 
 
-def chosen_not_kept(found: Iterable[NotKept], wanted: Wanted) -> list[NotKept]:
+def chosen_not_kept(found: Iterable[NotKept], wanted: FileFilter) -> list[NotKept]:
     """Those that a choice would have, if their states were kept; of what is only read nothing is known."""
     return [
         one
@@ -195,3 +199,23 @@ def _shortened(path: str, room: int | None) -> str:
     while path and columns(path) > max(room - 1, 0):
         path = path[columns(path) - max(room - 1, 0) :] if path.isascii() else path[1:]
     return ELLIPSIS + path
+
+
+def none_found(choice: Choice, unkept: list[NotKept], *, by_name: bool) -> str:
+    none = "there is no such file" if by_name or choice != Choice.CHANGED else "the run changed no file"
+    return f"{none} among those whose states are kept" if unkept else none
+
+
+def to_json(run: Run, found: list[File], unkept: list[NotKept], *, diff: bool) -> dict[str, object]:
+    files = list(map(file_json, found))
+    if diff:
+        with run.contents() as contents:
+            texts = [b"".join(file_diff.diff(file, contents)) for file in found]
+        decoded = [text.decode("utf-8", "backslashreplace") for text in texts]
+        files = [{**told, "diff": text} for told, text in zip(files, decoded, strict=True)]
+    return {
+        "schema": SCHEMA,
+        "run_id": run.run_id,
+        "files": files,
+        "not_kept": [one.to_json() for one in unkept],
+    }

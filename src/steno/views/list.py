@@ -7,11 +7,11 @@ from typing import Any
 
 from steno.model.runs import UNKNOWN, Row, RunState
 from steno.text import units
-from steno.text.safe import columns, cut, pad, visible
+from steno.text.safe import cut, visible
 from steno.text.style import Paint
+from steno.text.table import GAP, aligned
 
 _HEADINGS = ("RUN", "STATE", "AGE", "TIME", "EXIT", "COMMAND")
-_GAP = "  "
 _NARROW = 72  # below that nothing of a command would be seen
 _ROLES = {
     RunState.RUNNING: "good",
@@ -34,12 +34,9 @@ def table(found: Iterable[Row], *, width: int | None, now_ms: int, paint: Paint)
     if width is not None and width < _NARROW:
         yield from _stacked(found, width, now_ms, paint)
         return
-    cells = [_HEADINGS, *(_cells(one, now_ms) for one in found)]
-    widths = [max(columns(line[place]) for line in cells) for place in range(len(_HEADINGS) - 1)]
-    room = None if width is None else max(width - sum(widths) - len(_GAP) * len(widths), 0)
+    cells = aligned([_HEADINGS, *(_cells(one, now_ms) for one in found)], width=width)
     for line, one in zip(cells, [None, *found], strict=True):
-        padded = [pad(cell, wide) for cell, wide in zip(line[:-1], widths, strict=True)]
-        yield _painted(padded, line[-1] if room is None else cut(line[-1], room), one, paint)
+        yield _painted(line, one, paint)
 
 
 def _stacked(found: list[Row], width: int, now_ms: int, paint: Paint) -> Iterator[str]:
@@ -47,20 +44,20 @@ def _stacked(found: list[Row], width: int, now_ms: int, paint: Paint) -> Iterato
     for one in found:
         run_id, state, age, _lasted, code, title = _cells(one, now_ms)
         ended = "" if code == UNKNOWN else f" exit {code}"
-        first = cut(f"{state}{ended}{_GAP}{title}", width)
+        first = cut(f"{state}{ended}{GAP}{title}", width)
         if first.startswith(state):  # else the cut went through it, and a colour would be cut as well
             first = paint(_ROLES[one.state], state) + first[len(state) :]
         yield first
-        yield paint("faint", cut(f"{_GAP}{run_id} {age}", width))
+        yield paint("faint", cut(f"{GAP}{run_id} {age}", width))
 
 
-def _painted(padded: list[str], last: str, one: Row | None, paint: Paint) -> str:
+def _painted(line: list[str], one: Row | None, paint: Paint) -> str:
     if one is None:
-        return paint("heading", _GAP.join([*padded, last]))
-    padded[1] = paint(_ROLES[one.state], padded[1])
+        return paint("heading", GAP.join(line))
+    line[1] = paint(_ROLES[one.state], line[1])
     if one.exit_code:
-        padded[4] = paint("bad", padded[4])
-    return _GAP.join([*padded, last]).rstrip()
+        line[4] = paint("bad", line[4])
+    return GAP.join(line).rstrip()
 
 
 def _cells(one: Row, now_ms: int) -> tuple[str, ...]:

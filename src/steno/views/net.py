@@ -10,14 +10,14 @@ from steno.judge.types import Connection
 from steno.model.documents import connection_json
 from steno.model.run import Run
 from steno.text import units
-from steno.text.safe import columns, cut, listed, pad, visible
+from steno.text.safe import cut, listed, visible
 from steno.text.style import Paint
+from steno.text.table import GAP, aligned
 
 SCHEMA = "steno.net.v1"
 _DOCUMENTS = (layout.KERNEL_LINES, layout.PROCESSES)
 _HEADINGS = ("FIRST", "COUNT", "CALLS", "ENDPOINT", "OUTCOME", "PROCESSES")
 _AT_ENDPOINT = _HEADINGS.index("ENDPOINT")
-_GAP = "  "
 _NARROW = 60
 _PROCESSES_SHOWN = 3
 
@@ -68,10 +68,9 @@ def _table(
         yield from _stacked(found, heading, paint, width)
         return
     headings = [heading if place == _AT_ENDPOINT else word for place, word in enumerate(_HEADINGS)]
-    cells = [tuple(headings), *(_cells(one, names) for one in found)]
-    widths = [max(columns(line[place]) for line in cells) for place in range(len(_HEADINGS))]
+    cells = aligned([headings, *(_cells(one, names) for one in found)])
     for line, one in zip(cells, [None, *found], strict=True):
-        text = _GAP.join(pad(cell, wide) for cell, wide in zip(line, widths, strict=True)).rstrip()
+        text = GAP.join(line).rstrip()
         text = text if width is None else cut(text, width)
         yield paint("heading", text) if one is None else paint("bad", text) if one.errors else text
 
@@ -81,7 +80,7 @@ def _stacked(found: list[Connection], heading: str, paint: Paint, width: int) ->
     yield paint("heading", cut(heading, width))
     for one in found:
         role = "bad" if one.errors else None
-        for text in (_shown(one), f"{_GAP}{one.outcome or _calls(one)}"):
+        for text in (_shown(one), f"{GAP}{one.outcome or _calls(one)}"):
             kept = cut(visible(text), width)
             yield paint(role, kept) if role else kept
 

@@ -24,7 +24,7 @@ from steno.text.style import Paint, folded
 from steno.views import calls, health
 from steno.views import files as content_missing
 from steno.views import files as not_kept
-from steno.views.files import Choice, ContentMissing, Wanted, chosen
+from steno.views.files import Choice, ContentMissing, FileFilter, chosen
 
 SCHEMA = "steno.show.v1"
 
@@ -128,7 +128,7 @@ def kernel(run: Run) -> dict[str, Any] | None:
     processes = [one for one in run.processes if not one.is_our_hook]
     endpoints = [one for one in connections if not one.is_unix]
     unix = [one for one in connections if one.is_unix]
-    read = chosen(files, Wanted(Choice.READ))
+    read = chosen(files, FileFilter(Choice.READ))
     return {
         "observed": _observed(run),
         "processes": len(processes),

@@ -13,11 +13,12 @@ from steno.model.run import Run
 from steno.text import units
 from steno.text.safe import ELLIPSIS, columns, cut, visible
 from steno.text.style import Paint
+from steno.text.table import GAP
 
 SCHEMA = "steno.tree.v1"
 _DOCUMENTS = (layout.FILES, layout.KERNEL_LINES, layout.PROCESSES)
 _HEADINGS = ("EXIT", "TIME", "FILES", "PROCESS")
-_GAP = "  "
+
 _BRANCH, _LAST_BRANCH, _TRUNK, _BLANK = "├─ ", "└─ ", "│  ", "   "
 _MOST_PREFIX = 600
 _LEAST_ROOM = 20
@@ -61,13 +62,13 @@ def lines(run: Run, paint: Paint, *, width: int | None, every: bool = False) -> 
     shown = _columns_that_fit(widths, width)
     for line, row in zip(cells, [None, *rows], strict=True):
         padded = [" " * (widths[place] - columns(line[place])) + line[place] for place in shown]
-        room = None if width is None else width - sum(len(_GAP) + widths[place] for place in shown)
+        room = None if width is None else width - sum(len(GAP) + widths[place] for place in shown)
         if row is None:
-            heading = _GAP.join([*padded, _HEADINGS[-1]])
+            heading = GAP.join([*padded, _HEADINGS[-1]])
             yield paint("heading", heading if width is None else cut(heading, width))
         else:
             padded[0] = paint(_role(row), padded[0])
-            yield _GAP.join([*padded, _fitted(row, room)])
+            yield GAP.join([*padded, _fitted(row, room)])
     if tree.hooks:
         yield paint("faint", f"and {units.counted(len(tree.hooks), 'process', 'processes')} of Steno's hooks")
 
@@ -75,7 +76,7 @@ def lines(run: Run, paint: Paint, *, width: int | None, every: bool = False) -> 
 def _columns_that_fit(widths: list[int], width: int | None) -> list[int]:
     every = list(range(len(widths)))
     while width is not None and len(every) > 1:
-        if width - sum(len(_GAP) + widths[place] for place in every) >= _LEAST_ROOM:
+        if width - sum(len(GAP) + widths[place] for place in every) >= _LEAST_ROOM:
             break
         every.pop()
     return every

@@ -12,8 +12,8 @@ from steno.contracts.agent_audit.strace_reader import reconstruct, trace_file_li
 from steno.errors import CaptureError
 from steno.launch import strace_chain
 from steno.launch.strace_chain import Programs, StraceChain, find_programs
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from support.spools import MemoryLayers
 
 SECRET = b"sk-9f3b7c1d5e2a4860b1c2"

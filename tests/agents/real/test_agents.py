@@ -28,7 +28,7 @@ from support.stand_in_agent import Attempt, Started, stand_in
 from support.waiting import until
 
 NOT_STARTED = 125
-SERVERS = '[[servers]]\nfile = ".servers.json"\nformat = "json"\nkey = ["mcpServers"]\n'
+SERVERS = '[[settings.mcp_servers]]\nfile = ".servers.json"\nformat = "json"\nkey = ["mcpServers"]\n'
 SPOOLED_STDOUT = f"{layout.SPOOL}/{layout.STDOUT}"
 
 

@@ -16,8 +16,8 @@ from steno.model.live.following import following
 from steno.model.live.sealed import last_happenings
 from steno.model.record import open_record
 from steno.record.kernel import keep_kernel_layer
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 from steno.text.style import Paint
 from steno.views import tail
 from support.claims_told import hook

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _DIFF = ("diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--full-index")
 _NO_OBJECT = b"0"
-_ABSENT_MODE = b"000000"
 _CHUNK = 1 << 20
 _OVERLAP = 1 << 16
 _LINES_AT_ONCE = 512

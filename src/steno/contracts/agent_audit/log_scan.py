@@ -22,7 +22,7 @@ from steno.agents.definition import ESCAPED, Meaning, TerminalSignals
 from steno.agents.events import AssistantText, Event, Span
 from steno.agents.json_lines import Document, JsonObject, record, without_documents
 from steno.agents.stream import Parser, Reader, events_of_record
-from steno.redact.engine import PLACEHOLDER
+from steno.redact.redactor import PLACEHOLDER
 
 PREFIX = b"AGENT_ENV_DONE"
 MOST_BYTES = 64 << 10

@@ -30,7 +30,7 @@ from steno.evidence.intake import (
 from steno.evidence.intake_names import FOLDER_PREFIX, ON_DISK
 from steno.judge.activity import CALL, Happening, shortened
 from steno.model.live.growing import GrowingLines
-from steno.redact.engine import Redactor
+from steno.redact.redactor import Redactor
 
 _MOST_PROXIES = 100
 _MOST_CONNECTIONS = 1000

@@ -25,8 +25,8 @@ from steno.model.live.growing import GrowingLines, taken
 from steno.model.live.kernel import KernelWatch, Taken, open_kernel_watch
 from steno.model.live.recorder import Recorder
 from steno.model.live.run_events import of_event
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 _NO_OBSERVER = "none"
 

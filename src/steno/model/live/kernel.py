@@ -15,10 +15,11 @@ from steno.bundle.frame_records import FramesError
 from steno.bundle.frames import OP_NAMES
 from steno.bundle.kernel_table import mask_arguments, mask_path
 from steno.bundle.live_frames import LiveFrames
-from steno.evidence import layout, wire
+from steno.bundle.lock import KERNEL
+from steno.evidence import wire
 from steno.judge.activity import ALWAYS, OPENS, Happening, Row, Teller, gathered
 from steno.judge.operations import MEANING_OF_OPEN
-from steno.redact.engine import Redactor
+from steno.redact.redactor import Redactor
 
 _SIZE = wire.EVENT.size
 _OP, _ARG = 16, 40  # where they begin in a record
@@ -41,7 +42,7 @@ class Taken(NamedTuple):
 class KernelWatch:
     def __init__(self, spool: Folder, key: bytes, redactor: Redactor, ours: Sequence[str]) -> None:
         """Raises OSError or FramesError while nothing is there yet."""
-        with spool.sub(layout.KERNEL) as folder:
+        with spool.sub(KERNEL) as folder:
             self._frames = LiveFrames(folder, key)
         self._redactor = redactor
         self._teller = Teller(ours)

@@ -31,8 +31,8 @@ from steno.evidence.kinds import Event, EventData, RunStart
 from steno.evidence.syscalls import batches, named_text
 from steno.model.live.claims import open_intake
 from steno.model.record import Record, SpoolLayers, documents_over, readable
-from steno.redact.engine import Redactor
 from steno.redact.findings import Findings
+from steno.redact.redactor import Redactor
 
 _TYPES = {stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}
 

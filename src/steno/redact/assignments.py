@@ -1,8 +1,8 @@
 """Secrets that are known by their name: `password: x`, `API_KEY=x`, `--token x`, header lines, `.netrc`.
 
-In: bytes, whole lines or the beginning of one. Out: the spans of values whose name says secret and whose
-form does not say code; and where a value begins that the bytes do not end. Never: more than one pass over
-the bytes, apart from values of at most `JUDGED` bytes that were looked at and let go.
+One pass over whole lines, or the beginning of one, finds names that say secret; values of at most `JUDGED`
+bytes that were looked at and let go are looked at again. A value that the bytes do not end is told by its
+beginning.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from steno.redact.lines import Lines, run_end
-from steno.redact.names import (
+from steno.redact.assigned_value import QUOTES, REACH, Pair, is_secret
+from steno.redact.rule import compile_rule, regex
+from steno.redact.text import Lines, run_end
+from steno.redact.tokens import CODED_BLANK
+from steno.redact.vocabulary import (
     WORD,
     Strength,
     is_upper,
@@ -19,9 +22,6 @@ from steno.redact.names import (
     strength_of,
     strength_of_option,
 )
-from steno.redact.pair import QUOTES, REACH, Pair, is_secret
-from steno.redact.rule import compile_rule, regex
-from steno.redact.tokens import CODED_BLANK
 
 _NAME_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 NAME_MOST = 128

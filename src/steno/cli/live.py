@@ -1,24 +1,39 @@
-"""`steno tail`: a run as it happens."""
+"""`steno tail` and `steno play`: a run as it happens, and a terminal as it was."""
 
 from __future__ import annotations
 
+import math
+import os
 import select
 import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
 import msgspec
 
+from steno.bundle.folder import write_all
 from steno.bundle.store import LAST
-from steno.cli.options import chosen_store, complete_run, json_option, run_path, store_option
-from steno.cli.output import paint, say, terminal_width
+from steno.cli.options import (
+    chosen_store,
+    complete_run,
+    json_option,
+    open_run,
+    run_argument,
+    run_path,
+    store_option,
+)
+from steno.cli.output import paint, print_json, say, terminal_width
 from steno.model.live import Happening
 from steno.model.live.ending import End
 from steno.model.live.following import Step
 from steno.model.run import Run, RunState
 from steno.model.runs import open_path, running
 from steno.text.safe import utf8, visible_json
-from steno.views import tail
+from steno.views import play, tail
 
 _PAUSE_MS = 200
 _MOST_AT_ONCE = 1000
@@ -57,7 +72,7 @@ the watching, never the run.""",
 )
 @store_option
 @json_option
-def command(run: str | None, lines: int, store: str | None, as_json: bool) -> None:
+def tail_command(run: str | None, lines: int, store: str | None, as_json: bool) -> None:
     """Show what a run does while it does it.
 
     Begins with the last things that happened, then follows until the run has ended, and says how. Of a run
@@ -138,3 +153,87 @@ class _Json(_Lines):
     def _write(self, value: dict[str, Any]) -> None:
         told = msgspec.json.encode(utf8(value), order="sorted").decode()
         click.echo(visible_json(told) if sys.stdout.isatty() else told)
+
+
+_STDIN, _STDOUT = 0, 1
+_LOCAL_FLAGS = 3
+
+
+@click.command(
+    "play",
+    epilog="""\b
+Examples:
+  steno play @last
+  steno play @last --speed 4 --idle-limit 0.5
+  steno play @last --idle-limit 0 | less -R
+  steno play @last --json | jq -r 'select(.code == "e") | .text'
+
+With --json each line is one moment: mono_ns (nanoseconds since the run began), code (o stdout, e stderr, i
+stdin, r resize), and text, or bytes (base64) where it is not UTF-8, or cols and rows.""",
+)
+@run_argument
+@click.option(
+    "--speed", type=float, default=1.0, show_default=True, metavar="X", help="Play X times as fast."
+)
+@click.option(
+    "--idle-limit", type=float, metavar="SECONDS", help="Make no pause longer than this; 0 for none."
+)
+@store_option
+@json_option
+def play_command(run: str, speed: float, idle_limit: float | None, store: str | None, as_json: bool) -> None:
+    """Replay the terminal output of a run at the pace it was recorded.
+
+    stdout and stderr are shown as the terminal showed them. Control-C stops. Afterwards the terminal has its
+    attributes back, and what it answered to recorded control sequences is thrown away.
+    """
+    pace = _pace(speed, idle_limit)
+    with open_run(run, store) as opened:
+        if as_json:
+            for moment in play.to_json(opened.moments()):
+                print_json(moment)
+            return
+        sys.stdout.flush()
+        with _stage() as stage:
+            play.play(opened.moments(), stage, pace)
+
+
+def _pace(speed: float, idle_limit: float | None) -> play.Pace:
+    if not (math.isfinite(speed) and speed > 0):
+        raise click.BadParameter("must be a number greater than 0", param_hint="--speed")
+    if idle_limit is not None and not (math.isfinite(idle_limit) and idle_limit >= 0):
+        raise click.BadParameter("must be 0 or more seconds", param_hint="--idle-limit")
+    return play.Pace(speed, idle_limit)
+
+
+@contextmanager
+def _stage() -> Iterator[play.Stage]:
+    def write(data: bytes) -> None:
+        write_all(_STDOUT, data)
+
+    stage = play.Stage(write, time.sleep, time.monotonic)
+    if not os.isatty(_STDOUT):
+        yield stage
+        return
+    with _quiet_keyboard():
+        try:
+            yield stage
+        finally:
+            write(play.RESET)
+
+
+@contextmanager
+def _quiet_keyboard() -> Iterator[None]:
+    """What is typed, or answered by the terminal itself, while we play is neither shown nor kept."""
+    try:
+        modes = termios.tcgetattr(_STDIN)
+    except termios.error:
+        yield
+        return
+    silent = [*modes]
+    silent[_LOCAL_FLAGS] &= ~termios.ECHO
+    try:
+        termios.tcsetattr(_STDIN, termios.TCSADRAIN, silent)
+        yield
+    finally:
+        with suppress(termios.error):
+            termios.tcsetattr(_STDIN, termios.TCSAFLUSH, modes)

@@ -1,9 +1,7 @@
-"""A name and its value, and the judgement whether the value is a secret.
+"""Whether the value beside a telling name is a secret.
 
-In: a `Pair`, as `steno.redact.pairs` found it. Out: `is_secret(pair)`. Never: the search for pairs.
-
-capture-run masks every value beside a telling name. Here the form of the value and the place decide too,
-so that source code is not shredded: calls, attributes, types, constants, references and sentences stay.
+capture-run masks every such value. Here its form and its place decide too, so that source code is not
+shredded: calls, attributes, types, constants, references and sentences stay.
 """
 
 from __future__ import annotations
@@ -12,13 +10,38 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from steno.redact import values
-from steno.redact.names import Strength, is_upper, strength_in_environment, words_of
+from steno.redact.vocabulary import (
+    Strength,
+    has_digit,
+    is_annotation,
+    is_constant,
+    is_dotted,
+    is_expression,
+    is_identifier,
+    is_masked,
+    is_path,
+    is_pattern,
+    is_prose,
+    is_public,
+    is_punctuation,
+    is_reference,
+    is_sentence,
+    is_short_number,
+    is_template,
+    is_type_name,
+    is_upper,
+    is_version,
+    is_word,
+    looks_random,
+    strength_in_environment,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from steno.redact.lines import Lines
+    from steno.redact.text import Lines
+
 
 # A value longer than this is never code: it is judged by its beginning only.
 JUDGED = 256
@@ -98,17 +121,17 @@ def is_secret(pair: Pair) -> bool:
     value = pair.value
     if not value or not _OF_RULES.get(pair.rule, _is_secret_value)(pair, value):
         return False
-    if values.is_masked(value) or values.is_reference(value) or values.is_punctuation(value):
+    if is_masked(value) or is_reference(value) or is_punctuation(value):
         return False
-    return not (_is_binary(pair, value) or (pair.strength != Strength.PASSWORD and values.is_public(value)))
+    return not (_is_binary(pair, value) or (pair.strength != Strength.PASSWORD and is_public(value)))
 
 
 def _is_secret_parameter(pair: Pair, value: bytes) -> bool:
-    return not values.is_short_number(value) or pair.strength == Strength.PASSWORD
+    return not is_short_number(value) or pair.strength == Strength.PASSWORD
 
 
 def _is_secret_of_netrc(pair: Pair, value: bytes) -> bool:
-    if value.startswith(b"--") or value.lower() in _STOP_WORDS or values.is_reference(value.rstrip(b"\"'")):
+    if value.startswith(b"--") or value.lower() in _STOP_WORDS or is_reference(value.rstrip(b"\"'")):
         return False
     return pair.ends_line_or_netrc() and value[-1:] not in {b".", b",", b":", b";", b"?", b")"}
 
@@ -118,20 +141,20 @@ def _is_secret_value(pair: Pair, value: bytes) -> bool:
         is_formed = _is_secret_header(pair, value)
     else:
         is_formed = _is_secret_string(pair, value) if pair.quote else _is_secret_word(pair, value)
-    if not is_formed or (values.is_version(value) and _names_package(pair)) or _is_lookup_order(pair, value):
+    if not is_formed or (is_version(value) and _names_package(pair)) or _is_lookup_order(pair, value):
         return False
-    return not (values.is_annotation(value) or _is_computed(pair, value) or _says_its_name(pair, value))
+    return not (is_annotation(value) or _is_computed(pair, value) or _says_its_name(pair, value))
 
 
 def _is_computed(pair: Pair, value: bytes) -> bool:
-    if values.is_pattern(value):
+    if is_pattern(value):
         return True
-    return not pair.quote and (values.is_expression(value) or _goes_on_as_code(pair, value))
+    return not pair.quote and (is_expression(value) or _goes_on_as_code(pair, value))
 
 
 def _goes_on_as_code(pair: Pair, value: bytes) -> bool:
     """`credentials=given_1 or None`, `private_key: Ed25519PrivateKey | Ed448PrivateKey`."""
-    if is_upper(pair.name) or not (values.is_identifier(value) or values.is_dotted(value)):
+    if is_upper(pair.name) or not (is_identifier(value) or is_dotted(value)):
         return False
     rest = pair.data[pair.end : pair.end + REACH]
     return rest.startswith((b" or ", b" || ", b" ?? ") if pair.separator == b"=" else b" | ")
@@ -147,7 +170,7 @@ def _is_binary(pair: Pair, value: bytes) -> bool:
 
 def _says_its_name(pair: Pair, value: bytes) -> bool:
     """`CHALLENGE_PASSWORD: "challengePassword"`, `private_key=key`: the name of the value, not the value."""
-    if not values.is_identifier(value.replace(b"-", b"_")):
+    if not is_identifier(value.replace(b"-", b"_")):
         return False
     named, said = words_of(pair.name), words_of(value)
     if len(said) > 1 and named == said:
@@ -173,15 +196,15 @@ def _is_lookup_order(pair: Pair, value: bytes) -> bool:
 
 def _is_secret_argument(pair: Pair, value: bytes) -> bool:
     if pair.quote:
-        return not (value.endswith(b".") and values.is_sentence(value))
+        return not (value.endswith(b".") and is_sentence(value))
     bare = value.strip(b"\"',;.:)]")
     if not bare or value.startswith((b"-", b"<", b"[", b"|", b"(", b"$(")):
         return False
-    if bare.lower() in _STOP_WORDS or values.is_path(bare):
+    if bare.lower() in _STOP_WORDS or is_path(bare):
         return False
-    if values.is_reference(bare) or values.is_constant(bare):
+    if is_reference(bare) or is_constant(bare):
         return False
-    if values.is_short_number(bare) and pair.strength != Strength.PASSWORD:
+    if is_short_number(bare) and pair.strength != Strength.PASSWORD:
         return False
     return not _is_metavariable(pair.name, bare)
 
@@ -197,31 +220,29 @@ def _is_metavariable(name: bytes, value: bytes) -> bool:
 def _is_secret_header(pair: Pair, value: bytes) -> bool:
     first = (value.split() or [b""])[0]
     if b"cookie" in pair.name.lower():
-        return b"=" in first and not values.is_template(value)
-    if values.is_sentence(value) or values.is_prose(value):
+        return b"=" in first and not is_template(value)
+    if is_sentence(value) or is_prose(value):
         return False
-    return not (values.is_constant(first.rstrip(b",;)].")) or values.is_template(value))
+    return not (is_constant(first.rstrip(b",;)].")) or is_template(value))
 
 
 def _is_secret_string(pair: Pair, value: bytes) -> bool:
-    if values.looks_random(value):
+    if looks_random(value):
         return True
-    if _is_closing_quote(pair, value) or values.is_template(value) or values.is_sentence(value):
+    if _is_closing_quote(pair, value) or is_template(value) or is_sentence(value):
         return False
     if pair.strength in {Strength.WEAK, Strength.PASSWORD}:
         return pair.strength == Strength.PASSWORD or _is_shell_string(pair, value)
-    if values.is_prose(value) or values.is_path(value) or values.is_short_number(value):
+    if is_prose(value) or is_path(value) or is_short_number(value):
         return False
     if pair.quoted_name or not (pair.spaced or pair.separator == b"=="):
-        return not (values.is_constant(value) or _names_a_field(value))
-    return not values.is_word(value)
+        return not (is_constant(value) or _names_a_field(value))
+    return not is_word(value)
 
 
 def _names_a_field(value: bytes) -> bool:
     """`"input_token": "NextToken"`, `"--token-scope": "target.token.scope"`."""
-    return values.is_type_name(value) or (
-        values.is_dotted(value) and value.translate(None, b"0123456789") == value
-    )
+    return is_type_name(value) or (is_dotted(value) and value.translate(None, b"0123456789") == value)
 
 
 def _is_closing_quote(pair: Pair, value: bytes) -> bool:
@@ -246,30 +267,30 @@ def _is_shell_string(pair: Pair, value: bytes) -> bool:
 
 
 def _is_secret_word(pair: Pair, value: bytes) -> bool:
-    if _is_weak_word(pair, value) or values.is_path(value) or values.is_sentence(value):
+    if _is_weak_word(pair, value) or is_path(value) or is_sentence(value):
         return False
     is_variable = pair.separator == b"=" and not pair.spaced and is_upper(pair.name)
     if is_variable and strength_in_environment(pair.name) != Strength.WEAK:
-        return pair.strength == Strength.PASSWORD or not values.is_short_number(value)
-    if values.looks_random(value) or _is_code(pair, value):
-        return values.looks_random(value)
-    if values.is_short_number(value):
+        return pair.strength == Strength.PASSWORD or not is_short_number(value)
+    if looks_random(value) or _is_code(pair, value):
+        return looks_random(value)
+    if is_short_number(value):
         return pair.strength == Strength.PASSWORD and len(value) > SMALL_NUMBER
     return _is_secret_phrase(pair, value)
 
 
 def _is_secret_phrase(pair: Pair, value: bytes) -> bool:
-    if pair.separator == b"=" and b" " in value and not values.has_digit(value):
+    if pair.separator == b"=" and b" " in value and not has_digit(value):
         return False  # several words that may be code
-    if not values.is_identifier(value):
+    if not is_identifier(value):
         return (not pair.spaced and not _is_explained(pair, value)) or pair.ends_line()
     return _is_secret_identifier(pair, value)
 
 
 def _is_weak_word(pair: Pair, value: bytes) -> bool:
-    if values.is_constant(value.rstrip(b".0123456789")):
+    if is_constant(value.rstrip(b".0123456789")):
         return True
-    return pair.strength == Strength.WEAK and not is_upper(pair.name) and not values.looks_random(value)
+    return pair.strength == Strength.WEAK and not is_upper(pair.name) and not looks_random(value)
 
 
 def _is_explained(pair: Pair, value: bytes) -> bool:
@@ -286,24 +307,22 @@ def _is_code(pair: Pair, value: bytes) -> bool:
     """A comparison, a call, an index, a block, an attribute, or a name passed on under itself."""
     if pair.strength == Strength.WEAK or pair.separator in {b"==", b"!=", b":=", b"=>"}:
         return True
-    return (
-        pair.following in {b"(", b"[", b"{"} or values.is_dotted(value) or value.lower() == pair.name.lower()
-    )
+    return pair.following in {b"(", b"[", b"{"} or is_dotted(value) or value.lower() == pair.name.lower()
 
 
 def _is_secret_identifier(pair: Pair, value: bytes) -> bool:
     """A value that could be the name of a variable or a type is a secret only where code does not fit."""
     if pair.following in {b",", b")", b";"} and not _is_in_option_list(pair):
         return False
-    if values.is_type_name(value) and pair.strength != Strength.PASSWORD:
+    if is_type_name(value) and pair.strength != Strength.PASSWORD:
         return False
     if pair.spaced:
         return pair.opens_line_unindented() and pair.ends_line()
     if pair.separator == b"=":
-        return not (pair.strength == Strength.WEAK and values.is_constant(value.rstrip(b"0123456789")))
-    if values.is_type_name(value) or not pair.ends_line():
+        return not (pair.strength == Strength.WEAK and is_constant(value.rstrip(b"0123456789")))
+    if is_type_name(value) or not pair.ends_line():
         return False
-    return pair.opens_line() or not values.is_word(value) or pair.strength == Strength.PASSWORD
+    return pair.opens_line() or not is_word(value) or pair.strength == Strength.PASSWORD
 
 
 def _is_in_option_list(pair: Pair) -> bool:
@@ -316,11 +335,11 @@ def _is_in_option_list(pair: Pair) -> bool:
 
 def _is_secret_property(pair: Pair, value: bytes) -> bool:
     """Of `map.put("password", "name")` the value may be a name, too; a digit says that it is none."""
-    if not pair.quote or values.is_template(value) or values.is_sentence(value) or values.is_prose(value):
+    if not pair.quote or is_template(value) or is_sentence(value) or is_prose(value):
         return False
-    if pair.strength == Strength.WEAK or not values.has_digit(value):
-        return values.looks_random(value)
-    return pair.strength == Strength.PASSWORD or not (values.is_path(value) or values.is_short_number(value))
+    if pair.strength == Strength.WEAK or not has_digit(value):
+        return looks_random(value)
+    return pair.strength == Strength.PASSWORD or not (is_path(value) or is_short_number(value))
 
 
 def _is_secret_definition(pair: Pair, value: bytes) -> bool:

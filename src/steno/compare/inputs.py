@@ -1,14 +1,10 @@
-"""What `steno diff` and `steno baseline` read: runs, packed bundles, assay-runner archives and lock files.
-
-In: words of the command line. Out: verified evidence, or a checked lock. A file is bounded before it is read.
-"""
+"""What is compared, as it is named: runs, packed bundles, archives, lock files, and a file of rules."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from steno.cli.options import run_path
 from steno.compare import sides
 from steno.compare.ignore import BadRulesError, IgnoreRules
 from steno.compare.sides import Evidence, Named, evidence_of_archive, verified_evidence
@@ -19,18 +15,13 @@ from steno.model.runs import open_path
 _GZIP = b"\x1f\x8b"
 
 
-def read_side(word: str, store: str | None) -> Named:
+def read_side(word: str, path: Path) -> Named:
     """A run, a packed bundle, an archive, or a lock; which of them a file is, is told by how it begins."""
-    path = run_path(word, store)
     if os.path.isfile(path):  # noqa: PTH113 - unlike pathlib's, it does not raise for a name that is too long
         data = _beginning(path, len(_GZIP))
         if data != _GZIP:
             return Named(word, sides.read(_beginning(path, sides.MAX_BYTES), str(path)))
-    return Named(word, _evidence(path))
-
-
-def read_run(word: str, store: str | None) -> Evidence:
-    return _evidence(run_path(word, store))
+    return Named(word, read_run(path))
 
 
 def read_rules(path: str | None) -> IgnoreRules:
@@ -49,7 +40,7 @@ def read_rules(path: str | None) -> IgnoreRules:
         raise BadRequestError(f"{path}: {error}", hint=error.hint) from error
 
 
-def _evidence(path: Path) -> Evidence:
+def read_run(path: Path) -> Evidence:
     if os.path.isfile(path):  # noqa: PTH113 - likewise
         from steno.contracts.assay import verify as assay  # late: tarfile is slow to start, and rarely needed
 

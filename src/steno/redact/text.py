@@ -1,6 +1,7 @@
-"""Where lines begin and end, in bytes that may be one long line.
+"""Where lines begin and end, and the escape sequences of terminals: colours, movements, titles, hyperlinks.
 
-In: bytes and positions in them. Out: positions. Never: a search of the same stretch twice for its end.
+A sequence that the bytes do not end counts as one, so the copy of what came so far is always the beginning of
+the copy of what will have come.
 """
 
 from __future__ import annotations
@@ -9,10 +10,28 @@ import re
 from typing import Any
 
 from steno.redact.rule import compile_rule, regex
-from steno.redact.sequences import ESCAPE, strip
 from steno.redact.shapes import OPENS_NEXT_LINE
 
 _REST = regex(rb"[^\r\n\x00]*")
+_OPENS_NEXT_LINE = compile_rule(OPENS_NEXT_LINE + rb"[ \t]*\r?\n?\z")
+_SIGNS = frozenset((b">", b"|"))
+_WORD_ENDS = frozenset(
+    (b"ord", b"swd", b"ase", b"ret", b"ken", b"key")
+)  # of the names, before a line with their value
+_MAYBE_LAST = frozenset(b"%c" % letter for letter in b">|\"', \t\r+-0123456789")
+TAIL = 300  # bytes of a line that are looked at for what opens the next
+ESCAPE = b"\x1b"
+TEXT_MOST = 2048  # of a title or a link; what is longer is looked at as ordinary text
+_CSI = rb"\[[<=>?]?[0-9;:]*+[ !$]?"
+_TITLE = rb"\][0-9]*+;[^\x07\x1b\r\n]{0,%d}+" % TEXT_MOST
+_CHARSET = rb"[()]"
+_WHOLE = rb"\x1b(?:" + _CSI + rb"[@-~]\x0f?|" + _TITLE + rb"(?:\x07|\x1b\\)|" + _CHARSET + rb"[A-Z0-9])"
+_PARTIAL = rb"\x1b(?:" + _CSI + rb"|\][0-9]*+|" + _TITLE + rb"\x1b?|" + _CHARSET + rb")?\Z"
+ANY_SEQUENCE = regex(_WHOLE + rb"|" + _PARTIAL)
+# What cannot hold a secret itself: in a secret these stay, while a title or the address of a link does not.
+HARMLESS = rb"\x1b(?:" + _CSI + rb"[@-~]\x0f?|\]8;;(?:\x07|\x1b\\)|" + _CHARSET + rb"[A-Z0-9])"
+HARMLESS_PARTIAL = rb"\x1b(?:" + _CSI + rb"|\](?:8(?:;(?:;\x1b?)?)?)?|" + _CHARSET + rb")?\Z"
+_KEPT = regex(rb"(" + HARMLESS + rb"|[\r\n]+)")
 
 
 class Lines:
@@ -38,15 +57,6 @@ class Lines:
         return 0 if earliest == 0 else None
 
 
-_OPENS_NEXT_LINE = compile_rule(OPENS_NEXT_LINE + rb"[ \t]*\r?\n?\z")
-_SIGNS = frozenset((b">", b"|"))
-_WORD_ENDS = frozenset(
-    (b"ord", b"swd", b"ase", b"ret", b"ken", b"key")
-)  # of the names, before a line with their value
-_MAYBE_LAST = frozenset(b"%c" % letter for letter in b">|\"', \t\r+-0123456789")
-TAIL = 300  # bytes of a line that are looked at for what opens the next
-
-
 def opens_next_line(data: bytes, start: int, end: int) -> bool:
     """Whether the value of a name at the end of this line, line break included, would stand on the next."""
     last = data[max(0, end - 4) : end - 1]
@@ -58,7 +68,7 @@ def opens_next_line(data: bytes, start: int, end: int) -> bool:
         return False
     tail = data[max(start, end - TAIL) : end].rstrip()
     if ESCAPE in tail:
-        tail = strip(tail).rstrip()
+        tail = strip_sequences(tail).rstrip()
     bare = tail.rstrip(b"\"',")
     if bare[-1:] not in _SIGNS and bare[-2:-1] not in _SIGNS and bare[-3:].lower() not in _WORD_ENDS:
         return False
@@ -85,3 +95,14 @@ def run_end(run: re.Pattern[bytes], data: bytes, position: int) -> int:
     """Where a run of letters ends that may be empty."""
     match = run.match(data, position)
     return position if match is None else match.end()
+
+
+def strip_sequences(data: bytes) -> bytes:
+    return ANY_SEQUENCE.sub(b"", data) if ESCAPE in data else data
+
+
+def mask_around_sequences(secret: bytes) -> bytes:
+    """Equal length; every byte becomes an asterisk, line breaks and harmless sequences stay."""
+    pieces = _KEPT.split(secret)
+    pieces[::2] = [b"*" * len(piece) for piece in pieces[::2]]
+    return b"".join(pieces)
