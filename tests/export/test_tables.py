@@ -15,6 +15,7 @@ import steno
 from steno.errors import BadRequestError
 from steno.export import Exported, sqlite, tables
 from steno.judge.rules import RULES
+from steno.model.tables import columns
 from support.reading import opened, sealed
 from support.run_builder import RUN_ID, RunBuilder
 
@@ -40,7 +41,7 @@ def test_every_table_is_there_as_parquet_and_as_lines(run: Path, tmp_path: Path)
             assert pq.read_table(place / f"{name}.parquet").equals(table.to_arrow()), name
             lines = (place / f"{name}.ndjson").read_bytes().splitlines()
             assert [sorted(json.loads(line)) for line in lines] == [
-                sorted(table.row.__struct_fields__) for _ in range(len(table))
+                sorted(columns(table.row)) for _ in range(len(table))
             ], name
         names = {f"{name}.{form}" for name in opened.tables for form in ("parquet", "ndjson")}
     assert {path.name for path in place.iterdir()} == {*names, "judgement.json"}

@@ -9,7 +9,7 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -19,6 +19,7 @@ from steno.bundle.folder import Folder
 from steno.evidence import layout
 from steno.judge.rules import RULES
 from steno.model import table_documents
+from steno.model.tables import types_of
 from steno.report.parts import JUDGED
 from support.browsing import PageOf, keep_screenshot
 from support.documents import of_folder
@@ -306,7 +307,7 @@ def test_tables_of_hostile_values_stop_no_panel(page_of: PageOf, reports: Report
     text, number, missing = _HOSTILE[name]
     whole = reports.session_page.read_text(encoding="utf-8")
     for table, row in table_documents.ROWS.items():
-        hints = get_type_hints(row)
+        hints = types_of(row)
 
         def forged(old: bytes, hints: dict[str, Any] = hints) -> bytes:
             columns = hostile(json.loads(old), text, number, missing=missing)

@@ -18,6 +18,7 @@ from steno.errors import UnreadableBundleError
 from steno.evidence import canonical
 from steno.export import Exported
 from steno.export.atomic import place_tree
+from steno.judge.types import Row
 from steno.model.run import RULES, Run, Status, Verdict
 from steno.model.tables import BATCH, Table, plain
 from steno.views.verify import Outcome, SecondLook
@@ -55,9 +56,9 @@ class _Files(dict[str, Iterable[bytes]]):
         yield canonical.encode({**told, "files": self._digests})
 
 
-def json_line(row: Any) -> bytes:
-    """A row as JSON: numbers beyond 2^53 as text, bytes in base64."""
-    return canonical.encode_line(_portable(plain(row)))
+def json_line(row: Row | dict[str, Any]) -> bytes:
+    """A row, or its columns, as JSON: numbers beyond 2^53 as text, bytes in base64."""
+    return canonical.encode_line(_portable(row if isinstance(row, dict) else plain(row)))
 
 
 def _portable(value: Any) -> Any:
