@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from steno.capture import paths
-from steno.capture.paths import Contents, Copy, Directories, FileState, stat_touched
-from steno.evidence.ignored import IgnoreRules
+from steno.capture.paths import Contents, Copy, Directories, FileState, recorded_paths
+from steno.evidence.ignore_rules import IgnoreRules
 from support.looks import first_look
 
 LARGEST = 1 << 20
@@ -25,7 +25,7 @@ def copier() -> Iterator[Contents]:
 
 
 def seen(path: Path) -> FileState:
-    found = stat_touched({os.fsencode(path): first_look(path, "read")}, IgnoreRules(()), Path("/no/store"))
+    found = recorded_paths({os.fsencode(path): first_look(path, "read")}, IgnoreRules(()), Path("/no/store"))
     state = found[os.fsencode(path)].state
     assert state is not None
     return state

@@ -10,7 +10,7 @@ import pytest
 
 from steno.capture.ignore import load
 from steno.errors import CaptureError
-from steno.evidence.ignored import IgnoreRules
+from steno.evidence.ignore_rules import IgnoreRules
 
 SEED_LIST = [
     "$HOME/.cache",

@@ -14,7 +14,7 @@ import pytest
 from steno.capture import ignore
 from steno.capture.ignore import load
 from steno.errors import CaptureError
-from steno.evidence.ignored import IgnoreRules, git_directory
+from steno.evidence.ignore_rules import IgnoreRules, git_directory
 
 PLACE = Path("agent-snapshot", "ignore.json")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from steno.evidence import wire
-from steno.evidence.ignored import lies_below
+from steno.evidence.ignore_rules import lies_below
 from steno.judge.path_history import FOUND, Rows, mounted_upon
 
 BIND, MOVE, REMOUNT, RECURSIVE, PRIVATE = 4096, 8192, 32, 16384, 1 << 18

@@ -14,8 +14,8 @@ import pytest
 
 from steno.bundle.frames import Touched
 from steno.capture import paths
-from steno.capture.paths import Directories, FinalState, by_directory, stat_touched
-from steno.evidence.ignored import IgnoreRules
+from steno.capture.paths import Directories, FinalState, by_directory, recorded_paths
+from steno.evidence.ignore_rules import IgnoreRules
 from support.looks import first_look, state_of, touched
 
 NOTHING_IGNORED = IgnoreRules(())
@@ -37,7 +37,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 def seen(
     looks: dict[Path, Touched], *, rules: IgnoreRules = NOTHING_IGNORED, store: Path | None = None
 ) -> dict[Path, FinalState]:
-    found = stat_touched(
+    found = recorded_paths(
         {os.fsencode(path): each for path, each in looks.items()}, rules, store or Path("/no/store")
     )
     return {Path(os.fsdecode(path)): each for path, each in found.items()}
@@ -100,7 +100,7 @@ def test_names_that_are_not_utf8_are_exact(place: Path) -> None:
     name = os.fsencode(place) + b"/\xff\xfe \n"
     with open(name, "wb") as file:  # noqa: PTH123 - bytes
         file.write(b"abc")
-    found = stat_touched({name: first_look(name, "read")}, NOTHING_IGNORED, Path("/no/store"))
+    found = recorded_paths({name: first_look(name, "read")}, NOTHING_IGNORED, Path("/no/store"))
     assert list(found) == [name]
 
 
@@ -237,7 +237,7 @@ def test_a_directory_swapped_for_a_link_leads_nowhere(place: Path) -> None:
 
 @pytest.mark.parametrize("path", ["relative", "/a/../b", "/a/./b", "//a", "/a//b", "/a/", "/a/..", "/a\0b"])
 def test_a_path_that_the_kernel_would_not_spell_so_is_not_recorded(path: str) -> None:
-    assert not stat_touched({path.encode(): touched(None, "existence")}, NOTHING_IGNORED, Path("/no/store"))
+    assert not recorded_paths({path.encode(): touched(None, "existence")}, NOTHING_IGNORED, Path("/no/store"))
 
 
 def test_names_that_begin_with_dots_are_recorded(place: Path) -> None:
@@ -256,7 +256,7 @@ def test_when_it_is_too_late_nothing_is_looked_at(place: Path) -> None:
     path = place / "file"
     path.write_text("x")
     looks = {os.fsencode(path): first_look(path, "write"), os.fsencode(place / "no"): touched(None, "write")}
-    found = stat_touched(looks, NOTHING_IGNORED, Path("/no/store"), looked=False)
+    found = recorded_paths(looks, NOTHING_IGNORED, Path("/no/store"), looked=False)
     assert set(found.values()) == {FinalState(None, known=False)}
     assert len(found) == 2
 
@@ -333,7 +333,7 @@ def test_a_file_of_another_user_is_judged_by_its_bits_when_it_is_too_late_to_loo
         path.chmod(mode)
     looks = {os.fsencode(path): first_look(path, "read") for path in (shared, private)}
     Someone(monkeypatch, writable=False)
-    found = stat_touched(looks, NOTHING_IGNORED, Path("/no/store"), looked=False)
+    found = recorded_paths(looks, NOTHING_IGNORED, Path("/no/store"), looked=False)
     assert list(found) == [os.fsencode(shared)]
 
 
@@ -358,7 +358,7 @@ def test_an_ordinary_user_sees_what_the_kernel_lets_him(place: Path) -> None:
         os.setresgid(STRANGER, STRANGER, STRANGER)
         os.setresuid(STRANGER, STRANGER, STRANGER)
         try:
-            found = stat_touched(looks, NOTHING_IGNORED, Path("/no/store"))
+            found = recorded_paths(looks, NOTHING_IGNORED, Path("/no/store"))
             os.write(writing, repr({path: each.known for path, each in found.items()}).encode())
         finally:
             os._exit(0)

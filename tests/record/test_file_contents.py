@@ -14,9 +14,9 @@ from steno.bundle.blobs import BlobWriter, open_blobs
 from steno.bundle.folder import Folder
 from steno.bundle.frames import KeptContent, Touched
 from steno.capture.git.classify import GitClass, Repository
-from steno.capture.paths import Contents, Directories, FileState, FinalState, stat_touched
+from steno.capture.paths import Contents, Directories, FileState, FinalState, recorded_paths
 from steno.evidence import wire
-from steno.evidence.ignored import IgnoreRules
+from steno.evidence.ignore_rules import IgnoreRules
 from steno.judge import contents as judged
 from steno.judge.contents import KEPT, Identity, Look
 from steno.record import contents
@@ -93,7 +93,9 @@ class Keeping:
         self, before: Done, git: GitClass | None = None, *, looked: bool = True
     ) -> tuple[Content, Content]:
         path = os.fsencode(self.path)
-        found = stat_touched({path: before.touched}, IgnoreRules(()), Path("/no/store"), looked=looked)[path]
+        found = recorded_paths({path: before.touched}, IgnoreRules(()), Path("/no/store"), looked=looked)[
+            path
+        ]
         return self.keep_as(before, found, git)
 
     def keep_as(
@@ -240,7 +242,7 @@ def test_a_file_that_took_the_place_of_one_of_its_size_and_time_is_compared_with
     old.parent.rename(aside)
     new.parent.rename(old.parent)
     paths = (old, aside / "file")
-    ends = stat_touched(
+    ends = recorded_paths(
         {os.fsencode(path): before.touched for path in paths}, IgnoreRules(()), Path("/no/store")
     )
     kept = keeping.keep_as(before, ends[os.fsencode(old)], others=ends)
@@ -366,7 +368,7 @@ def test_a_file_that_changes_while_it_is_copied_has_a_content_and_a_mark(keeping
     keeping.path.write_bytes(b"line\n")
     path = os.fsencode(keeping.path)
     before = look(None, "write")
-    found = stat_touched({path: before.touched}, IgnoreRules(()), Path("/no/store"))[path]
+    found = recorded_paths({path: before.touched}, IgnoreRules(()), Path("/no/store"))[path]
     keeping.path.write_bytes(b"line\nmore\n")
     assert keeping.keep_as(before, found) == (NOTHING, Content("after:/file", "changing"))
     assert keeping.blobs() == {"after:/file": b"line\n"}

@@ -16,7 +16,7 @@ from steno.bundle.keys import KEY_IN_STORE
 from steno.bundle.lock import KERNEL
 from steno.capture.git import classify
 from steno.evidence import layout
-from steno.evidence.ignored import IgnoreRules
+from steno.evidence.ignore_rules import IgnoreRules
 from steno.record import kernel
 from support.kernel_runs import READ, SECRET, WRITE, Run
 from support.sought import assert_nowhere

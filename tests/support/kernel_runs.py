@@ -12,7 +12,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.keys import make_or_read_key
 from steno.bundle.reader import FolderLayers
 from steno.evidence import canonical, layout
-from steno.evidence.ignored import IgnoreRules
+from steno.evidence.ignore_rules import IgnoreRules
 from steno.record.kernel import KernelKept, keep_kernel_layer
 from steno.redact.findings import Findings
 from steno.redact.redactor import Redactor

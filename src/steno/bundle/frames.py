@@ -17,7 +17,7 @@ from steno.bundle.folder import Folder
 from steno.bundle.frame_records import LENGTH, Batch, FramesError, States, Strings, read_at
 from steno.bundle.lock import KERNEL
 from steno.evidence import wire
-from steno.evidence.ignored import lies_below, mounts_something
+from steno.evidence.ignore_rules import lies_below, mounts_something
 from steno.evidence.linux_numbers import file_time
 from steno.evidence.syscalls import LARGE
 from steno.judge.path_history import LateRenames

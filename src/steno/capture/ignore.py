@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from steno.errors import CaptureError
-from steno.evidence.ignored import IgnoreRules
+from steno.evidence.ignore_rules import IgnoreRules
 
 DEFAULT_LIST = (
     "$HOME/.cache",

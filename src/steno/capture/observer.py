@@ -20,7 +20,7 @@ from steno.capture.cgroup import Refusal, Scope
 from steno.capture.ignore import load
 from steno.capture.launcher import RESTORED, Descriptors, Launch, Launcher
 from steno.errors import CaptureError
-from steno.evidence.ignored import IgnoreRules
+from steno.evidence.ignore_rules import IgnoreRules
 
 WHY_NOT = "not-built.txt"  # written by hatch_build.py, beside the programs
 _AGAIN = "then install Steno again (from a checkout: pip install .)"

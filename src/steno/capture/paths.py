@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, Self
 
 from steno.capture.procfs import mounts
 from steno.evidence import wire
-from steno.evidence.ignored import IgnoreRules, git_directory, is_plain
+from steno.evidence.ignore_rules import IgnoreRules, git_directory, is_plain
 
 HELD = 16
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -125,7 +125,7 @@ _LONGEST_HEAD = 4096
 NOT_LOOKED = FinalState(None, known=False)
 
 
-def stat_touched(
+def recorded_paths(
     looks: Mapping[bytes, Look], rules: IgnoreRules, store: Path, *, looked: bool = True
 ) -> dict[bytes, FinalState]:
     """The recorded paths, in an order that keeps directories together. `looked` false: it is too late."""

@@ -25,7 +25,7 @@ from steno.errors import StoreError
 from steno.evidence import canonical, kinds, layout
 from steno.evidence import intake_names as intake
 from steno.evidence.claims import FileKey, ProcessKey
-from steno.evidence.ignored import IgnoreRules
+from steno.evidence.ignore_rules import IgnoreRules
 from steno.evidence.intake_names import DISTURBED
 from steno.evidence.run_id import is_run_id
 from steno.redact.redactor import Redactor

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from steno.evidence import canonical
-from steno.evidence.ignored import IgnoreRules
+from steno.evidence.ignore_rules import IgnoreRules
 from steno.judge.types import File, FileState
 from steno.model.contents import Contents
 from steno.model.documents import file_json

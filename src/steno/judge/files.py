@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from steno.evidence import canonical, layout, wire
-from steno.evidence.ignored import lies_below
+from steno.evidence.ignore_rules import lies_below
 from steno.evidence.layers import Layers
 from steno.evidence.syscalls import BadTableError, RowBatch, distinct_rows
 from steno.judge.contents import COLUMNS as LOOK_COLUMNS

@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from steno.evidence import wire
-from steno.evidence.ignored import mounts_something
+from steno.evidence.ignore_rules import mounts_something
 from steno.judge.operations import CHANGING, NEEDING, NEVER_CHANGING, ON_FILES, Call, operations
 
 NOBODY_LOOKED, ABSENT, FOUND = wire.STATE_NONE, wire.STATE_ABSENT, wire.STATE_FIRST

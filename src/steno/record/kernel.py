@@ -23,10 +23,10 @@ from steno.bundle.frames import Frames, Touched, open_frames
 from steno.bundle.kernel_table import mask_path
 from steno.bundle.keys import key_of_spool
 from steno.capture.git.classify import GitClass, GitFacts, Repository, git_facts
-from steno.capture.paths import Contents, Directories, FinalState, stat_touched
+from steno.capture.paths import Contents, Directories, FinalState, recorded_paths
 from steno.errors import SealError, StoreError
 from steno.evidence import canonical, kinds, layout, wire
-from steno.evidence.ignored import IgnoreRules
+from steno.evidence.ignore_rules import IgnoreRules
 from steno.record import gaps as gap_reasons
 from steno.record.contents import LOST, Content, ContentKeeper, without_blobs
 from steno.record.gaps import counted
@@ -212,7 +212,7 @@ class _FilesLayer:
 
     def keep(self, rules: IgnoreRules, store: Path, *, looked: bool) -> list[Gap]:
         paths = self._frames.touched()
-        seen = stat_touched(paths, rules, store, looked=looked)
+        seen = recorded_paths(paths, rules, store, looked=looked)
         facts = GitFacts([], {}, [])
         if looked:
             facts = git_facts((path for path in seen if _may_be_tracked(paths[path], seen[path])), store)

@@ -29,7 +29,7 @@ from steno.claims import folder as claims_folder
 from steno.claims.layers import Heard, keep_claims
 from steno.errors import BadRequestError, CaptureError, StenoError, StoreError, UnreadableBundleError
 from steno.evidence import canonical, kinds, layout
-from steno.evidence.ignored import IgnoreRules
+from steno.evidence.ignore_rules import IgnoreRules
 from steno.evidence.intake_names import DISTURBED
 from steno.evidence.kinds import Event, EventData
 from steno.record.kernel import KernelKept, keep_kernel_layer

@@ -9,7 +9,7 @@ from steno.bundle.store import RunState
 from steno.claims.folder import open_left
 from steno.claims.layers import Heard, keep_claims
 from steno.evidence import intake, kinds
-from steno.evidence.ignored import IgnoreRules
+from steno.evidence.ignore_rules import IgnoreRules
 from steno.judge.activity import CALL, FILE, NET, PROCESS, RUN, Happening
 from steno.model.live.ending import End, end_of
 from steno.model.live.following import following

@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple, Self
 from steno.agents.known import state_below_home
 from steno.agents.made import STATE_VARIABLES
 from steno.evidence import canonical, layout, wire
-from steno.evidence.ignored import lies_below
+from steno.evidence.ignore_rules import lies_below
 from steno.evidence.layers import Layers
 from steno.evidence.syscalls import RowBatch
 from steno.judge.calls.processes import Processes

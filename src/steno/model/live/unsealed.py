@@ -26,7 +26,7 @@ from steno.claims.logs import MAX_LOG, MAX_PROXIES, TOO_LARGE, LogRead, PolicyLo
 from steno.errors import UnreadableBundleError
 from steno.evidence import canonical, claim_lines, intake, layout
 from steno.evidence.claims import FileKey, ProcessKey
-from steno.evidence.ignored import IgnoreRules, is_plain
+from steno.evidence.ignore_rules import IgnoreRules, is_plain
 from steno.evidence.kinds import Event, EventData, RunStart
 from steno.evidence.syscalls import batches, named_text
 from steno.model.live.claims import open_intake
