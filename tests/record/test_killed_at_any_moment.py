@@ -187,13 +187,15 @@ def _start_waiting_command(
         cwd=cwd,
         env=env,
     )
-    until(
-        lambda: any(
-            path.read_bytes().endswith(b"ready\n") or b"ready\r" in path.read_bytes()
-            for path in _outputs(store)
-        )
-    )
+    until(lambda: any(map(_is_kept, _outputs(store))))
     return process
+
+
+def _is_kept(output: Path) -> bool:
+    """With its index, which is written after it: killed in between, a recorder leaves a torn stream."""
+    data = output.read_bytes()
+    is_written = data.endswith(b"ready\n") or b"ready\r" in data
+    return is_written and output.with_name(layout.index_of(output.name)).stat().st_size > 0
 
 
 def _outputs(store: Path) -> list[Path]:
