@@ -1,18 +1,24 @@
 """Runs pytest over the working directory, on as many workers as the machine has processors and one more.
 
-In: what else pytest is told. Its result is ours: nothing is tried twice. The time of each test is kept
-in `junit.xml`, in artifacts/ or where STENO_ARTIFACTS says. What the tests leave running is ended.
+In: what else pytest is told. Up to three tests that fail beside the others are run once more, alone: what
+passes then is *unsteady*, a race in Steno or in the test, and is named in the last lines; what fails twice is
+a failure. The time of each test is kept in `junit.xml`, in artifacts/ or where STENO_ARTIFACTS says. What the
+tests leave running is ended.
 """
 
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+MOST_UNSTEADY = 3
+_SOME_FAILED = 1
+_LAST_FAILED = Path(".pytest_cache/v/cache/lastfailed")
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -21,11 +27,25 @@ def main(*words: str) -> int:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     workers = len(os.sched_getaffinity(0)) + 1  # a third of the time of many tests is waiting
     junit = Path(os.environ.get("STENO_ARTIFACTS", "artifacts")) / "junit.xml"
-    options = [f"-n{workers}", "--dist=worksteal", f"--junitxml={junit}"]
+    beside_each_other = [f"-n{workers}", "--dist=worksteal", f"--junitxml={junit}"]
+    _LAST_FAILED.unlink(missing_ok=True)
     try:
-        return _run([sys.executable, "-m", "pytest", *options, *words])
+        first = _run([sys.executable, "-m", "pytest", *beside_each_other, *words])
+        return _run_again(words) if first == _SOME_FAILED else first
     finally:
         _end_what_is_left()
+
+
+def _run_again(words: tuple[str, ...]) -> int:
+    failed = sorted(json.loads(_LAST_FAILED.read_bytes()))
+    if not 0 < len(failed) <= MOST_UNSTEADY:
+        return _SOME_FAILED
+    print(f"{len(failed)} failed beside the others and are run once more, alone", flush=True)
+    second = _run([sys.executable, "-m", "pytest", "--last-failed", *words])
+    if second == 0:
+        for name in failed:
+            print(f"unsteady: {name}")
+    return second
 
 
 def _heed_the_keyboard() -> None:

@@ -5,8 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from whole_suite import MOST_UNSTEADY
+
 RUNNER = Path(__file__).parents[1] / "whole_suite.py"
-STEADY = """
+UNSTEADY = """
 import pathlib, pytest
 @pytest.mark.parametrize("number", range({count}))
 def test_that_fails_the_first_time(number):
@@ -47,11 +49,32 @@ def run_suite(
     )
 
 
-def test_a_failure_is_the_result_and_nothing_is_run_twice(tmp_path: Path) -> None:
-    done = run_suite(tmp_path, SOUND, STEADY)
+def test_a_suite_that_passes_is_run_once(tmp_path: Path) -> None:
+    done = run_suite(tmp_path, SOUND)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("test session starts") == 1
+    assert "unsteady" not in done.stdout
+    assert (tmp_path / "artifacts" / "junit.xml").exists()
+
+
+def test_a_test_that_fails_only_once_is_named_as_unsteady(tmp_path: Path) -> None:
+    done = run_suite(tmp_path, SOUND, UNSTEADY.format(count=2))
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-2:] == [
+        f"unsteady: test_it.py::test_that_fails_the_first_time[{number}]" for number in range(2)
+    ]
+
+
+def test_a_test_that_fails_twice_is_a_failure_and_nothing_is_called_unsteady(tmp_path: Path) -> None:
+    done = run_suite(tmp_path, UNSTEADY.format(count=1), STEADY)
+    assert done.returncode == 1, done.stdout
+    assert "unsteady" not in done.stdout
+
+
+def test_more_than_a_few_that_fail_are_a_failure_at_once(tmp_path: Path) -> None:
+    done = run_suite(tmp_path, UNSTEADY.format(count=MOST_UNSTEADY + 1))
     assert done.returncode == 1, done.stdout
     assert done.stdout.count("test session starts") == 1
-    assert (tmp_path / "artifacts" / "junit.xml").exists()
 
 
 def test_what_is_asked_for_is_run(tmp_path: Path) -> None:
