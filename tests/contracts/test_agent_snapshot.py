@@ -435,7 +435,7 @@ def test_a_written_file_above_max_blob_has_no_content_after_and_everybody_says_s
     assert told in exported.stderr.decode()
     assert told in steno("show", "@last").stdout.decode()
     verdict = steno("verify", "@last")
-    assert (verdict.returncode, verdict.stdout.decode().split()[0]) == (0, "valid")
+    assert (verdict.returncode, verdict.stdout.decode().split()[0]) == (0, "valid"), verdict.stdout
     assert told in verdict.stdout.decode()
     missing = [{"path": str(work / "large"), "why": "larger than --max-blob"}]
     assert json.loads(steno("verify", "@last", "--json").stdout)["verdicts"][0]["content_missing"] == missing
