@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Numbers and words as capture/probe.py has them. */
+/* Numbers and words as capture/observer.py has them. */
 enum probe_state {
     PROBE_READY,
     PROBE_NO_LIBBPF,

@@ -38,7 +38,7 @@
 
 enum what { STARTED = 1, NOT_STARTED, STOPPED, CONTINUED, ENDED, OBSERVED, RELEASED, PROBE };
 
-/* As capture/keeper.py reads it. */
+/* As capture/launcher.py reads it. */
 struct __attribute__((packed)) status_record {
     uint8_t what;
     int32_t value;
